@@ -1,0 +1,62 @@
+"""Every error axplore raises on purpose.
+
+    AxploreError
+    ├── InvalidInputError (also a ValueError)
+    │   ├── InvalidModelError        a known model that is not an MDP
+    │   ├── InvalidSettingError      a radius, epsilon, delta, ... outside its range
+    │   ├── InvalidCostsError        costs outside [min_cost, 1]
+    │   ├── UnknownStateError        a label that no state has
+    │   ├── UnknownActionError       an action that the state does not have
+    │   └── UnknownNameError         a world, explorer, table, ... that does not exist
+    ├── NotConvergedError            a solver that stopped before its stopping rule held
+    └── WorldError                   the system under exploration broke its contract
+        └── UnfixedStartError        its reset lands in different states
+
+A message names the first offending item and says what to do about it.
+"""
+
+from __future__ import annotations
+
+
+class AxploreError(Exception):
+    """Base of all errors raised on purpose."""
+
+
+class InvalidInputError(AxploreError, ValueError):
+    """What was handed in cannot be used."""
+
+
+class InvalidModelError(InvalidInputError):
+    """A known model that is not a Markov decision process."""
+
+
+class InvalidSettingError(InvalidInputError):
+    """A setting outside its range."""
+
+
+class InvalidCostsError(InvalidInputError):
+    """Costs outside [min_cost, 1]."""
+
+
+class UnknownStateError(InvalidInputError):
+    """A label that no state of the model carries."""
+
+
+class UnknownActionError(InvalidInputError):
+    """An action that the state does not have."""
+
+
+class UnknownNameError(InvalidInputError):
+    """A name (of a world, an explorer, a table) that means nothing here."""
+
+
+class NotConvergedError(AxploreError):
+    """A solver stopped before its stopping rule held; its numbers are no answer."""
+
+
+class WorldError(AxploreError):
+    """The system under exploration broke its contract."""
+
+
+class UnfixedStartError(WorldError):
+    """Resets land in different states."""

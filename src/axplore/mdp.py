@@ -1,0 +1,370 @@
+"""Known models: a sparse, immutable Markov decision process with RESET implied.
+
+A model has states with any hashable labels, named actions that may depend on the state, and an initial state.
+RESET, which leads to the initial state with certainty and costs one step, is available in every state and is
+never stored ([DisCo] Asm. 1). A *terminal* state has no action of its own: it only resets.
+
+Layout. A *pair* is a state with one of its actions. The pairs of state `s` are the rows
+`state_pairs[s] .. state_pairs[s + 1]`, and the transitions of pair `r` are the entries
+`row_offsets[r] .. row_offsets[r + 1]` of `successors` and `probabilities` (compressed rows, twice).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from axplore.errors import InvalidModelError, UnknownActionError, UnknownStateError
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+IntArray: TypeAlias = npt.NDArray[np.int64]
+State: TypeAlias = Hashable
+Action: TypeAlias = Hashable
+
+ROW_SUM_TOLERANCE: Final = 1e-9
+"""A row may miss one by this much (rounding of the caller's own arithmetic); it is then scaled to sum to one."""
+
+
+class Reset(Enum):
+    """The type of RESET, the action that every state has and no model stores."""
+
+    RESET = "RESET"
+
+    def __repr__(self) -> str:
+        return "RESET"
+
+
+RESET: Final = Reset.RESET
+
+
+@dataclass(frozen=True, eq=False)
+class TabularMdp:
+    """A known model. Build it with `from_rows`, `from_arrays` or `from_gymnasium`.
+
+    Attributes:
+        states: the label of each state, [S].
+        actions: the name of each action, [A].
+        initial_index: the number of the state that RESET leads to (s_0 in the paper).
+        state_pairs: the first pair of each state, and the end of the last one, [S + 1].
+        pair_actions: the action of each pair, [P].
+        row_offsets: the first transition of each pair, and the end of the last one, [P + 1].
+        successors: the state that each transition leads to, ascending within a pair, [T].
+        probabilities: of each transition, positive and summing to one within a pair, [T].
+    """
+
+    states: tuple[State, ...]
+    actions: tuple[Action, ...]
+    initial_index: int
+    state_pairs: IntArray
+    pair_actions: IntArray
+    row_offsets: IntArray
+    successors: IntArray
+    probabilities: FloatArray
+
+    def __post_init__(self) -> None:
+        for array in (self.state_pairs, self.pair_actions, self.row_offsets, self.successors, self.probabilities):
+            array.flags.writeable = False
+
+    @classmethod
+    def from_rows(
+        cls, rows: Mapping[State, Mapping[Action, Mapping[State, float]]], initial_state: State
+    ) -> TabularMdp:
+        """Builds a model from `{state: {action: {successor: probability}}}`; a state without actions is terminal."""
+        states, index = _numbered(rows)
+        actions = tuple(dict.fromkeys(action for options in rows.values() for action in options))
+        action_index = {action: number for number, action in enumerate(actions)}
+        pairs: list[tuple[int, int]] = []
+        transitions: list[tuple[int, int, float]] = []
+        for state, options in rows.items():
+            for action, row in options.items():
+                for successor, probability in row.items():
+                    if successor not in index:
+                        raise InvalidModelError(
+                            f"state {state!r}, action {action!r}: successor {successor!r} is not a state of the model; "
+                            "give it a row of its own (an empty one makes it terminal)"
+                        )
+                    transitions.append((len(pairs), index[successor], float(probability)))
+                pairs.append((index[state], action_index[action]))
+        return cls._assemble(states, actions, initial_state, pairs, transitions)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        probabilities: npt.ArrayLike,
+        initial_state: State = 0,
+        *,
+        states: Sequence[State] | None = None,
+        actions: Sequence[Action] | None = None,
+        terminal: Collection[State] = (),
+        available: npt.ArrayLike | None = None,
+    ) -> TabularMdp:
+        """Builds a model from dense transition probabilities.
+
+        Args:
+            probabilities: of each successor by state and action, [S, A, S].
+            initial_state: the label of the state that RESET leads to.
+            states: labels, [S]; 0..S-1 when not given.
+            actions: names, [A]; 0..A-1 when not given.
+            terminal: labels of the states that only reset; their rows are ignored.
+            available: which actions each state has, [S, A] of booleans; all when not given.
+        """
+        dense = np.asarray(probabilities, dtype=np.float64)
+        if dense.ndim != 3 or dense.shape[0] != dense.shape[2]:
+            raise InvalidModelError(f"probabilities must have the shape [S, A, S], not {list(dense.shape)}")
+        n_states, n_actions, _ = dense.shape
+        labels, index = _numbered(range(n_states) if states is None else states)
+        names = tuple(range(n_actions)) if actions is None else tuple(actions)
+        if len(labels) != n_states or len(names) != n_actions:
+            raise InvalidModelError(
+                f"probabilities are for {n_states} states and {n_actions} actions, "
+                f"but {len(labels)} labels and {len(names)} names were given"
+            )
+        if len(set(names)) != n_actions:
+            raise InvalidModelError(f"action names are not distinct: {list(names)!r}")
+        offered = np.ones((n_states, n_actions), dtype=bool) if available is None else np.array(available, dtype=bool)
+        if offered.shape != (n_states, n_actions):
+            raise InvalidModelError(f"available must have the shape [S, A], not {list(offered.shape)}")
+        offered[[_index_in(index, label, "terminal state") for label in terminal]] = False
+        pair_states, pair_actions = np.nonzero(offered)
+        rows = dense[pair_states, pair_actions]
+        pair, successor = np.nonzero(rows)  # a NaN counts as nonzero, so the check below sees it
+        return cls._from_entries(
+            labels, names, _index_in(index, initial_state, "initial state"),
+            pair_states, pair_actions, pair, successor, rows[pair, successor],
+        )  # fmt: skip
+
+    @classmethod
+    def from_gymnasium(
+        cls, transitions: Mapping[State, Mapping[Action, Iterable[tuple[Any, ...]]]], initial_state: State
+    ) -> TabularMdp:
+        """Builds a model from a Gymnasium-style `P[state][action] = [(probability, successor, reward, terminated)]`.
+
+        A state that is entered with `terminated` set is terminal: it only resets, whatever its own rows say.
+        """
+        ended, entered = set(), set()
+        for state, options in transitions.items():
+            for action, outcomes in options.items():
+                for outcome in outcomes:
+                    if len(outcome) != 4:
+                        raise InvalidModelError(
+                            f"state {state!r}, action {action!r}: an outcome must be (probability, successor, reward, "
+                            f"terminated), not {outcome!r}"
+                        )
+                    probability, successor, _, terminated = outcome
+                    if probability != 0 and successor != state:
+                        (ended if terminated else entered).add(successor)
+                    elif terminated:
+                        ended.add(successor)
+        for state in transitions:
+            if state in ended and state in entered:
+                raise InvalidModelError(
+                    f"state {state!r} is entered both as a terminal state and as one that goes on; "
+                    "give the two different labels"
+                )
+        rows: dict[State, dict[Action, dict[State, float]]] = {}
+        for state, options in transitions.items():
+            rows[state] = {}
+            for action, outcomes in options.items() if state not in ended else ():
+                row: dict[State, float] = {}
+                for probability, successor, _, _ in outcomes:
+                    row[successor] = row.get(successor, 0.0) + float(probability)
+                rows[state][action] = row
+        return cls.from_rows(rows, initial_state)
+
+    @classmethod
+    def _assemble(
+        cls,
+        states: tuple[State, ...],
+        actions: tuple[Action, ...],
+        initial_state: State,
+        pairs: Sequence[tuple[int, int]],
+        transitions: Sequence[tuple[int, int, float]],
+    ) -> TabularMdp:
+        index = {label: number for number, label in enumerate(states)}
+        pair_table = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        return cls._from_entries(
+            states,
+            actions,
+            _index_in(index, initial_state, "initial state"),
+            pair_table[:, 0],
+            pair_table[:, 1],
+            np.array([pair for pair, _, _ in transitions], dtype=np.int64),
+            np.array([successor for _, successor, _ in transitions], dtype=np.int64),
+            np.array([probability for _, _, probability in transitions], dtype=np.float64),
+        )
+
+    @classmethod
+    def _from_entries(
+        cls,
+        states: tuple[State, ...],
+        actions: tuple[Action, ...],
+        initial_index: int,
+        pair_states: IntArray,
+        pair_actions: IntArray,
+        entry_pairs: IntArray,
+        successors: IntArray,
+        probabilities: FloatArray,
+    ) -> TabularMdp:
+        """Checks and sorts entries (pair, successor, probability); `pair_states` must be ascending."""
+
+        def named(pair: int) -> str:
+            return f"state {states[pair_states[pair]]!r}, action {actions[pair_actions[pair]]!r}"
+
+        if not states:
+            raise InvalidModelError("the model has no states; it needs at least its initial state")
+        bad = np.flatnonzero(~(probabilities >= 0) | ~np.isfinite(probabilities))
+        if bad.size:
+            first = bad[0]
+            raise InvalidModelError(
+                f"{named(entry_pairs[first])}: the probability of {states[successors[first]]!r} is "
+                f"{probabilities[first]}; it must be a number from 0 to 1"
+            )
+        n_pairs = len(pair_states)
+        sums = np.bincount(entry_pairs, weights=probabilities, minlength=n_pairs)
+        off = np.flatnonzero(np.abs(sums - 1.0) > ROW_SUM_TOLERANCE)
+        if off.size:
+            raise InvalidModelError(
+                f"{named(off[0])}: the probabilities sum to {sums[off[0]]:.12g}, not to 1; "
+                "complete the row, or leave the action out to say that the state does not have it"
+            )
+        keep = probabilities > 0
+        keys = entry_pairs[keep] * len(states) + successors[keep]
+        unique, position = np.unique(keys, return_inverse=True)
+        merged = np.bincount(position, weights=probabilities[keep], minlength=len(unique))
+        rows, targets = np.divmod(unique, len(states))
+        return cls(
+            states=states,
+            actions=actions,
+            initial_index=int(initial_index),
+            state_pairs=_offsets(pair_states, len(states)),
+            pair_actions=np.asarray(pair_actions, dtype=np.int64),
+            row_offsets=_offsets(rows, n_pairs),
+            successors=np.asarray(targets, dtype=np.int64),
+            probabilities=merged / sums[rows],
+        )
+
+    @property
+    def n_states(self) -> int:
+        return len(self.states)
+
+    @property
+    def n_pairs(self) -> int:
+        return len(self.pair_actions)
+
+    @property
+    def n_transitions(self) -> int:
+        return len(self.successors)
+
+    @property
+    def initial_state(self) -> State:
+        return self.states[self.initial_index]
+
+    @cached_property
+    def pair_states(self) -> IntArray:
+        """The state of each pair, [P]."""
+        return np.repeat(np.arange(self.n_states), np.diff(self.state_pairs))
+
+    @cached_property
+    def transition_pairs(self) -> IntArray:
+        """The pair of each transition, [T]."""
+        return np.repeat(np.arange(self.n_pairs), np.diff(self.row_offsets))
+
+    @cached_property
+    def _index(self) -> dict[State, int]:
+        return {label: number for number, label in enumerate(self.states)}
+
+    def index_of(self, state: State) -> int:
+        """The number of the state with this label."""
+        return _index_in(self._index, state, "state", error=UnknownStateError)
+
+    def indices_of(self, states: Iterable[State]) -> IntArray:
+        """The numbers of the states with these labels."""
+        return np.array([self.index_of(state) for state in states], dtype=np.int64)
+
+    def actions_of(self, state: State) -> tuple[Action, ...]:
+        """The actions of a state beside RESET; none in a terminal state."""
+        number = self.index_of(state)
+        first, end = self.state_pairs[number], self.state_pairs[number + 1]
+        return tuple(self.actions[action] for action in self.pair_actions[first:end])
+
+    def is_terminal(self, state: State) -> bool:
+        """Whether the state only resets."""
+        return not self.actions_of(state)
+
+    def pair_of(self, state: State, action: Action) -> int:
+        """The pair of a state with one of its actions."""
+        offered = self.actions_of(state)
+        if action not in offered:
+            raise UnknownActionError(f"state {state!r} has no action {action!r}; it has {list(offered)!r} and RESET")
+        return int(self.state_pairs[self.index_of(state)]) + offered.index(action)
+
+    def row(self, state: State, action: Action) -> dict[State, float]:
+        """The probability of each successor."""
+        pair = self.pair_of(state, action)
+        entries = slice(self.row_offsets[pair], self.row_offsets[pair + 1])
+        return {
+            self.states[successor]: float(probability)
+            for successor, probability in zip(self.successors[entries], self.probabilities[entries], strict=True)
+        }
+
+    def restricted_to(self, allowed: Iterable[State]) -> TabularMdp:
+        """The same model where every state outside `allowed` only resets.
+
+        Its policies are the policies restricted on `allowed` ([DisCo] Def. 1). States keep their numbers.
+        """
+        keeps = np.zeros(self.n_states, dtype=bool)
+        keeps[self.indices_of(allowed)] = True
+        return self._with_pairs(keeps[self.pair_states])
+
+    def _with_pairs(self, kept: npt.NDArray[np.bool_]) -> TabularMdp:
+        """The same model without the pairs that are not kept, [P]."""
+        entries = kept[self.transition_pairs]
+        renumbered = np.cumsum(kept) - 1
+        return TabularMdp(
+            states=self.states,
+            actions=self.actions,
+            initial_index=self.initial_index,
+            state_pairs=_offsets(self.pair_states[kept], self.n_states),
+            pair_actions=self.pair_actions[kept],
+            row_offsets=_offsets(renumbered[self.transition_pairs[entries]], int(kept.sum())),
+            successors=self.successors[entries],
+            probabilities=self.probabilities[entries],
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"TabularMdp({self.n_states} states, {self.n_pairs} pairs, {self.n_transitions} transitions, "
+            f"initial state {self.initial_state!r})"
+        )
+
+
+def _numbered(labels: Iterable[State]) -> tuple[tuple[State, ...], dict[State, int]]:
+    """The labels with their numbers; refuses a label that two states share."""
+    ordered = tuple(labels)
+    index: dict[State, int] = {}
+    for number, label in enumerate(ordered):
+        if label in index:
+            raise InvalidModelError(f"the label {label!r} is carried by states {index[label]} and {number}")
+        index[label] = number
+    return ordered, index
+
+
+def _index_in(
+    index: Mapping[State, int], label: State, what: str, error: type[Exception] = InvalidModelError
+) -> int:
+    try:
+        return index[label]
+    except KeyError:
+        some = ", ".join(repr(known) for known in list(index)[:5])
+        raise error(f"no {what} {label!r}; the model has {len(index)} states: {some}, ...") from None
+
+
+def _offsets(sorted_rows: IntArray, n_rows: int) -> IntArray:
+    """Where each row starts in an array sorted by row, and where the last one ends, [n_rows + 1]."""
+    return np.concatenate(([0], np.cumsum(np.bincount(sorted_rows, minlength=n_rows)))).astype(np.int64)
