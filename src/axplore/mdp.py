@@ -147,7 +147,8 @@ class TabularMdp:
 
         A state that is entered with `terminated` set is terminal: it only resets, whatever its own rows say.
         """
-        ended, entered = set(), set()
+        ended: set[State] = set()
+        entered: set[State] = set()
         for state, options in transitions.items():
             for action, outcomes in options.items():
                 for outcome in outcomes:
@@ -216,8 +217,6 @@ class TabularMdp:
         def named(pair: int) -> str:
             return f"state {states[pair_states[pair]]!r}, action {actions[pair_actions[pair]]!r}"
 
-        if not states:
-            raise InvalidModelError("the model has no states; it needs at least its initial state")
         bad = np.flatnonzero(~(probabilities >= 0) | ~np.isfinite(probabilities))
         if bad.size:
             first = bad[0]
@@ -347,6 +346,8 @@ class TabularMdp:
 def _numbered(labels: Iterable[State]) -> tuple[tuple[State, ...], dict[State, int]]:
     """The labels with their numbers; refuses a label that two states share."""
     ordered = tuple(labels)
+    if not ordered:
+        raise InvalidModelError("the model has no states; it needs at least its initial state")
     index: dict[State, int] = {}
     for number, label in enumerate(ordered):
         if label in index:
@@ -355,9 +356,7 @@ def _numbered(labels: Iterable[State]) -> tuple[tuple[State, ...], dict[State, i
     return ordered, index
 
 
-def _index_in(
-    index: Mapping[State, int], label: State, what: str, error: type[Exception] = InvalidModelError
-) -> int:
+def _index_in(index: Mapping[State, int], label: State, what: str, error: type[Exception] = InvalidModelError) -> int:
     try:
         return index[label]
     except KeyError:

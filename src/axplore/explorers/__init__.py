@@ -1,0 +1,1 @@
+"""Explorers: DisCo, UcbExplore and the certified explorer, and the one loop that runs them."""

@@ -1,0 +1,1 @@
+"""Stochastic shortest paths: value iteration, optimistic and interval planning, exact evaluation."""

@@ -1,0 +1,1 @@
+"""Worlds: what explorers act in, and the orders they give."""

@@ -1,0 +1,119 @@
+"""What an explorer may ask of a world, and what it gets back.
+
+An explorer never steps an environment. It gives *orders*, and a world carries them out and answers with the
+transitions it met, counted. States are numbered in the order of discovery, the initial state is 0, and an action
+is its position among the state's own actions. RESET is no action of the world: it is always there, known, and one step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeAlias
+
+from axplore.mdp import Action, IntArray, State
+
+RESET_ACTION: Final = -1
+"""How a policy array says RESET."""
+
+
+@dataclass(frozen=True, eq=False)
+class Visit:
+    """Go to a state by a policy and play an action there, so many more times.
+
+    The agent starts where it stands, and goes on from wherever the action leads. On the way every transition counts.
+
+    Attributes:
+        state: the state to visit.
+        action: what to play there.
+        times: how often.
+        policy: what to play in each state on the way, [n]; RESET_ACTION resets, and so does every state from n on.
+        max_journey: a journey of more steps than this is cut: the agent resets and sets out again.
+    """
+
+    state: int
+    action: int
+    times: int
+    policy: IntArray
+    max_journey: int
+
+
+@dataclass(frozen=True, eq=False)
+class Episodes:
+    """Run a policy from the initial state towards a goal, so many times.
+
+    An episode starts with a RESET unless the agent stands in the initial state, and ends at the goal or after `horizon`
+    steps. The RESET counts as a step of the world, not of the episode.
+
+    Attributes:
+        goal: the state to reach.
+        times: how many episodes at most.
+        horizon: the steps after which an episode ends.
+        policy: what to play by state, [n], or by step and state, [horizon, n].
+        allowance, slack: stop once the steps of the first j episodes exceed `j * allowance + slack`.
+    """
+
+    goal: int
+    times: int
+    horizon: int
+    policy: IntArray
+    allowance: float = math.inf
+    slack: float = math.inf
+
+
+Order: TypeAlias = Visit | Episodes
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What happened while an order was carried out.
+
+    Attributes:
+        steps: steps taken, RESET included.
+        completed: visits made, or episodes run.
+        arrivals: visits made, or episodes that reached the goal.
+        travelled: the sum of the lengths of the episodes (those that did not arrive count `horizon`); 0 for visits.
+        cut_journeys: how many journeys were cut.
+        pair_states, pair_actions: the pairs drawn from, [m], in the order in which they were first met.
+        pair_draws: how often each was drawn, [m].
+        entry_pairs: of each transition met, which of those pairs it belongs to, [e].
+        entry_successors: where it led, [e].
+        entry_counts: how often it was met, [e].
+        entry_first_draws: at which draw of its pair, counted from 1 within this answer, it was met first, [e].
+    """
+
+    steps: int
+    completed: int
+    arrivals: int
+    travelled: int
+    cut_journeys: int
+    pair_states: IntArray
+    pair_actions: IntArray
+    pair_draws: IntArray
+    entry_pairs: IntArray
+    entry_successors: IntArray
+    entry_counts: IntArray
+    entry_first_draws: IntArray
+
+
+class World(Protocol):
+    """A system that can be reset and stepped, seen through orders."""
+
+    @property
+    def states(self) -> Sequence[State]:
+        """The labels of the states discovered so far, by number; the initial state is the first."""
+
+    @property
+    def steps(self) -> int:
+        """How many steps were taken so far, RESET included."""
+
+    def actions_of(self, state: int) -> tuple[Action, ...]:
+        """The actions of a discovered state beside RESET; none if it is terminal."""
+
+    def carry_out(self, orders: Sequence[Order]) -> list[Answer]:
+        """Carries out orders one after the other and answers each.
+
+        The random stream of an order depends on the seed of the world, on how many calls came before, and on the place of
+        the order in its call, on nothing else.
+        """
