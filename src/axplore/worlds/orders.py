@@ -114,6 +114,6 @@ class World(Protocol):
     def carry_out(self, orders: Sequence[Order]) -> list[Answer]:
         """Carries out orders one after the other and answers each.
 
-        The random stream of an order depends on the seed of the world, on how many calls came before, and on the place of
-        the order in its call, on nothing else.
+        The random stream of an order depends on the seed of the world, on how many calls came before, and on the
+        place of the order in its call, on nothing else.
         """
