@@ -45,7 +45,7 @@ RESET: Final = Reset.RESET
 
 @dataclass(frozen=True, eq=False)
 class TabularMdp:
-    """A known model. Build it with `from_rows`, `from_arrays` or `from_gymnasium`.
+    """A known model. Build it with `from_rows`, `from_arrays`, `from_gymnasium` or `from_entries`.
 
     Attributes:
         states: the label of each state, [S].
@@ -77,10 +77,10 @@ class TabularMdp:
     ) -> TabularMdp:
         """Builds a model from `{state: {action: {successor: probability}}}`; a state without actions is terminal."""
         states, index = _numbered(rows)
-        actions = tuple(dict.fromkeys(action for options in rows.values() for action in options))
-        action_index = {action: number for number, action in enumerate(actions)}
-        pairs: list[tuple[int, int]] = []
-        transitions: list[tuple[int, int, float]] = []
+        action_index: dict[Action, int] = {}
+        pair_states: list[int] = []
+        pair_actions: list[int] = []
+        entries: list[tuple[int, int, float]] = []
         for state, options in rows.items():
             for action, row in options.items():
                 for successor, probability in row.items():
@@ -89,9 +89,19 @@ class TabularMdp:
                             f"state {state!r}, action {action!r}: successor {successor!r} is not a state of the model; "
                             "give it a row of its own (an empty one makes it terminal)"
                         )
-                    transitions.append((len(pairs), index[successor], float(probability)))
-                pairs.append((index[state], action_index[action]))
-        return cls._assemble(states, actions, initial_state, pairs, transitions)
+                    entries.append((len(pair_states), index[successor], float(probability)))
+                pair_states.append(index[state])
+                pair_actions.append(action_index.setdefault(action, len(action_index)))
+        return cls._from_entries(
+            states,
+            tuple(action_index),
+            _index_in(index, initial_state, "initial state"),
+            np.array(pair_states, dtype=np.int64),
+            np.array(pair_actions, dtype=np.int64),
+            np.array([pair for pair, _, _ in entries], dtype=np.int64),
+            np.array([successor for _, successor, _ in entries], dtype=np.int64),
+            np.array([probability for _, _, probability in entries], dtype=np.float64),
+        )
 
     @classmethod
     def from_arrays(
@@ -158,10 +168,15 @@ class TabularMdp:
                             f"terminated), not {outcome!r}"
                         )
                     probability, successor, _, terminated = outcome
-                    if probability != 0 and successor != state:
-                        (ended if terminated else entered).add(successor)
-                    elif terminated:
+                    if not probability >= 0:
+                        raise InvalidModelError(
+                            f"state {state!r}, action {action!r}: the probability of {successor!r} is {probability}; "
+                            "it must be a number from 0 to 1"
+                        )
+                    if probability != 0 and terminated:
                         ended.add(successor)
+                    elif probability != 0 and successor != state:
+                        entered.add(successor)
         for state in transitions:
             if state in ended and state in entered:
                 raise InvalidModelError(
@@ -179,26 +194,55 @@ class TabularMdp:
         return cls.from_rows(rows, initial_state)
 
     @classmethod
-    def _assemble(
+    def from_entries(
         cls,
-        states: tuple[State, ...],
-        actions: tuple[Action, ...],
+        states: Iterable[State],
+        actions: Iterable[Action],
         initial_state: State,
-        pairs: Sequence[tuple[int, int]],
-        transitions: Sequence[tuple[int, int, float]],
+        *,
+        pair_states: npt.ArrayLike,
+        pair_actions: npt.ArrayLike,
+        entry_pairs: npt.ArrayLike,
+        successors: npt.ArrayLike,
+        probabilities: npt.ArrayLike,
     ) -> TabularMdp:
-        index = {label: number for number, label in enumerate(states)}
-        pair_table = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-        return cls._from_entries(
-            states,
-            actions,
-            _index_in(index, initial_state, "initial state"),
-            pair_table[:, 0],
-            pair_table[:, 1],
-            np.array([pair for pair, _, _ in transitions], dtype=np.int64),
-            np.array([successor for _, successor, _ in transitions], dtype=np.int64),
-            np.array([probability for _, _, probability in transitions], dtype=np.float64),
-        )
+        """Builds a model from arrays of numbers, without a Python step per transition: for large models.
+
+        Args:
+            states: the label of each state, [S].
+            actions: the name of each action, [A].
+            initial_state: the label of the state that RESET leads to.
+            pair_states: the state of each pair, ascending, [P]; a state without pairs is terminal.
+            pair_actions: the action of each pair, [P].
+            entry_pairs: the pair of each entry, in any order, [E].
+            successors: the state that each entry leads to, [E]; entries with the same pair and successor add up.
+            probabilities: of each entry, [E].
+        """
+        labels, index = _numbered(states)
+        names = tuple(actions)
+        if len(set(names)) != len(names):
+            raise InvalidModelError(f"action names are not distinct: {list(names)!r}")
+        pairs = _numbers(pair_states, "pair_states", len(labels))
+        chosen = _numbers(pair_actions, "pair_actions", len(names))
+        entries = _numbers(entry_pairs, "entry_pairs", len(pairs))
+        targets = _numbers(successors, "successors", len(labels))
+        values = np.asarray(probabilities, dtype=np.float64)
+        if len(pairs) != len(chosen) or not len(entries) == len(targets) == len(values):
+            raise InvalidModelError(
+                f"{len(pairs)} pair states with {len(chosen)} actions, and {len(entries)} entries with "
+                f"{len(targets)} successors and {len(values)} probabilities: each group must have one length"
+            )
+        if (np.diff(pairs) < 0).any():
+            raise InvalidModelError(
+                "pair_states must be ascending: list the pairs of a state together, states in order"
+            )
+        keys = np.sort(pairs * len(names) + chosen)
+        twice = np.flatnonzero(np.diff(keys) == 0)
+        if twice.size:
+            state, action = divmod(int(keys[twice[0]]), len(names))
+            raise InvalidModelError(f"state {labels[state]!r} has two pairs with the action {names[action]!r}")
+        initial = _index_in(index, initial_state, "initial state")
+        return cls._from_entries(labels, names, initial, pairs, chosen, entries, targets, values)
 
     @classmethod
     def _from_entries(
@@ -267,12 +311,12 @@ class TabularMdp:
     @cached_property
     def pair_states(self) -> IntArray:
         """The state of each pair, [P]."""
-        return np.repeat(np.arange(self.n_states), np.diff(self.state_pairs))
+        return _frozen(np.repeat(np.arange(self.n_states), np.diff(self.state_pairs)))
 
     @cached_property
     def transition_pairs(self) -> IntArray:
         """The pair of each transition, [T]."""
-        return np.repeat(np.arange(self.n_pairs), np.diff(self.row_offsets))
+        return _frozen(np.repeat(np.arange(self.n_pairs), np.diff(self.row_offsets)))
 
     @cached_property
     def _index(self) -> dict[State, int]:
@@ -321,6 +365,28 @@ class TabularMdp:
         keeps[self.indices_of(allowed)] = True
         return self._with_pairs(keeps[self.pair_states])
 
+    def vicinity_of(self, allowed: Iterable[State]) -> TabularMdp:
+        """The model restricted to `allowed`, without the states that its policies cannot meet.
+
+        What is left are the allowed states, where they lead in one step, and the initial state. Values are those of
+        `restricted_to`; the cost depends on what is left, not on the size of this model.
+        """
+        members = np.unique(self.indices_of(allowed))
+        widths = self.state_pairs[members + 1] - self.state_pairs[members]
+        pairs = _ranges(self.state_pairs, members)
+        entries = _ranges(self.row_offsets, pairs)
+        met = np.unique(np.concatenate((members, self.successors[entries], [self.initial_index])))
+        return TabularMdp(
+            states=tuple(self.states[number] for number in met),
+            actions=self.actions,
+            initial_index=int(np.searchsorted(met, self.initial_index)),
+            state_pairs=_offsets(np.repeat(np.searchsorted(met, members), widths), len(met)),
+            pair_actions=self.pair_actions[pairs],
+            row_offsets=np.concatenate(([0], np.cumsum(self.row_offsets[pairs + 1] - self.row_offsets[pairs]))),
+            successors=np.searchsorted(met, self.successors[entries]),
+            probabilities=self.probabilities[entries],
+        )
+
     def _with_pairs(self, kept: npt.NDArray[np.bool_]) -> TabularMdp:
         """The same model without the pairs that are not kept, [P]."""
         entries = kept[self.transition_pairs]
@@ -362,6 +428,27 @@ def _index_in(index: Mapping[State, int], label: State, what: str, error: type[E
     except KeyError:
         some = ", ".join(repr(known) for known in list(index)[:5])
         raise error(f"no {what} {label!r}; the model has {len(index)} states: {some}, ...") from None
+
+
+def _frozen(array: IntArray) -> IntArray:
+    array.flags.writeable = False
+    return array
+
+
+def _numbers(values: npt.ArrayLike, name: str, end: int) -> IntArray:
+    """A copy of numbers from 0 to `end` - 1, [n]; refuses any other."""
+    numbers = np.array(values, dtype=np.int64)
+    outside = np.flatnonzero((numbers < 0) | (numbers >= end))
+    if outside.size:
+        raise InvalidModelError(f"{name}[{outside[0]}] is {numbers[outside[0]]}; it must be from 0 to {end - 1}")
+    return numbers
+
+
+def _ranges(offsets: IntArray, rows: IntArray) -> IntArray:
+    """The entries of the given rows, one row after the other: `offsets[r] .. offsets[r + 1]` for each."""
+    starts, lengths = offsets[rows], offsets[rows + 1] - offsets[rows]
+    ends = np.cumsum(lengths)
+    return np.repeat(starts - ends + lengths, lengths) + np.arange(ends[-1] if len(ends) else 0)
 
 
 def _offsets(sorted_rows: IntArray, n_rows: int) -> IntArray:
