@@ -1,0 +1,394 @@
+"""Known models to explore: the domains of the paper's figures and experiments, and generators.
+
+Every function returns a `TabularMdp`. RESET is implied everywhere and is none of the actions below. `DOMAINS` holds
+the functions by the name that the command line uses, and `domain` calls one of them by that name.
+"""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias, get_type_hints
+
+import numpy as np
+
+from axplore.errors import InvalidSettingError, UnknownNameError
+from axplore.mdp import Action, IntArray, State, TabularMdp
+
+Cell: TypeAlias = tuple[int, int]
+"""A row and a column of a grid, counted from zero."""
+
+Cells: TypeAlias = Collection[Cell]
+
+DIRECTIONS: Final = MappingProxyType({"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)})
+"""How each action of a grid moves, in rows and columns."""
+
+
+def confusing_chain(
+    chain_length: int = 5,
+    confusing_states: int = 6,
+    skip: int = 4,
+    skip_probability: float = 1 / 3,
+    forward_probability: float = 1.0,
+) -> TabularMdp:
+    """A chain whose end is two steps off, through states that none can choose ([DisCo] App. "Confusing Chain").
+
+    The states are s0, the chain s1..sC and the confusing states behind it. `forward` (a_0) goes one state on. `skip`
+    (a_1) goes several on; in s0 it leads to a confusing state drawn uniformly. Every action leads from the end of the
+    chain to s0, and from a confusing state to the end of the chain.
+
+    Args:
+        chain_length: C.
+        confusing_states: K, how many there are.
+        skip: m, how many states `skip` goes on.
+        skip_probability: p_skip; otherwise `skip` stays.
+        forward_probability: p_c; otherwise `forward` stays.
+    """
+    end = _whole("chain_length", chain_length, least=1)
+    confusing = _whole("confusing_states", confusing_states, least=1)
+    _whole("skip", skip, least=1)
+    _probability("skip_probability", skip_probability, positive=True)
+    _probability("forward_probability", forward_probability, positive=True)
+    n_states = 1 + end + confusing
+    inner = np.arange(1, end)
+    beyond = np.arange(end + 1, n_states)
+    moving = np.arange(end)
+    # Each state has two pairs: 2 s is (s, forward), 2 s + 1 is (s, skip).
+    return _model(
+        _labels(n_states),
+        ("forward", "skip"),
+        np.repeat(np.arange(n_states), 2),
+        np.tile([0, 1], n_states),
+        [
+            (2 * moving, moving + 1, forward_probability),
+            (2 * moving, moving, 1 - forward_probability),
+            (1, beyond, 1 / confusing),
+            (2 * inner + 1, np.minimum(end, inner + skip), skip_probability),
+            (2 * inner + 1, inner, 1 - skip_probability),
+            ([2 * end, 2 * end + 1], 0, 1.0),
+            (np.concatenate((2 * beyond, 2 * beyond + 1)), end, 1.0),
+        ],
+    )
+
+
+def combination_lock(states: int = 6, initial_state: int | None = None) -> TabularMdp:
+    """A chain that is easy to climb and hard to descend precisely ([DisCo] App. "Combination Lock").
+
+    `right` (a_1) leads from s_k to s_{k+1}. `left` (a_0) leads from s_k to some s_l with l < k, with a probability
+    proportional to 1/(k - l). The ends absorb: `left` stays in s_0 and `right` in the last state. There are as many
+    transitions as half the square of the states.
+
+    Args:
+        states: N.
+        initial_state: the number k of the state s_k that RESET leads to. Without it, the floor(2N/3)-th state counted
+            from one: s_3 of six. Counted from zero it would be s_4, which contradicts the paper's hitting times.
+    """
+    n_states = _whole("states", states, least=2)
+    start = 2 * n_states // 3 - 1 if initial_state is None else _whole("initial_state", initial_state, least=0)
+    if start >= n_states:
+        raise InvalidSettingError(f"initial_state is {start}; it must be from 0 to {n_states - 1}")
+    higher, lower = np.tril_indices(n_states, k=-1)
+    weights = 1 / (higher - lower)
+    climbing = np.arange(n_states - 1)
+    # Each state has two pairs: 2 s is (s, left), 2 s + 1 is (s, right).
+    return _model(
+        _labels(n_states),
+        ("left", "right"),
+        np.repeat(np.arange(n_states), 2),
+        np.tile([0, 1], n_states),
+        [
+            (2 * higher, lower, weights / np.bincount(higher, weights)[higher]),
+            (0, 0, 1.0),
+            (2 * climbing + 1, climbing + 1, 1.0),
+            (2 * n_states - 1, n_states - 1, 1.0),
+        ],
+        initial=start,
+    )
+
+
+def star(arms: int = 8, arm_length: int = 5) -> TabularMdp:
+    """Arms of states around a centre, every step certain ([DisCo] Fig. 1, left).
+
+    The centre is s0 and enters an arm by the action of its name; `out` and `in` move along an arm. The j-th state of
+    the i-th arm, both counted from one, has the label `arm<i>.<j>`.
+    """
+    _whole("arms", arms, least=1)
+    _whole("arm_length", arm_length, least=1)
+    first = 1 + arm_length * np.arange(arms)
+    on_arm = np.arange(1, 1 + arms * arm_length)
+    has_outer = on_arm[on_arm % arm_length != 0]
+    inner = np.where(on_arm % arm_length == 1 % arm_length, 0, on_arm - 1)
+    sources = np.concatenate((np.zeros(arms, dtype=np.int64), has_outer, on_arm))
+    targets = np.concatenate((first, has_outer + 1, inner))
+    actions = np.concatenate((np.arange(arms), np.full(len(has_outer), arms), np.full(len(on_arm), arms + 1)))
+    order = np.lexsort((actions, sources))
+    return _model(
+        ("s0", *_arm_labels(arms, arm_length)),
+        (*(f"arm{arm}" for arm in range(1, arms + 1)), "out", "in"),
+        sources[order],
+        actions[order],
+        [(np.arange(len(order)), targets[order], 1.0)],
+    )
+
+
+def layered(arms: int = 3, arm_length: int = 2) -> TabularMdp:
+    """Arms drawn at random that all lead to one state ([DisCo] Fig. 1, right).
+
+    `go` leads from s0 to the first state of an arm drawn uniformly, along the arm, and to `end`, which is terminal. The
+    end is reached in a fixed number of steps, but through states that are not controllable: S_L→ is not S_L. The
+    j-th state of the i-th arm, both counted from one, has the label `arm<i>.<j>`.
+    """
+    _whole("arms", arms, least=1)
+    _whole("arm_length", arm_length, least=1)
+    end = 1 + arms * arm_length
+    on_arm = np.arange(1, end)
+    return _model(
+        ("s0", *_arm_labels(arms, arm_length), "end"),
+        ("go",),
+        np.arange(end),
+        np.zeros(end, dtype=np.int64),
+        [
+            (0, 1 + arm_length * np.arange(arms), 1 / arms),
+            (on_arm, np.where(on_arm % arm_length == 0, end, on_arm + 1), 1.0),
+        ],
+    )
+
+
+def two_branch_toy(length: int = 3) -> TabularMdp:
+    """Two branches, one a detour, where one more allowed state saves `length + 1` steps ([DisCo] App. A, figure).
+
+    `go` leads from s0, with probability one half each, along x1, x2, ... to `x` in `length` (l) steps, or along y1,
+    y2, ... to `y` in `length + 1` steps; from y it leads to x, which is terminal. The paper's sets {s0, x} and
+    {s0, x, y} are to be read with the states on the way: V*(s0→x) is 2l + 2 where all but y are allowed, and l + 1
+    where y is too.
+    """
+    _whole("length", length, least=1)
+    towards_x = [f"x{step}" for step in range(1, length)] + ["x"]
+    towards_y = [f"y{step}" for step in range(1, length + 1)] + ["y"]
+    labels = ("s0", *towards_x, *towards_y)
+    x, y1 = length, length + 1
+    going = np.delete(np.arange(len(labels)), x)
+    targets = np.append(going[1:-1] + 1, x)
+    return _model(
+        labels,
+        ("go",),
+        going,
+        np.zeros(len(going), dtype=np.int64),
+        [(0, [1, y1], 0.5), (np.arange(1, len(going)), targets, 1.0)],
+    )
+
+
+def slippery_grid(
+    rows: int = 6, columns: int = 6, slip: float = 0.2, walls: Cells = (), start: Cell = (0, 0)
+) -> TabularMdp:
+    """A grid where a step may slip to either side.
+
+    The states are the cells (row, column) that are no walls, and the actions `up`, `down`, `left` and `right`. A step
+    that would leave the grid or enter a wall stays put.
+
+    Args:
+        rows: of the grid.
+        columns: of the grid.
+        slip: the probability to go to a side instead, half of it for each side; 0 makes every step certain.
+        walls: the cells that cannot be entered.
+        start: the cell that RESET leads to.
+    """
+    _whole("rows", rows, least=1)
+    _whole("columns", columns, least=1)
+    _probability("slip", slip)
+    blocked = {_inside("walls", cell, rows, columns) for cell in walls}
+    if _inside("start", start, rows, columns) in blocked:
+        raise InvalidSettingError(f"start is {start}, which is one of the walls")
+    is_free = np.ones((rows, columns), dtype=bool)
+    for cell in blocked:
+        is_free[cell] = False
+    numbers = np.where(is_free, np.cumsum(is_free).reshape(rows, columns) - 1, -1)
+    n_states = int(is_free.sum())
+    neighbours = {action: _neighbours(numbers, move) for action, move in DIRECTIONS.items()}
+    blocks: list[_Block] = []
+    for number, action in enumerate(DIRECTIONS):
+        sides = ("left", "right") if action in ("up", "down") else ("up", "down")
+        pairs = number + len(DIRECTIONS) * np.arange(n_states)
+        blocks.append((pairs, neighbours[action], 1 - slip))
+        blocks.extend((pairs, neighbours[side], slip / 2) for side in sides)
+    return _model(
+        [(row, column) for row, column in np.argwhere(is_free).tolist()],
+        tuple(DIRECTIONS),
+        np.repeat(np.arange(n_states), len(DIRECTIONS)),
+        np.tile(np.arange(len(DIRECTIONS)), n_states),
+        blocks,
+        initial=int(numbers[start]),
+    )
+
+
+def random_sparse(
+    states: int = 100, actions: int = 4, branching: tuple[int, int] = (3, 5), seed: int = 0
+) -> TabularMdp:
+    """A random model where every pair has a few successors.
+
+    Successors are distinct and drawn uniformly, their number too; probabilities are uniform on the simplex. The states
+    are s0, s1, ... and the actions a0, a1, ...
+
+    Args:
+        states: how many.
+        actions: of every state.
+        branching: the least and the largest number of successors of a pair.
+        seed: of the draw; the same seed gives the same model.
+    """
+    n_states = _whole("states", states, least=1)
+    n_actions = _whole("actions", actions, least=1)
+    least, most = (_whole("branching", number, least=1) for number in branching)
+    if least > most or most > n_states:
+        raise InvalidSettingError(f"branching is {branching}; it must be ascending and at most the number of states")
+    generator = np.random.default_rng(_whole("seed", seed, least=0))
+    n_pairs = n_states * n_actions
+    widths = generator.integers(least, most + 1, size=n_pairs)
+    chosen = _distinct_draws(n_states, widths, generator)
+    pairs, columns = np.nonzero(chosen >= 0)
+    weights = generator.exponential(size=len(pairs))
+    return _model(
+        _labels(n_states),
+        tuple(f"a{action}" for action in range(n_actions)),
+        np.repeat(np.arange(n_states), n_actions),
+        np.tile(np.arange(n_actions), n_states),
+        [(pairs, chosen[pairs, columns], weights / np.bincount(pairs, weights)[pairs])],
+    )
+
+
+DOMAINS: Final[Mapping[str, Callable[..., TabularMdp]]] = MappingProxyType(
+    {
+        "confusing-chain": confusing_chain,
+        "combination-lock": combination_lock,
+        "star": star,
+        "layered": layered,
+        "two-branch": two_branch_toy,
+        "slippery-grid": slippery_grid,
+        "random-sparse": random_sparse,
+    }
+)
+"""The domains by their names on the command line."""
+
+
+def domain(name: str, **parameters: Any) -> TabularMdp:
+    """Builds a domain by its name; a parameter given as text is read as its type says.
+
+    Text for a number may be a fraction (`1/3`), for a pair of numbers `2,3`, for cells `0,1 2,3`.
+    """
+    if name not in DOMAINS:
+        raise UnknownNameError(f"no domain {name!r}; there are {', '.join(DOMAINS)}")
+    build = DOMAINS[name]
+    offered = inspect.signature(build).parameters
+    kinds = get_type_hints(build)
+    for parameter, value in parameters.items():
+        if parameter not in offered:
+            raise UnknownNameError(f"{name} has no parameter {parameter!r}; it has {', '.join(offered)}")
+        if isinstance(value, str):
+            parameters[parameter] = _read(parameter, value, kinds[parameter])
+    return build(**parameters)
+
+
+_Block: TypeAlias = tuple[Any, Any, Any]
+"""Entries of a model: pairs, successors and probabilities, broadcast against each other."""
+
+
+def _model(
+    labels: Iterable[State],
+    actions: Sequence[Action],
+    pair_states: IntArray,
+    pair_actions: IntArray,
+    blocks: Iterable[_Block],
+    initial: int = 0,
+) -> TabularMdp:
+    states = tuple(labels)
+    columns = zip(*(np.broadcast_arrays(*map(np.atleast_1d, block)) for block in blocks), strict=True)
+    entry_pairs, successors, probabilities = (np.concatenate(column) for column in columns)
+    return TabularMdp.from_entries(
+        states,
+        actions,
+        states[initial],
+        pair_states=pair_states,
+        pair_actions=pair_actions,
+        entry_pairs=entry_pairs,
+        successors=successors,
+        probabilities=probabilities,
+    )
+
+
+def _labels(n_states: int) -> list[str]:
+    return [f"s{number}" for number in range(n_states)]
+
+
+def _arm_labels(arms: int, arm_length: int) -> list[str]:
+    return [f"arm{arm}.{step}" for arm in range(1, arms + 1) for step in range(1, arm_length + 1)]
+
+
+def _neighbours(numbers: IntArray, move: Cell) -> IntArray:
+    """Where a move leads from each free cell, [S]; `numbers` has the state of each cell and -1 in walls, [R, C]."""
+    padded = np.pad(numbers, 1, constant_values=-1)
+    rows, columns = numbers.shape
+    shifted = padded[1 + move[0] : 1 + move[0] + rows, 1 + move[1] : 1 + move[1] + columns]
+    return np.where(shifted >= 0, shifted, numbers)[numbers >= 0]
+
+
+def _distinct_draws(n: int, widths: IntArray, generator: np.random.Generator) -> IntArray:
+    """Draws `widths[r]` distinct numbers below n for each row r, [R, max width]; unused places hold -1.
+
+    Floyd's method (Bentley and Floyd, 1987) on all rows at once: every subset is equally likely, nothing is redrawn.
+    """
+    chosen = np.full((len(widths), int(widths.max())), -1, dtype=np.int64)
+    for place in range(chosen.shape[1]):
+        rows = np.flatnonzero(place < widths)
+        largest = n - widths[rows] + place
+        drawn = generator.integers(0, largest + 1)
+        repeated = (chosen[rows, :place] == drawn[:, None]).any(axis=1)
+        chosen[rows, place] = np.where(repeated, largest, drawn)
+    return chosen
+
+
+def _whole(name: str, value: int, least: int) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise InvalidSettingError(f"{name} is {value!r}; it must be a whole number") from None
+    if number < least:
+        raise InvalidSettingError(f"{name} is {number}; it must be at least {least}")
+    return number
+
+
+def _probability(name: str, value: float, positive: bool = False) -> None:
+    if not 0 <= value <= 1 or (positive and value == 0):
+        raise InvalidSettingError(f"{name} is {value!r}; it must be a probability{' above 0' if positive else ''}")
+
+
+def _inside(name: str, cell: Cell, rows: int, columns: int) -> Cell:
+    row, column = cell
+    if not (0 <= row < rows and 0 <= column < columns):
+        raise InvalidSettingError(f"{name}: the cell {cell!r} is outside a grid of {rows} rows and {columns} columns")
+    return row, column
+
+
+def _read(name: str, text: str, kind: Any) -> Any:
+    """The value that a text of the command line stands for."""
+    readers: dict[Any, Callable[[str], Any]] = {
+        int: int,
+        int | None: int,
+        float: lambda number: float(Fraction(number)),
+        Cell: _pair,
+        Cells: lambda cells: [_pair(cell) for cell in cells.split()],
+    }
+    try:
+        return readers[kind](text)
+    except (ValueError, ZeroDivisionError):
+        raise InvalidSettingError(f"{name} is {text!r}, which does not read as {_described(kind)}") from None
+
+
+def _pair(text: str) -> tuple[int, int]:
+    first, second = text.split(",")
+    return int(first), int(second)
+
+
+def _described(kind: Any) -> str:
+    return {float: "a number", Cell: "a pair like 2,3", Cells: "cells like 0,1 2,3"}.get(kind, "a whole number")
