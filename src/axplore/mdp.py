@@ -72,9 +72,7 @@ class TabularMdp:
             array.flags.writeable = False
 
     @classmethod
-    def from_rows(
-        cls, rows: Mapping[State, Mapping[Action, Mapping[State, float]]], initial_state: State
-    ) -> TabularMdp:
+    def from_rows(cls, rows: Mapping[Any, Mapping[Any, Mapping[Any, float]]], initial_state: State) -> TabularMdp:
         """Builds a model from `{state: {action: {successor: probability}}}`; a state without actions is terminal."""
         states, index = _numbered(rows)
         action_index: dict[Action, int] = {}
@@ -151,7 +149,7 @@ class TabularMdp:
 
     @classmethod
     def from_gymnasium(
-        cls, transitions: Mapping[State, Mapping[Action, Iterable[tuple[Any, ...]]]], initial_state: State
+        cls, transitions: Mapping[Any, Mapping[Any, Iterable[tuple[Any, ...]]]], initial_state: State
     ) -> TabularMdp:
         """Builds a model from a Gymnasium-style `P[state][action] = [(probability, successor, reward, terminated)]`.
 
