@@ -1,0 +1,40 @@
+# The two commands to know: `make explore` and `make test`. Each sets up .venv by itself, once, and again only when
+# pyproject.toml changed. Another interpreter: `make test PYTHON=python3.12`.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help setup explore test lint bench clean
+
+help:
+	@echo "make explore   print the exact atlas of the confusing chain"
+	@echo "make test      format, lint, types, layers and tests"
+	@echo "make lint      the same without the tests"
+	@echo "make bench     speeds, beside other solvers in the same run"
+	@echo "make clean     remove .venv and caches"
+
+setup: $(STAMP)
+
+explore: $(STAMP)
+	@$(BIN)/axplore truth confusing-chain --radius 4.5
+
+test: lint
+	$(BIN)/python -m pytest -n 2
+
+lint: $(STAMP)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(STAMP)
+	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file; done
+
+clean:
+	rm -rf $(VENV) .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache build dist
+
+$(STAMP): pyproject.toml
+	@./.ci/setup $(PYTHON) $(VENV)
+	@touch $@
