@@ -5,6 +5,7 @@
     │   ├── InvalidModelError        a known model that is not an MDP
     │   ├── InvalidSettingError      a radius, epsilon, delta, ... outside its range
     │   ├── InvalidCostsError        costs outside [min_cost, 1]
+    │   ├── InvalidOrderError        an order that a world cannot carry out
     │   ├── UnknownStateError        a label that no state has
     │   ├── UnknownActionError       an action that the state does not have
     │   └── UnknownNameError         a world, explorer, table, ... that does not exist
@@ -36,6 +37,10 @@ class InvalidSettingError(InvalidInputError):
 
 class InvalidCostsError(InvalidInputError):
     """Costs outside [min_cost, 1]."""
+
+
+class InvalidOrderError(InvalidInputError):
+    """An order that a world cannot carry out."""
 
 
 class UnknownStateError(InvalidInputError):

@@ -29,7 +29,10 @@ class Visit:
         action: what to play there.
         times: how often.
         policy: what to play in each state on the way, [n]; RESET_ACTION resets, and so does every state from n on.
-        max_journey: a journey of more steps than this is cut: the agent resets and sets out again.
+        max_journey: a journey that has not arrived after so many steps is cut: the agent resets, which is a step, and
+            sets out again.
+        max_cuts: after so many cut journeys in a row the order ends, with fewer visits than asked for. So it ends
+            under any policy.
     """
 
     state: int
@@ -37,6 +40,7 @@ class Visit:
     times: int
     policy: IntArray
     max_journey: int
+    max_cuts: int = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,13 +48,15 @@ class Episodes:
     """Run a policy from the initial state towards a goal, so many times.
 
     An episode starts with a RESET unless the agent stands in the initial state, and ends at the goal or after `horizon`
-    steps. The RESET counts as a step of the world, not of the episode.
+    steps. The RESET counts as a step of the world, not of the episode; one that the policy plays counts as both. An
+    episode towards the initial state has no steps.
 
     Attributes:
         goal: the state to reach.
         times: how many episodes at most.
         horizon: the steps after which an episode ends.
-        policy: what to play by state, [n], or by step and state, [horizon, n].
+        policy: what to play by state, [n], or by step and state, [horizon, n]; RESET_ACTION resets, and so does every
+            state from n on.
         allowance, slack: stop once the steps of the first j episodes exceed `j * allowance + slack`.
     """
 
@@ -77,7 +83,8 @@ class Answer:
         cut_journeys: how many journeys were cut.
         pair_states, pair_actions: the pairs drawn from, [m], in the order in which they were first met.
         pair_draws: how often each was drawn, [m].
-        entry_pairs: of each transition met, which of those pairs it belongs to, [e].
+        entry_pairs: of each transition met, in the order in which they were first met, which of those pairs it
+            belongs to, [e].
         entry_successors: where it led, [e].
         entry_counts: how often it was met, [e].
         entry_first_draws: at which draw of its pair, counted from 1 within this answer, it was met first, [e].
@@ -113,6 +120,8 @@ class World(Protocol):
 
     def carry_out(self, orders: Sequence[Order]) -> list[Answer]:
         """Carries out orders one after the other and answers each.
+
+        An order may name the states discovered before the call. All orders are checked before the first step.
 
         The random stream of an order depends on the seed of the world, on how many calls came before, and on the
         place of the order in its call, on nothing else.

@@ -1,0 +1,95 @@
+"""What every world does before it carries out an order: checks it, and gives it a random stream of its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from axplore.errors import InvalidOrderError
+from axplore.mdp import IntArray
+from axplore.worlds.orders import RESET_ACTION, Episodes, Order, Visit
+
+LARGEST: Final = 2**62
+"""No number in an order is larger, so that steps can be counted in 64 bits."""
+
+
+def order_seed(seed: int, call: int, place: int) -> np.random.SeedSequence:
+    """The seed of one order: of the world's seed, the number of calls before, and the order's place in its call."""
+    return np.random.SeedSequence(seed, spawn_key=(call, place))
+
+
+def check_orders(orders: Sequence[Order], action_counts: IntArray) -> None:
+    """Refuses orders that cannot be carried out.
+
+    Args:
+        orders: the orders of one call.
+        action_counts: how many actions each discovered state has beside RESET, by number, [n].
+    """
+    for place, order in enumerate(orders):
+        try:
+            match order:
+                case Visit():
+                    _check_visit(order, action_counts)
+                case Episodes():
+                    _check_episodes(order, action_counts)
+                case _:
+                    raise InvalidOrderError("it must be a Visit or Episodes")
+        except InvalidOrderError as error:
+            raise InvalidOrderError(f"order {place} of {len(orders)} ({type(order).__name__}): {error}") from None
+
+
+def _check_visit(order: Visit, action_counts: IntArray) -> None:
+    _check_state("state", order.state, action_counts)
+    offered = action_counts[order.state]
+    if not _is_whole(order.action) or not 0 <= order.action < offered:
+        raise InvalidOrderError(f"action is {order.action!r}, but state {order.state} has {offered} actions")
+    _check_whole("times", order.times, least=0)
+    _check_whole("max_journey", order.max_journey, least=1)
+    _check_whole("max_cuts", order.max_cuts, least=1)
+    _check_policy(order.policy, action_counts, steps=None)
+
+
+def _check_episodes(order: Episodes, action_counts: IntArray) -> None:
+    _check_state("goal", order.goal, action_counts)
+    _check_whole("times", order.times, least=0)
+    _check_whole("horizon", order.horizon, least=1)
+    for name, value in (("allowance", order.allowance), ("slack", order.slack)):
+        if math.isnan(value) or value < 0:
+            raise InvalidOrderError(f"{name} is {value}; it must be a number of steps, 0 or more")
+    _check_policy(order.policy, action_counts, steps=order.horizon)
+
+
+def _check_policy(policy: IntArray, action_counts: IntArray, steps: int | None) -> None:
+    """Refuses a policy that is neither [n] nor, where a number of steps is given, [steps, n]."""
+    if not isinstance(policy, np.ndarray) or policy.dtype.kind not in "iu":
+        raise InvalidOrderError("the policy must be an array of integers")
+    if policy.ndim != 1 and (steps is None or policy.ndim != 2 or len(policy) != steps):
+        wanted = "[n]" if steps is None else f"[n] or [{steps}, n]"
+        raise InvalidOrderError(f"the policy has the shape {list(policy.shape)}; it must be {wanted}")
+    planned = policy.shape[-1]
+    if planned > len(action_counts):
+        raise InvalidOrderError(f"the policy is for {planned} states, but only {len(action_counts)} are discovered")
+    wrong = (policy < RESET_ACTION) | (policy >= action_counts[:planned])
+    if wrong.any():
+        where = tuple(np.argwhere(wrong)[0])
+        raise InvalidOrderError(
+            f"the policy plays action {policy[where]} in state {where[-1]}, which has {action_counts[where[-1]]} "
+            f"actions; RESET is {RESET_ACTION}"
+        )
+
+
+def _check_state(name: str, state: int, action_counts: IntArray) -> None:
+    if not _is_whole(state) or not 0 <= state < len(action_counts):
+        raise InvalidOrderError(f"{name} is {state!r}, but the discovered states are 0 to {len(action_counts) - 1}")
+
+
+def _check_whole(name: str, value: int, least: int) -> None:
+    if not _is_whole(value) or not least <= value <= LARGEST:
+        raise InvalidOrderError(f"{name} is {value!r}; it must be a whole number from {least} to 2^62")
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)

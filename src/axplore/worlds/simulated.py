@@ -1,0 +1,190 @@
+"""A world that simulates a known model, tens of millions of steps a second."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from axplore.errors import InvalidSettingError, UnknownStateError
+from axplore.mdp import Action, IntArray, State, TabularMdp
+from axplore.worlds import stepping
+from axplore.worlds.border import check_orders, order_seed
+from axplore.worlds.orders import Answer, Order, Visit
+from axplore.worlds.stepping import ENTRIES, PAIRS, STATES, UNDISCOVERED, Progress, UnsignedArray
+
+STEPS_BETWEEN_PAUSES: Final = 50_000_000
+"""Compiled code returns to Python after so many steps, under a second, so that an interruption is heard."""
+
+
+@dataclass(frozen=True, eq=False)
+class WorldSnapshot:
+    """What a simulated world needs, beside its model and its seed, to go on as if it had never stopped.
+
+    Attributes:
+        position: the number of the state in which the agent stands.
+        discovered: the model's index of each discovered state, by number, [n].
+        steps: steps taken so far.
+        calls: how often `carry_out` was called.
+    """
+
+    position: int
+    discovered: IntArray
+    steps: int
+    calls: int
+
+
+class SimulatedWorld:
+    """A known model as a `World`: it takes orders, and tells no more than what was met."""
+
+    def __init__(self, mdp: TabularMdp, seed: int) -> None:
+        """Places the agent in the initial state of the model.
+
+        Args:
+            mdp: the model to simulate.
+            seed: with the orders, it determines everything that happens; not negative.
+        """
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise InvalidSettingError(f"the seed is {seed!r}; it must be a whole number, 0 or more")
+        self._mdp = mdp
+        self._seed = int(seed)
+        self._action_counts = np.diff(mdp.state_pairs)
+        self._tables = stepping.tables_of(mdp)
+        self._record = stepping.new_record(mdp)
+        self._position = mdp.initial_index
+        self._steps = 0
+        self._calls = 0
+        self._labels: tuple[State, ...] = (mdp.initial_state,)
+
+    @property
+    def states(self) -> Sequence[State]:
+        """The labels of the states discovered so far, by number; the initial state is the first."""
+        fresh = self._discovered()[len(self._labels) :]
+        if fresh.size:
+            self._labels += tuple(self._mdp.states[index] for index in fresh)
+        return self._labels
+
+    @property
+    def steps(self) -> int:
+        """How many steps were taken so far, RESET included."""
+        return self._steps
+
+    def actions_of(self, state: int) -> tuple[Action, ...]:
+        """The actions of a discovered state beside RESET; none if it is terminal."""
+        discovered = self._discovered()
+        if not 0 <= state < len(discovered):
+            raise UnknownStateError(f"no state {state!r}; the discovered states are 0 to {len(discovered) - 1}")
+        return self._mdp.actions_of(self._mdp.states[discovered[state]])
+
+    def carry_out(self, orders: Sequence[Order]) -> list[Answer]:
+        """Carries out orders one after the other and answers each; see `World.carry_out`."""
+        check_orders(orders, self._action_counts[self._discovered()])
+        call = self._calls
+        self._calls += 1
+        return [self._answer(order, order_seed(self._seed, call, place)) for place, order in enumerate(orders)]
+
+    def snapshot(self) -> WorldSnapshot:
+        """Everything that changed since the world was made; hand it to `restore` on the same model and seed."""
+        return WorldSnapshot(
+            position=int(self._record.numbers[self._position]),
+            discovered=self._discovered().astype(np.int64),
+            steps=self._steps,
+            calls=self._calls,
+        )
+
+    def restore(self, snapshot: WorldSnapshot) -> None:
+        """Takes the world back, or forward, to a snapshot."""
+        discovered = self._checked(snapshot)
+        numbers = self._record.numbers
+        numbers[:] = UNDISCOVERED
+        numbers[discovered] = np.arange(len(discovered))
+        self._record.discovered[: len(discovered)] = discovered
+        self._record.totals[STATES] = len(discovered)
+        self._position = int(discovered[snapshot.position])
+        self._steps = snapshot.steps
+        self._calls = snapshot.calls
+        self._labels = tuple(self._mdp.states[index] for index in discovered)
+
+    def _checked(self, snapshot: WorldSnapshot) -> IntArray:
+        """The discovered states of a snapshot, if this world can have made it."""
+        discovered = np.asarray(snapshot.discovered)
+        in_model = discovered.size and discovered.min() >= 0 and discovered.max() < self._mdp.n_states
+        if not in_model or discovered[0] != self._mdp.initial_index or len(np.unique(discovered)) != len(discovered):
+            raise InvalidSettingError(
+                "the snapshot is of another model: its discovered states must be distinct states of this one, the "
+                "initial state first"
+            )
+        if not 0 <= snapshot.position < len(discovered) or snapshot.steps < 0 or snapshot.calls < 0:
+            raise InvalidSettingError(
+                f"the snapshot stands in state {snapshot.position} of {len(discovered)} after {snapshot.steps} steps "
+                f"and {snapshot.calls} calls, which cannot be"
+            )
+        return discovered.astype(np.int64)
+
+    def _discovered(self) -> UnsignedArray:
+        """The model's index of each discovered state, by number, [n]."""
+        return self._record.discovered[: self._record.totals[STATES]]
+
+    def _answer(self, order: Order, seed: np.random.SeedSequence) -> Answer:
+        stream = seed.generate_state(4, np.uint64).astype(np.uint64)
+        progress = Progress(position=self._position)
+        try:
+            while not progress.over:
+                before = progress.steps
+                progress = self._advance(order, stream, progress)
+                self._position = progress.position
+                self._steps += progress.steps - before
+            return self._counted(progress)
+        finally:
+            self._clear()
+
+    def _advance(self, order: Order, stream: UnsignedArray, progress: Progress) -> Progress:
+        # Kernels are compiled again for arrays that cannot be written to, so none is handed to them.
+        policy = np.require(order.policy, np.int64, ["C", "W"])
+        if isinstance(order, Visit):
+            return stepping.visit(
+                self._tables, self._record, stream, policy, self._index_of(order.state), int(order.action),
+                int(order.times), int(order.max_journey), int(order.max_cuts), progress, STEPS_BETWEEN_PAUSES,
+            )  # fmt: skip
+        return stepping.run_episodes(
+            self._tables, self._record, stream, np.atleast_2d(policy), self._index_of(order.goal), int(order.times),
+            int(order.horizon), float(order.allowance), float(order.slack), progress, STEPS_BETWEEN_PAUSES,
+        )  # fmt: skip
+
+    def _index_of(self, number: int) -> int:
+        return int(self._record.discovered[number])
+
+    def _touched(self) -> tuple[IntArray, IntArray]:
+        """The pairs drawn and the transitions met in this order."""
+        record = self._record
+        pairs = record.pairs[: record.totals[PAIRS]].astype(np.int64)
+        return pairs, record.entries[: record.totals[ENTRIES]].astype(np.int64)
+
+    def _counted(self, progress: Progress) -> Answer:
+        """The answer to an order that is over."""
+        mdp, record = self._mdp, self._record
+        pairs, entries = self._touched()
+        pair_states = mdp.pair_states[pairs]
+        return Answer(
+            steps=progress.steps,
+            completed=progress.completed,
+            arrivals=progress.arrivals,
+            travelled=progress.travelled,
+            cut_journeys=progress.cuts,
+            pair_states=record.numbers[pair_states].astype(np.int64),
+            pair_actions=pairs - mdp.state_pairs[pair_states],
+            pair_draws=record.pair_draws[pairs],
+            entry_pairs=record.pair_places[mdp.transition_pairs[entries]],
+            entry_successors=record.numbers[mdp.successors[entries]].astype(np.int64),
+            entry_counts=record.entry_counts[entries],
+            entry_first_draws=record.entry_first_draws[entries],
+        )
+
+    def _clear(self) -> None:
+        """Leaves the record empty for the next order, whatever became of this one."""
+        pairs, entries = self._touched()
+        self._record.pair_draws[pairs] = 0
+        self._record.entry_counts[entries] = 0
+        self._record.totals[[PAIRS, ENTRIES]] = 0
