@@ -158,26 +158,24 @@ def layered(arms: int = 3, arm_length: int = 2) -> TabularMdp:
 
 
 def two_branch_toy(length: int = 3) -> TabularMdp:
-    """Two branches, one a detour, where one more allowed state saves `length + 1` steps ([DisCo] App. A, figure).
+    """Two branches where one more allowed state saves `length + 1` steps ([DisCo] App. A, figure).
 
-    `go` leads from s0, with probability one half each, along x1, x2, ... to `x` in `length` (l) steps, or along y1,
-    y2, ... to `y` in `length + 1` steps; from y it leads to x, which is terminal. The paper's sets {s0, x} and
-    {s0, x, y} are to be read with the states on the way: V*(s0→x) is 2l + 2 where all but y are allowed, and l + 1
-    where y is too.
+    `go` leaves s0 for `x` or `y`, each as likely as the other, after l + 1/2 steps in expectation, where l is `length`;
+    from y it leads to x, which is terminal. V*(s0→x) is 2l + 2 where only {s0, x} is allowed (X in the paper), and
+    l + 1 where y is too (Y).
+
+    Differs from the figure, which draws l states on the way to x and l + 1 on the way to y: an agent that sees them
+    knows its branch after one step and resets there, so that the paper's difference of l + 1 would shrink to one. Here
+    the time passes in s0, and the paper's two values are exact.
     """
     _whole("length", length, least=1)
-    towards_x = [f"x{step}" for step in range(1, length)] + ["x"]
-    towards_y = [f"y{step}" for step in range(1, length + 1)] + ["y"]
-    labels = ("s0", *towards_x, *towards_y)
-    x, y1 = length, length + 1
-    going = np.delete(np.arange(len(labels)), x)
-    targets = np.append(going[1:-1] + 1, x)
+    each = 1 / (2 * length + 1)
     return _model(
-        labels,
+        ("s0", "x", "y"),
         ("go",),
-        going,
-        np.zeros(len(going), dtype=np.int64),
-        [(0, [1, y1], 0.5), (np.arange(1, len(going)), targets, 1.0)],
+        np.array([0, 2]),
+        np.array([0, 0]),
+        [(0, [0, 1, 2], [1 - 2 * each, each, each]), (1, 1, 1.0)],
     )
 
 

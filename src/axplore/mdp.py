@@ -320,6 +320,9 @@ class TabularMdp:
     def _index(self) -> dict[State, int]:
         return {label: number for number, label in enumerate(self.states)}
 
+    def __contains__(self, state: State) -> bool:
+        return state in self._index
+
     def index_of(self, state: State) -> int:
         """The number of the state with this label."""
         return _index_in(self._index, state, "state", error=UnknownStateError)
