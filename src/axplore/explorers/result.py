@@ -1,0 +1,60 @@
+"""What an explorer hands back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from axplore.errors import UnknownStateError
+from axplore.explorers.interface import Explorer
+from axplore.explorers.stopping import StopReason
+from axplore.mdp import FloatArray, IntArray, State
+
+if TYPE_CHECKING:
+    from axplore.statistics.counts import TransitionCounts
+
+
+@dataclass(frozen=True, eq=False)
+class Exploration:
+    """The states that an explorer found, and the way to each of them.
+
+    Attributes:
+        states: the labels of the controllable states, in order of admission; the initial state is the first, [k].
+        numbers: their numbers in the world, [k].
+        found_at: the steps of the world at which each was admitted, [k].
+        policies: for each state as the goal, what to play in the first m of `states`, [m], or by step and state,
+            [H, m]: the position among the state's actions, or RESET_ACTION. Every other state resets, and so does the
+            agent after H steps.
+        optimistic_steps: the explorer's optimistic estimate of the steps to each, [k].
+        frontier: the labels of the other states discovered.
+        counts: the transitions met.
+        steps: steps taken in the world, RESET included.
+        rounds: how many rounds there were.
+        stop: why the exploration ended.
+        explorer: the configuration that was run.
+    """
+
+    states: tuple[State, ...]
+    numbers: IntArray
+    found_at: IntArray
+    policies: tuple[IntArray, ...]
+    optimistic_steps: FloatArray
+    frontier: tuple[State, ...]
+    counts: TransitionCounts
+    steps: int
+    rounds: int
+    stop: StopReason
+    explorer: Explorer[Any]
+
+    def position_of(self, state: State) -> int:
+        """The place of a state in `states`."""
+        try:
+            return self.states.index(state)
+        except ValueError:
+            raise UnknownStateError(
+                f"{state!r} is none of the {len(self.states)} states found to be controllable"
+            ) from None
+
+    def policy(self, goal: State) -> IntArray:
+        """The policy towards a goal, [m] or [H, m]; see `policies`."""
+        return self.policies[self.position_of(goal)]

@@ -1,0 +1,21 @@
+"""Why an exploration ended."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class StopReason(Enum):
+    """Why an exploration ended; the value is a sentence for the reader."""
+
+    NO_CANDIDATES = "No state outside the known set is reached from it often enough to be controllable."
+    """STOP1 of [DisCo] Alg. 1."""
+    ALL_TOO_FAR = "Even the optimistic way to every candidate takes more steps than the radius."
+    """STOP2 of [DisCo] Alg. 1."""
+    PROVEN = "Every state is proven to be within the radius, to the asked precision, or beyond it."
+    STEP_LIMIT = "The step limit was reached before the explorer was done; its promise does not hold yet."
+
+    @property
+    def complete(self) -> bool:
+        """Whether the explorer ended by its own rule."""
+        return self is not StopReason.STEP_LIMIT

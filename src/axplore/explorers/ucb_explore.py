@@ -1,0 +1,250 @@
+"""UcbExplore (Lim and Auer 2012), as far as [DisCo] App. "The UcbExplore Algorithm" describes it.
+
+It alternates state discovery with rounds of policy evaluation, and its policies have a horizon: they reset every H
+steps. Its promise is AX_L: every policy arrives within L + ε expected steps. The original text is not at hand; what is
+reconstructed here and not in [DisCo] says so.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from axplore.errors import InvalidSettingError, WorldError
+from axplore.explorers.interface import ExplorerState, Precision
+from axplore.explorers.known_set import estimates_of, frontier_of, policy_by_number
+from axplore.explorers.result import Exploration
+from axplore.explorers.settings import action_bound
+from axplore.explorers.stopping import StopReason
+from axplore.explorers.ucb_rules import DiscoveryRule, EpisodesRule, HorizonBonus, Problem, StageModels
+from axplore.mdp import FloatArray, IntArray
+from axplore.planning.finite_horizon import FiniteHorizonPlan, KnownRows, plan_with_horizon
+from axplore.statistics.counts import CountedRows, TransitionCounts
+from axplore.worlds.orders import RESET_ACTION, Episodes, Visit, World
+
+MAX_MISSES: Final = 10_000
+"""An evaluated policy that misses its goal so many times in a row is given up."""
+MAX_SAMPLES_TO_DEAL: Final = 10**9
+"""NumPy deals out fewer samples than this."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class UcbExploreState(ExplorerState):
+    """Where UcbExplore stands.
+
+    Attributes:
+        counts: N, of the pairs of known states.
+        policies: π_s of each known state, by step and position in `known`, [H, m].
+        optimistic_steps: the optimistic H-step time of each when it was admitted.
+        undiscovered: whether the newest known state still waits for its state discovery.
+        failures: how many rounds have failed.
+    """
+
+    counts: TransitionCounts
+    policies: tuple[IntArray, ...]
+    optimistic_steps: tuple[float, ...]
+    undiscovered: bool = True
+    failures: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class UcbExplore:
+    """UcbExplore for AX_L. The presets `ucb-explore-theory` and `ucb-explore-experiment` set every option.
+
+    Attributes:
+        precision: L, ε and δ.
+        episodes: λ, how many episodes a round has at most.
+        discovery: b, how often each action of a new state is played.
+        bonus: how optimistic the planning is.
+        stage_models: one model, or one for each step of the horizon.
+        accuracy_divisor: what ε/L is divided by.
+        states_bound: S, an upper bound on the number of states; the theory's rules need it.
+        actions_bound: A, the most actions that any state has beside RESET; of the states met so far when not given.
+    """
+
+    precision: Precision
+    episodes: EpisodesRule
+    discovery: DiscoveryRule
+    bonus: HorizonBonus
+    stage_models: StageModels
+    accuracy_divisor: float
+    states_bound: int | None = None
+    actions_bound: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.accuracy_divisor > 0:
+            raise InvalidSettingError(f"accuracy_divisor is {self.accuracy_divisor}; it must be positive")
+        # The rules that need S say so here, before the first step.
+        problem = self._problem(n_known=1, n_actions=1)
+        self.discovery(problem)
+        self.bonus(np.zeros(1, dtype=np.int64), problem)
+
+    @property
+    def accuracy(self) -> float:
+        """The relative accuracy e: ε/L by the divisor ([DisCo] App. "Algorithmic Configurations")."""
+        return self.precision.epsilon / self.precision.radius / self.accuracy_divisor
+
+    @property
+    def horizon(self) -> int:
+        """H = ⌈L + L/e⌉ ([DisCo] App. "Outline of the Algorithm")."""
+        return math.ceil(self.precision.radius + self.precision.radius / self.accuracy)
+
+    def start(self, world: World) -> UcbExploreState:
+        """K = {s_0}, which waits for its state discovery."""
+        counts = TransitionCounts()
+        counts.add_state(0, len(world.actions_of(0)))
+        return UcbExploreState(
+            round=1, known=(0,), found_at=(world.steps,), counts=counts,
+            policies=(np.full((self.horizon, 1), RESET_ACTION, dtype=np.int64),), optimistic_steps=(0.0,),
+        )  # fmt: skip
+
+    def advance(self, state: UcbExploreState, world: World) -> UcbExploreState:
+        """State discovery of a new state, or a round of policy evaluation."""
+        if state.undiscovered:
+            return self._discover(state, world)
+        if not state.frontier:
+            return replace(state, stop=StopReason.NO_CANDIDATES, activity="nothing left to evaluate")
+        problem = self._problem_of(state, world)
+        goal, plan = self._closest(state, problem)
+        if plan.optimistic_steps > self.precision.radius:
+            return replace(state, stop=StopReason.ALL_TOO_FAR, activity="every candidate is too far")
+        succeeded = self._evaluate(state, world, goal, plan, problem)
+        if not succeeded:
+            return replace(
+                state, round=state.round + 1, failures=state.failures + 1, activity=f"failed to reach state {goal}"
+            )
+        return self._admit(state, world, goal, plan)
+
+    def finish(self, state: UcbExploreState, world: World) -> Exploration:
+        """The policies as they were when their rounds succeeded: UcbExplore has no consolidation."""
+        return Exploration(
+            states=tuple(world.states[number] for number in state.known),
+            numbers=np.array(state.known, dtype=np.int64),
+            found_at=np.array(state.found_at, dtype=np.int64),
+            policies=state.policies,
+            optimistic_steps=np.array(state.optimistic_steps),
+            frontier=tuple(world.states[number] for number in state.frontier),
+            counts=state.counts,
+            steps=world.steps,
+            rounds=state.round,
+            stop=state.stop or StopReason.STEP_LIMIT,
+            explorer=self,
+        )
+
+    def _discover(self, state: UcbExploreState, world: World) -> UcbExploreState:
+        """Plays each action of the newest known state b times; unseen next states join the frontier."""
+        newest, policy = state.known[-1], policy_by_number(state.policies[-1], state.known)
+        visits = self.discovery(self._problem_of(state, world))
+        for action in range(len(world.actions_of(newest))):
+            for _ in range(visits):
+                self._arrive(state, world, newest, policy)
+                # The agent stands in the state, so the visit has no journey.
+                order = Visit(newest, action, times=1, policy=np.full(1, RESET_ACTION), max_journey=1)
+                state.counts.add(world.carry_out([order])[0])
+        return replace(
+            state, undiscovered=False, frontier=frontier_of(state.counts), activity=f"discovered from state {newest}"
+        )
+
+    def _arrive(self, state: UcbExploreState, world: World, goal: int, policy: IntArray) -> None:
+        for _ in range(MAX_MISSES):
+            answer = world.carry_out([Episodes(goal, times=1, horizon=self.horizon, policy=policy)])[0]
+            state.counts.add(answer)
+            if answer.arrivals:
+                return
+        raise WorldError(
+            f"{MAX_MISSES} episodes in a row did not reach {world.states[goal]!r}, whose policy had passed its "
+            "evaluation; check that the world does not change over time"
+        )
+
+    def _closest(self, state: UcbExploreState, problem: Problem) -> tuple[int, FiniteHorizonPlan]:
+        """The candidate with the least optimistic time, and the plan for it."""
+        rows = state.counts.rows()
+        weights = self.bonus(rows.visits, problem)
+        probabilities = self._probabilities(rows, problem.horizon, state.round)
+        plans = [
+            (goal, plan_with_horizon(_known_rows(rows, probabilities, goal), weights, problem.horizon))
+            for goal in state.frontier
+        ]
+        return min(plans, key=lambda goal_and_plan: goal_and_plan[1].optimistic_steps)
+
+    def _probabilities(self, rows: CountedRows, horizon: int, round_: int) -> FloatArray:
+        """The estimates of each transition, [1, T] or [H, T]."""
+        if self.stage_models is StageModels.STATIONARY:
+            return estimates_of(rows)[None, :]
+        return _dealt_into_buckets(rows, horizon, np.random.default_rng(round_))
+
+    def _evaluate(
+        self, state: UcbExploreState, world: World, goal: int, plan: FiniteHorizonPlan, problem: Problem
+    ) -> bool:
+        """Runs at most λ episodes; the round fails once they have taken e·L·λ steps more than L each.
+
+        Reconstructed: [DisCo] says that a check follows each episode, not which. A mean of (1 + O(e)) L is told from a
+        longer one in λ ~ 1/e³ episodes by Bernstein's inequality, and a failed round costs at least e·L·λ of regret.
+        """
+        episodes = self.episodes(problem)
+        order = Episodes(
+            goal=goal,
+            times=episodes,
+            horizon=problem.horizon,
+            policy=policy_by_number(plan.policy, state.known),
+            allowance=self.precision.radius,
+            slack=problem.accuracy * self.precision.radius * episodes,
+        )
+        answer = world.carry_out([order])[0]
+        state.counts.add(answer)
+        return answer.travelled <= answer.completed * order.allowance + order.slack
+
+    def _admit(self, state: UcbExploreState, world: World, goal: int, plan: FiniteHorizonPlan) -> UcbExploreState:
+        state.counts.add_state(goal, len(world.actions_of(goal)))
+        known = (*state.known, goal)
+        return replace(
+            state,
+            round=state.round + 1,
+            known=known,
+            found_at=(*state.found_at, world.steps),
+            frontier=tuple(number for number in state.frontier if number != goal),
+            policies=(*state.policies, plan.policy),
+            optimistic_steps=(*state.optimistic_steps, plan.optimistic_steps),
+            undiscovered=True,
+            activity=f"admitted state {goal}",
+        )
+
+    def _problem_of(self, state: UcbExploreState, world: World) -> Problem:
+        return self._problem(len(state.known), action_bound(self.actions_bound, world))
+
+    def _problem(self, n_known: int, n_actions: int) -> Problem:
+        return Problem(self.precision, self.accuracy, self.horizon, n_known, n_actions, self.states_bound)
+
+
+def _known_rows(rows: CountedRows, probabilities: FloatArray, goal: int) -> KnownRows:
+    """The known set as seen on the way to a goal outside it."""
+    n_known = len(rows.states)
+    column_of = np.full(max(goal, *rows.states.tolist(), *rows.successors.tolist()) + 1, n_known + 1)
+    column_of[rows.states] = np.arange(n_known)
+    column_of[goal] = n_known
+    return KnownRows(rows.state_pairs, rows.row_offsets, column_of[rows.successors], probabilities)
+
+
+def _dealt_into_buckets(rows: CountedRows, buckets: int, generator: np.random.Generator) -> FloatArray:
+    """Deals the samples of each pair into equal buckets, at random, and estimates a model from each, [buckets, T].
+
+    The samples of a pair are exchangeable, so this has the same distribution as dealing them out in turn. A bucket
+    without samples has a row of zeros: its pair is judged by its bonus alone.
+    """
+    if rows.visits.max(initial=0) >= MAX_SAMPLES_TO_DEAL:
+        raise InvalidSettingError(
+            f"a pair has {rows.visits.max()} samples, too many to deal into buckets; use StageModels.STATIONARY"
+        )
+    shares = np.zeros((buckets, len(rows.counts)))
+    for pair in range(len(rows.visits)):
+        row = slice(rows.row_offsets[pair], rows.row_offsets[pair + 1])
+        size = int(rows.visits[pair]) // buckets
+        left = rows.counts[row].copy()
+        for bucket in range(buckets if size else 0):
+            drawn = generator.multivariate_hypergeometric(left, size, method="marginals")
+            left -= drawn
+            shares[bucket, row] = drawn / size
+    return shares

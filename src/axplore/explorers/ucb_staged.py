@@ -1,0 +1,128 @@
+"""UcbExplore's form for AX': runs with growing radii, one after the other."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from axplore.explorers.interface import ExplorerState, Precision
+from axplore.explorers.known_set import policy_by_number
+from axplore.explorers.result import Exploration
+from axplore.explorers.stopping import StopReason
+from axplore.explorers.ucb_explore import UcbExplore, UcbExploreState
+from axplore.mdp import IntArray
+from axplore.worlds.orders import RESET_ACTION, World
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StagedState(ExplorerState):
+    """Where the restarts stand.
+
+    Attributes:
+        stage: n, which radius is being explored, counted from 0.
+        inner: the state of that stage's own exploration.
+        policies: of each known state the policy of the stage that found it, by step and number in the world, [H, n].
+        optimistic_steps: the optimistic H-step time of each in that stage.
+    """
+
+    stage: int
+    inner: UcbExploreState
+    policies: tuple[IntArray, ...]
+    optimistic_steps: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StagedUcbExplore:
+    """UcbExplore for AX': restarts from scratch with growing radii ([DisCo] App. "Autonomous Exploration Objectives").
+
+    A state keeps the policy of the first stage that found it, so it is reached within L' + ε steps, where L' is the
+    least radius of the grid at which it is controllable.
+
+    Attributes:
+        final: the configuration of the last stage; the others differ in the radius.
+    """
+
+    final: UcbExplore
+
+    @property
+    def precision(self) -> Precision:
+        """L, ε and δ of the last stage."""
+        return self.final.precision
+
+    @property
+    def radii(self) -> tuple[float, ...]:
+        """L_n = 1 + nε for n = 0..⌈(L - 1)/ε⌉, the last one capped at L."""
+        radius, epsilon = self.precision.radius, self.precision.epsilon
+        last = math.ceil((radius - 1) / epsilon)
+        return tuple(min(radius, 1 + n * epsilon) for n in range(last + 1))
+
+    def start(self, world: World) -> StagedState:
+        """The first stage, with L_0 = 1."""
+        inner = self._explorer(0).start(world)
+        return StagedState(
+            round=1, known=inner.known, found_at=inner.found_at, stage=0, inner=inner,
+            policies=inner.policies, optimistic_steps=inner.optimistic_steps,
+        )  # fmt: skip
+
+    def advance(self, state: StagedState, world: World) -> StagedState:
+        """Advances the current stage, or begins the next."""
+        if state.inner.stop is None:
+            return self._with_inner(state, self._explorer(state.stage).advance(state.inner, world), world)
+        if state.stage + 1 == len(self.radii):
+            return replace(state, stop=state.inner.stop)
+        stage = state.stage + 1
+        inner = self._explorer(stage).start(world)
+        return replace(
+            state, stage=stage, inner=inner, round=state.round + 1, activity=f"restarted, radius {self.radii[stage]:g}"
+        )
+
+    def finish(self, state: StagedState, world: World) -> Exploration:
+        """Each state with the policy of the first stage that found it."""
+        inner = self._explorer(state.stage).finish(state.inner, world)
+        return replace(
+            inner,
+            states=tuple(world.states[number] for number in state.known),
+            numbers=np.array(state.known, dtype=np.int64),
+            found_at=np.array(state.found_at, dtype=np.int64),
+            policies=tuple(_by_position(policy, state.known) for policy in state.policies),
+            optimistic_steps=np.array(state.optimistic_steps),
+            frontier=tuple(world.states[number] for number in state.frontier),
+            rounds=state.round,
+            stop=state.stop or StopReason.STEP_LIMIT,
+            explorer=self,
+        )
+
+    def _explorer(self, stage: int) -> UcbExplore:
+        """The stage's own explorer. Reconstructed: the stages share δ equally."""
+        delta = self.precision.delta / len(self.radii)
+        return replace(self.final, precision=replace(self.precision, radius=self.radii[stage], delta=delta))
+
+    def _with_inner(self, state: StagedState, inner: UcbExploreState, world: World) -> StagedState:
+        """Takes over what the stage found that no stage before it had found."""
+        advanced = replace(
+            state,
+            inner=inner,
+            round=state.round + inner.round - state.inner.round,
+            frontier=tuple(number for number in range(len(world.states)) if number not in {*state.known, *inner.known}),
+            activity=f"radius {self.radii[state.stage]:g}: {inner.activity}",
+        )
+        if len(inner.known) == len(state.inner.known) or inner.known[-1] in state.known:
+            return advanced
+        return replace(
+            advanced,
+            known=(*state.known, inner.known[-1]),
+            found_at=(*state.found_at, world.steps),
+            policies=(*state.policies, policy_by_number(inner.policies[-1], inner.known)),
+            optimistic_steps=(*state.optimistic_steps, inner.optimistic_steps[-1]),
+        )
+
+
+def _by_position(policy: IntArray, known: tuple[int, ...]) -> IntArray:
+    """A policy by step and number in the world, [H, n], as one by step and position in the known set, [H, |K|]."""
+    numbers = np.array(known)
+    by_position = np.full((len(policy), len(known)), RESET_ACTION, dtype=np.int64)
+    planned = numbers < policy.shape[1]
+    by_position[:, planned] = policy[:, numbers[planned]]
+    return by_position
