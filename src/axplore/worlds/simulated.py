@@ -15,8 +15,8 @@ from axplore.worlds.border import check_orders, order_seed
 from axplore.worlds.orders import Answer, Order, Visit
 from axplore.worlds.stepping import ENTRIES, PAIRS, STATES, UNDISCOVERED, Progress, UnsignedArray
 
-STEPS_BETWEEN_PAUSES: Final = 50_000_000
-"""Compiled code returns to Python after so many steps, under a second, so that an interruption is heard."""
+STEPS_BETWEEN_PAUSES: Final = 5_000_000
+"""Compiled code returns to Python after so many steps, about a second on the largest models, to hear an interruption."""
 
 
 @dataclass(frozen=True, eq=False)
