@@ -16,7 +16,7 @@ from axplore.worlds.orders import Answer, Order, Visit
 from axplore.worlds.stepping import ENTRIES, PAIRS, STATES, UNDISCOVERED, Progress, UnsignedArray
 
 STEPS_BETWEEN_PAUSES: Final = 5_000_000
-"""Compiled code returns to Python after so many steps, about a second on the largest models, to hear an interruption."""
+"""Compiled code returns to Python after so many steps, a second or so on the largest models, to hear interruptions."""
 
 
 @dataclass(frozen=True, eq=False)
