@@ -228,7 +228,8 @@ def _merge(entries: IntArray, n_entries: int, newest: IntArray, met: IntArray) -
         if entry != _NONE:
             entries[entry, _COUNT] += met[item, _COUNT]
         else:
-            entries[n_entries, :_OLDER] = met[item]
+            for column in range(_OLDER):
+                entries[n_entries, column] = met[item, column]
             entries[n_entries, _OLDER] = newest[pair]
             newest[pair] = n_entries
             n_entries += 1
