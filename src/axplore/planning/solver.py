@@ -1,0 +1,100 @@
+"""Shares goals among threads and checks that all are solved."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+
+from axplore.errors import NotConvergedError
+from axplore.mdp import IntArray, State
+from axplore.planning.rows import UNFINISHED, Goals, Limits, Outcome, Rows
+
+Order: TypeAlias = Literal["in-place", "synchronous"]
+
+MAX_SWEEPS: Final = 1_000_000
+
+_WORTH_A_THREAD: Final = 50_000
+"""The transitions, times goals, below which starting threads takes longer than they save."""
+
+
+def solve(
+    rows: Rows,
+    goals: Goals,
+    limits: Limits,
+    *,
+    n_values: int,
+    names: Sequence[State],
+    order: Order = "in-place",
+    threads: int | None = None,
+) -> Outcome:
+    """Solves all goals, or raises NotConvergedError.
+
+    Args:
+        rows: the model.
+        goals: what is solved for.
+        limits: when a goal is done.
+        n_values: how many values there are, states and echoes.
+        names: what messages call the goals, [G].
+        order: 'in-place', or 'synchronous' for the paper's iteration to the letter.
+        threads: how many at most; all processors when not given.
+    """
+    from axplore.planning.kernels import iterate, iterate_in_place
+    from axplore.planning.lanes import LANES
+
+    n_goals = len(goals.states)
+    outcome = empty_outcome(n_goals, n_values, len(rows.reset_costs))
+
+    def work(positions: IntArray) -> None:
+        if order == "synchronous":
+            iterate(rows, goals, limits, positions, outcome)
+        else:
+            lanes = LANES if len(positions) > 1 else 1
+            iterate_in_place(rows, goals, limits, positions, lanes, outcome)
+
+    n_threads = min(_processors() if threads is None else threads, n_goals)
+    if n_threads > 1 and n_goals * rows.successors.size > _WORTH_A_THREAD:
+        with ThreadPoolExecutor(n_threads) as pool:
+            list(pool.map(work, [np.arange(first, n_goals, n_threads) for first in range(n_threads)]))
+    else:
+        work(np.arange(n_goals))
+    _check_converged(outcome, limits, names)
+    return outcome
+
+
+def empty_outcome(n_goals: int, n_values: int, n_states: int) -> Outcome:
+    """An outcome in which nothing is solved yet."""
+    return Outcome(
+        np.zeros((n_goals, n_values)),
+        np.full((n_goals, n_states), -1, dtype=np.int64),
+        np.zeros(n_goals),
+        np.zeros(n_goals, dtype=np.int64),
+        np.full(n_goals, UNFINISHED, dtype=np.int64),
+    )
+
+
+def fill_in(outcome: Outcome, positions: IntArray, found: Outcome) -> None:
+    """Writes what was found for the goals at these positions."""
+    for target, source in zip(outcome, found, strict=True):
+        target[positions] = source
+
+
+def _processors() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1
+
+
+def _check_converged(outcome: Outcome, limits: Limits, names: Sequence[State]) -> None:
+    unfinished = np.flatnonzero(outcome.status == UNFINISHED)
+    if unfinished.size:
+        first = unfinished[0]
+        raise NotConvergedError(
+            f"goal {names[first]!r}: after {outcome.sweeps[first]} sweeps a value still changes by "
+            f"{outcome.residuals[first]:.3g}, more than the precision {limits.precision:.3g}; "
+            "allow more sweeps, or ask for less precision"
+        )
