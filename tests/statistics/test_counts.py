@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from axplore.errors import InvalidInputError
@@ -113,7 +113,6 @@ def test_a_successor_seen_first_in_a_later_answer_is_dated_from_the_first_draw_o
     assert (counts.n_states, counts.n_pairs, counts.n_entries) == (4, 6, 4)
 
 
-@settings(deadline=None)  # the first example compiles
 @given(stream=draws, cuts=st.sets(st.integers(0, 40)))
 def test_a_stream_split_into_any_answers_gives_the_rows_of_the_whole(stream: list[Draw], cuts: set[int]) -> None:
     bounds = [0, *sorted(cuts), 41]
@@ -121,7 +120,6 @@ def test_a_stream_split_into_any_answers_gives_the_rows_of_the_whole(stream: lis
     assert as_lists(counted(*stretches).rows()) == expected_lists(stream)
 
 
-@settings(deadline=None)  # the first example compiles
 @given(stream=draws, cut=st.integers(0, 40))
 def test_asking_for_rows_in_between_changes_nothing(stream: list[Draw], cut: int) -> None:
     counts = counted(stream[:cut])
@@ -132,7 +130,6 @@ def test_asking_for_rows_in_between_changes_nothing(stream: list[Draw], cut: int
     assert as_lists(before) == snapshot == expected_lists(stream[:cut])
 
 
-@settings(deadline=None)  # the first example compiles
 @given(stream=draws, cut=st.integers(0, 40))
 def test_states_may_be_added_between_answers(stream: list[Draw], cut: int) -> None:
     early = [draw for draw in stream[:cut] if draw[0] == 7]
@@ -145,7 +142,6 @@ def test_states_may_be_added_between_answers(stream: list[Draw], cut: int) -> No
     assert as_lists(counts.rows()) == expected_lists(early + stream[cut:])
 
 
-@settings(deadline=None)  # the first example compiles
 @given(stream=draws, cut=st.integers(0, 40))
 def test_saved_counts_go_on_where_they_stopped(stream: list[Draw], cut: int) -> None:
     restored = TransitionCounts.from_arrays(counted(stream[:cut]).to_arrays())

@@ -305,7 +305,7 @@ def orders(draw: st.DrawFn, action_counts: Sequence[int]) -> Order:
     return Episodes(state, times, horizon, np.array(plan, dtype=np.int64), allowance, slack)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(moves=deterministic_moves(), data=st.data())
 def test_on_deterministic_models_every_order_is_carried_out_as_in_plain_python(
     moves: dict[int, list[int]], data: st.DataObject

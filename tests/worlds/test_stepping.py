@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from axplore.mdp import FloatArray, IntArray
@@ -34,7 +34,6 @@ def test_the_stream_is_xoshiro256_plus_plus() -> None:
     assert words == REFERENCE_WORDS
 
 
-@settings(deadline=None)  # the first example compiles
 @given(rows=st.lists(weights, min_size=1, max_size=4))
 def test_the_columns_of_alias_tables_add_up_to_the_probabilities(rows: list[list[float]]) -> None:
     row_offsets, probabilities = compressed(rows)
