@@ -39,7 +39,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast, get_args
+from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,7 @@ import numpy.typing as npt
 from axplore.errors import InvalidSettingError, UnknownStateError
 from axplore.mdp import FloatArray, IntArray, State, TabularMdp
 from axplore.planning.costs import pair_costs, state_reset_costs
+from axplore.planning.goals import goal_labels
 from axplore.planning.reachability import BoolArray, certain_states, met_from_start
 from axplore.planning.rows import GAVE_UP, Goals, Limits, Outcome, Rows, offsets_of, padded_rows
 from axplore.planning.solver import MAX_SWEEPS, Order, empty_outcome, fill_in, solve
@@ -152,7 +153,7 @@ def value_iteration(
     labels = goal_labels(mdp, goals)
     numbers = mdp.indices_of(labels)
     checked_costs, checked_reset_costs = pair_costs(mdp, costs), state_reset_costs(mdp, reset_costs)
-    model, pairs = _restricted(mdp, allowed)
+    model, pairs = restricted(mdp, allowed)
     problem = _Problem(model, checked_costs[pairs], checked_reset_costs, precision, max_sweeps, order, threads)
     found = problem.solved(numbers, give_up_above)
     return ShortestPaths(
@@ -166,19 +167,6 @@ def value_iteration(
         precision=precision,
         min_cost=problem.min_cost,
     )
-
-
-def goal_labels(mdp: TabularMdp, goals: State | Sequence[State]) -> tuple[State, ...]:
-    """One label or several, as a tuple; what is itself a label is one goal."""
-    try:
-        mdp.index_of(goals)
-    except UnknownStateError:
-        if isinstance(goals, str) or not isinstance(goals, Iterable):
-            raise
-        return tuple(goals)
-    except TypeError:  # not hashable, so it is no label
-        return tuple(cast("Sequence[State]", goals))
-    return (goals,)
 
 
 def check_stopping(precision: float, max_sweeps: int, order: str) -> None:
@@ -197,7 +185,7 @@ def renumbered(policy: IntArray, pairs: IntArray) -> IntArray:
     return whole
 
 
-def _restricted(mdp: TabularMdp, allowed: Iterable[State] | None) -> tuple[TabularMdp, IntArray]:
+def restricted(mdp: TabularMdp, allowed: Iterable[State] | None) -> tuple[TabularMdp, IntArray]:
     """The model whose states outside `allowed` only reset, and which pairs of the model it has, [P of the result]."""
     if allowed is None:
         return mdp, np.arange(mdp.n_pairs)
