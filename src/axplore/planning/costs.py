@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -11,40 +13,53 @@ from axplore.mdp import FloatArray, TabularMdp
 
 def pair_costs(mdp: TabularMdp, costs: npt.ArrayLike | None) -> FloatArray:
     """The cost of each pair, [P]; ones when not given."""
-    if costs is None:
-        return np.ones(mdp.n_pairs)
-    checked = np.array(costs, dtype=np.float64)
-    if checked.shape != (mdp.n_pairs,):
-        raise InvalidCostsError(f"costs must have the shape [P] = [{mdp.n_pairs}], not {list(checked.shape)}")
-    bad = first_invalid(checked)
-    if bad is not None:
-        state, action = mdp.states[mdp.pair_states[bad]], mdp.actions[mdp.pair_actions[bad]]
-        raise InvalidCostsError(f"state {state!r}, action {action!r}: {complaint(checked[bad])}")
-    return checked
+
+    def named(pair: int) -> str:
+        return f"state {mdp.states[mdp.pair_states[pair]]!r}, action {mdp.actions[mdp.pair_actions[pair]]!r}"
+
+    return checked_costs(costs, mdp.n_pairs, named)
 
 
 def state_reset_costs(mdp: TabularMdp, reset_costs: npt.ArrayLike | None) -> FloatArray:
     """The cost of RESET in each state, [S], from one number or one for each; ones when not given."""
-    if reset_costs is None:
-        return np.ones(mdp.n_states)
-    given = np.asarray(reset_costs, dtype=np.float64)
-    if given.shape not in {(), (mdp.n_states,)}:
-        raise InvalidCostsError(
-            f"reset_costs must be a number or have the shape [S] = [{mdp.n_states}], not {list(given.shape)}"
-        )
-    checked = np.array(np.broadcast_to(given, (mdp.n_states,)))
-    bad = first_invalid(checked)
-    if bad is not None:
-        raise InvalidCostsError(f"state {mdp.states[bad]!r}, RESET: {complaint(checked[bad])}")
+    return checked_reset_costs(reset_costs, mdp.n_states, lambda state: f"state {mdp.states[state]!r}, RESET")
+
+
+def checked_costs(costs: npt.ArrayLike | None, n_pairs: int, named: Callable[[int], str]) -> FloatArray:
+    """A cost for each pair, [P]; `named` says in messages which pair it is."""
+    if costs is None:
+        return np.ones(n_pairs)
+    checked = np.array(costs, dtype=np.float64)
+    if checked.shape != (n_pairs,):
+        raise InvalidCostsError(f"costs must have the shape [P] = [{n_pairs}], not {list(checked.shape)}")
+    _check_range(checked, named)
     return checked
 
 
-def first_invalid(costs: FloatArray) -> int | None:
-    """Where the first cost outside (0, 1] is, if there is one."""
+def checked_reset_costs(reset_costs: npt.ArrayLike | None, n_states: int, named: Callable[[int], str]) -> FloatArray:
+    """A cost of RESET for each state, [S]; `named` says in messages which state it is."""
+    if reset_costs is None:
+        return np.ones(n_states)
+    given = np.asarray(reset_costs, dtype=np.float64)
+    if given.shape not in {(), (n_states,)}:
+        raise InvalidCostsError(
+            f"reset_costs must be a number or have the shape [S] = [{n_states}], not {list(given.shape)}"
+        )
+    checked = np.array(np.broadcast_to(given, (n_states,)))
+    _check_range(checked, named)
+    return checked
+
+
+def smallest_cost(costs: FloatArray, reset_costs: FloatArray) -> float:
+    """The smallest of all costs, c_min."""
+    return float(min(costs.min(initial=1.0), reset_costs.min()))
+
+
+def _check_range(costs: FloatArray, named: Callable[[int], str]) -> None:
     bad = np.flatnonzero(~((costs > 0) & (costs <= 1)))
-    return int(bad[0]) if bad.size else None
-
-
-def complaint(cost: float) -> str:
-    """What is wrong with a cost, and what to do about it."""
-    return f"the cost is {cost:g}; it must be above 0 and at most 1 (divide all costs by the largest one)"
+    if bad.size:
+        first = int(bad[0])
+        raise InvalidCostsError(
+            f"{named(first)}: the cost is {costs[first]:g}; it must be above 0 and at most 1 "
+            "(divide all costs by the largest one)"
+        )

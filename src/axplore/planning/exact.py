@@ -1,8 +1,8 @@
 """Optimal values to nine digits, with bounds that prove it.
 
-Value iteration finds a policy that is all but optimal. Policy iteration (Howard) takes it from there: solve for the value
-of the policy, take what is greedy with respect to it, until nothing improves. Models too large for a sparse solve keep
-the result of value iteration, which is precise enough by itself.
+Value iteration finds a policy that is all but optimal. Policy iteration (Howard) takes it from there: solve for the
+value of the policy, take what is greedy with respect to it, until nothing improves. Models too large for a sparse solve
+keep the result of value iteration, which is precise enough by itself.
 
 Either way the bounds come from one synchronous sweep over the final v, and trust nothing else. Let L be the operator of
 `value_iteration`, and π the policy, with its own operator L_π.
@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from axplore.errors import NotConvergedError
 from axplore.mdp import FloatArray, IntArray, State, TabularMdp
-from axplore.planning.costs import pair_costs, state_reset_costs
+from axplore.planning.costs import pair_costs, smallest_cost, state_reset_costs
 from axplore.planning.evaluation import RESET_PAIR, evaluate
 from axplore.planning.goals import goal_labels
 from axplore.planning.value_iteration import renumbered, restricted, value_iteration
@@ -118,7 +118,7 @@ class _Problem:
 
     @property
     def min_cost(self) -> float:
-        return float(min(self.costs.min(initial=1.0), self.reset_costs.min()))
+        return smallest_cost(self.costs, self.reset_costs)
 
     def improved(self, policy: IntArray, goal: int) -> tuple[FloatArray, IntArray]:
         """The value of an optimal policy, and the policy, from one that is all but optimal (Howard)."""
@@ -179,6 +179,6 @@ def _check_accuracy(goal: State, values: FloatArray, lower: FloatArray, upper: F
     gaps = (upper[finite] - lower[finite]) / np.maximum(1.0, values[finite])
     if not gaps.max() <= ACCURACY:
         raise NotConvergedError(
-            f"goal {goal!r}: the bounds are {gaps.max():.3g} apart, relative to the value, more than {ACCURACY:g}; values "
-            f"as large as {values[finite].max():.3g} are out of reach of double precision"
+            f"goal {goal!r}: the bounds are {gaps.max():.3g} apart, relative to the value, more than {ACCURACY:g}; "
+            f"values as large as {values[finite].max():.3g} are out of reach of double precision"
         )

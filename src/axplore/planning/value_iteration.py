@@ -46,7 +46,7 @@ import numpy.typing as npt
 
 from axplore.errors import InvalidSettingError, UnknownStateError
 from axplore.mdp import FloatArray, IntArray, State, TabularMdp
-from axplore.planning.costs import pair_costs, state_reset_costs
+from axplore.planning.costs import pair_costs, smallest_cost, state_reset_costs
 from axplore.planning.goals import goal_labels
 from axplore.planning.reachability import BoolArray, certain_states, met_from_start
 from axplore.planning.rows import GAVE_UP, Goals, Limits, Outcome, Rows, offsets_of, padded_rows
@@ -209,7 +209,7 @@ class _Problem:
 
     @property
     def min_cost(self) -> float:
-        return float(min(self.costs.min(initial=1.0), self.reset_costs.min()))
+        return smallest_cost(self.costs, self.reset_costs)
 
     def solved(self, goals: IntArray, give_up_above: float) -> Outcome:
         """The outcome for these goals, whether they can be reached or not."""
