@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
-from axplore.mdp import Action, IntArray, State
+import numpy as np
+
+from axplore.mdp import Action, FloatArray, IntArray, State
 
 RESET_ACTION: Final = -1
 """How a policy array says RESET."""
@@ -68,7 +70,50 @@ class Episodes:
     slack: float = math.inf
 
 
-Order: TypeAlias = Visit | Episodes
+@dataclass(frozen=True, eq=False)
+class Tour:
+    """Play several pairs so many more times each, going from one to the next by the nearest way.
+
+    The agent starts where it stands, and goes on from wherever its actions lead. On the way every transition counts.
+
+    - In a state with outstanding plays it plays the outstanding action with the largest remaining share, that is plays
+      outstanding by plays asked for; of equal ones, the first in the order. Then it chooses a target anew.
+    - In another state it heads for a target by the target's policy. It chooses the nearest one with outstanding plays
+      when it sets out and after a cut; of equal ones, the first.
+    - The order ends with the last play.
+
+    A target is a distinct state among `states`, in the order in which they first appear there: see `targets`.
+
+    Attributes:
+        states, actions: the pairs to play, all different, [m] each.
+        times: how often to play each, at least once, [m].
+        policies: what to play in each state on the way to each target, [t, n]; RESET_ACTION resets, and so does every
+            state from n on.
+        distances: the expected steps to each target from each state, [t, n], at least 0 and possibly infinite. They
+            only choose the nearest. A state from n on is as far as one step and then the initial state.
+        max_journey: a journey that has not arrived at any play after so many steps is cut: the agent resets, which is
+            a step, and chooses again.
+        max_cuts: after so many cut journeys in a row the order ends, with fewer plays than asked for. So it ends
+            under any policies.
+    """
+
+    states: IntArray
+    actions: IntArray
+    times: IntArray
+    policies: IntArray
+    distances: FloatArray
+    max_journey: int
+    max_cuts: int = 1000
+
+    @property
+    def targets(self) -> IntArray:
+        """The distinct states among `states`, in the order in which they first appear there, [t]."""
+        distinct, first_places = np.unique(self.states, return_index=True)
+        targets: IntArray = distinct[np.argsort(first_places)]
+        return targets
+
+
+Order: TypeAlias = Visit | Episodes | Tour
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,9 +122,10 @@ class Answer:
 
     Attributes:
         steps: steps taken, RESET included.
-        completed: visits made, or episodes run.
-        arrivals: visits made, or episodes that reached the goal.
-        travelled: the sum of the lengths of the episodes (those that did not arrive count `horizon`); 0 for visits.
+        completed: visits or plays made, or episodes run.
+        arrivals: visits or plays made, or episodes that reached the goal.
+        travelled: the sum of the lengths of the episodes (those that did not arrive count `horizon`); 0 for visits and
+            tours.
         cut_journeys: how many journeys were cut.
         pair_states, pair_actions: the pairs drawn from, [m], in the order in which they were first met.
         pair_draws: how often each was drawn, [m].
