@@ -1,0 +1,109 @@
+"""The paper's experiments, as data ([DisCo] App. "Experiments").
+
+Where the paper can be read in more than one way, each reading is an experiment of its own; the first is the one that
+the presets use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+from typing import Any, Final
+
+from axplore.errors import InvalidSettingError
+from axplore.explorers.allocation import maximum_allocation
+from axplore.explorers.disco_rules import JourneyPolicies
+from axplore.explorers.interface import Explorer
+from axplore.explorers.presets import preset
+from axplore.explorers.ucb_rules import experiment_episodes, lock_bernstein_bonus, lock_episodes
+
+CHAIN: Final = "confusing-chain"
+LOCK: Final = "combination-lock"
+CHAIN_EPSILONS: Final = (0.1, 0.2, 0.4, 0.6, 0.8)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One explorer on one domain at one precision, repeated over seeds 0, 1, 2, ...
+
+    Attributes:
+        domain: its name among `axplore.domains.DOMAINS`.
+        algorithm: the column of the paper's tables that it is compared with.
+        reading: which reading of the paper it is; empty for the first.
+        preset: the name of the explorer.
+        options: options that differ from the preset, as (name, value).
+        radius: L.
+        epsilon: ε.
+        runs: how many runs the paper averages over.
+    """
+
+    domain: str
+    algorithm: str
+    reading: str
+    preset: str
+    options: tuple[tuple[str, Any], ...]
+    radius: float
+    epsilon: float
+    runs: int
+
+    @property
+    def id(self) -> str:
+        """A readable name, different for every experiment."""
+        reading = f", {self.reading}" if self.reading else ""
+        return f"{self.domain}/{self.algorithm}{reading}/epsilon={self.epsilon:g}"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Everything that determines its runs beside the seed, in words."""
+        options = {name: _in_words(value) for name, value in self.options}
+        return {"radius": self.radius, "epsilon": self.epsilon, "explorer": self.preset, "options": options}
+
+    def explorer(self) -> Explorer[Any]:
+        """The explorer to run."""
+        return preset(self.preset, radius=self.radius, epsilon=self.epsilon, **dict(self.options))
+
+
+def _in_words(value: object) -> str:
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, partial):
+        bound = ", ".join(f"{name}={bound!r}" for name, bound in value.keywords.items())
+        return f"{value.func.__name__}({bound})"
+    if isinstance(value, Callable):  # type: ignore[arg-type]
+        return str(value.__name__)  # type: ignore[attr-defined]
+    raise InvalidSettingError(f"an experiment cannot record the option {value!r}")
+
+
+_REPLANNED: Final = ("journey_policies", JourneyPolicies.REPLANNED)
+
+
+def _chain(algorithm: str, reading: str, preset_name: str, *options: tuple[str, Any]) -> list[Experiment]:
+    return [
+        Experiment(CHAIN, algorithm, reading, preset_name, options, radius=4.5, epsilon=epsilon, runs=50)
+        for epsilon in CHAIN_EPSILONS
+    ]
+
+
+def _lock(algorithm: str, reading: str, preset_name: str, *options: tuple[str, Any]) -> Experiment:
+    return Experiment(LOCK, algorithm, reading, preset_name, options, radius=2.7, epsilon=0.2, runs=20)
+
+
+CHAIN_EXPERIMENTS: Final = (
+    *_chain("disco", "", "disco-experiment"),
+    *_chain("disco", "replanned", "disco-experiment", _REPLANNED),
+    *_chain("ucb-explore", "", "ucb-explore-experiment"),
+    *_chain("ucb-explore", "c = 1", "ucb-explore-experiment", ("episodes", partial(experiment_episodes, constant=1.0))),
+)
+LOCK_EXPERIMENTS: Final = (
+    _lock("disco", "", "disco-experiment", ("allocation", maximum_allocation)),
+    _lock("disco", "replanned", "disco-experiment", ("allocation", maximum_allocation), _REPLANNED),
+    _lock("ucb-explore", "", "ucb-explore-experiment", ("episodes", lock_episodes), ("bonus", lock_bernstein_bonus)),
+)
+THEORY_EXPERIMENT: Final = Experiment(
+    CHAIN, "disco", "theory", "disco-theory", (("states_bound", 12),), radius=4.5, epsilon=0.8, runs=1
+)
+"""DisCo with every constant of its proofs; about 10^10 steps. The paper has no such run."""

@@ -1,0 +1,141 @@
+"""`axplore reproduce`: the paper's tables and figures with one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from axplore.domains import domain
+from axplore.errors import UnknownNameError
+from axplore.experiments.catalogue import (
+    CHAIN,
+    CHAIN_EXPERIMENTS,
+    LOCK,
+    LOCK_EXPERIMENTS,
+    THEORY_EXPERIMENT,
+    Experiment,
+)
+from axplore.experiments.figures import Group, proportion_figure, save_figure
+from axplore.experiments.runner import run_experiments, sort_file
+from axplore.experiments.tables import Table, hitting_steps_table, promise_table, sample_complexity_table
+from axplore.truth import controllable_states
+
+RUNS_FILE: Final = "runs.jsonl"
+
+Output = Callable[[Sequence[Group], Path], Table | None]
+"""Makes a table or a figure of experiments with their runs, saves it, and returns the table."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """Something to reproduce.
+
+    Attributes:
+        experiments: whose runs it needs.
+        output: what it makes of them.
+        among_all: whether "all" means it too.
+    """
+
+    experiments: tuple[Experiment, ...]
+    output: Output
+    among_all: bool = True
+
+
+def reproduce(
+    names: Sequence[str],
+    out: Path,
+    *,
+    runs: int | None = None,
+    jobs: int | None = None,
+    on_done: Callable[[int, int], None] | None = None,
+) -> list[Table]:
+    """Makes tables and figures of the paper, and returns the tables.
+
+    Finished runs are kept in `runs.jsonl` under `out`: called again after an interruption, it goes on from there.
+
+    Args:
+        names: among `TARGETS`, or "all".
+        out: the folder for runs, tables (CSV and JSON) and figures (PNG and SVG).
+        runs: seeds per experiment; those of the paper, 50 on the chain and 20 on the lock, when not given.
+        jobs: how many processes; one per processor when not given. It changes no number.
+        on_done: called with the finished and the total number of runs.
+    """
+    all_of_them = [name for name, target in TARGETS.items() if target.among_all]
+    chosen = list(dict.fromkeys(part for name in names for part in (all_of_them if name == "all" else [name])))
+    for name in chosen:
+        if name not in TARGETS:
+            raise UnknownNameError(f"nothing named {name!r} to reproduce; there are {', '.join(TARGETS)} and all")
+    experiments = list(dict.fromkeys(experiment for name in chosen for experiment in TARGETS[name].experiments))
+    path = out / RUNS_FILE
+    records = run_experiments(experiments, path, runs=runs, jobs=jobs, on_done=on_done)
+    sort_file(path)
+    tables = []
+    for name in chosen:
+        target = TARGETS[name]
+        groups = [(e, [record for record in records if record.experiment == e.id]) for e in target.experiments]
+        table = target.output(groups, out)
+        if table is not None:
+            tables.append(table)
+    return tables
+
+
+def _found(domain_name: str, radius: float) -> frozenset[str]:
+    """S_L→ of a domain, by label."""
+    return frozenset(str(state) for state in controllable_states(domain(domain_name), radius).states)
+
+
+def _table2(groups: Sequence[Group], out: Path) -> Table:
+    title = "Sample complexity on the confusing chain, L = 4.5"
+    table = sample_complexity_table("table2", title, groups, _found(CHAIN, 4.5))
+    table.save(out)
+    return table
+
+
+def _table3(groups: Sequence[Group], out: Path) -> Table:
+    title = "Expected hitting time of the policies on the confusing chain, L = 4.5"
+    table = hitting_steps_table("table3", title, groups, sorted(_found(CHAIN, 4.5)))
+    table.save(out)
+    return table
+
+
+def _lock_table(groups: Sequence[Group], out: Path) -> Table:
+    title = "Sample complexity on the combination lock, L = 2.7, epsilon = 0.2"
+    table = sample_complexity_table("lock", title, groups, _found(LOCK, 2.7))
+    table.save(out)
+    return table
+
+
+def _chain_figure(groups: Sequence[Group], out: Path) -> None:
+    save_figure(proportion_figure(groups, _found(CHAIN, 4.5), columns=3), out, "fig3")
+
+
+def _lock_figure(groups: Sequence[Group], out: Path) -> None:
+    save_figure(proportion_figure(groups, _found(LOCK, 2.7), columns=1), out, "fig-lock")
+
+
+def _theory_table(groups: Sequence[Group], out: Path) -> Table:
+    title = "DisCo with the exact allocation on the confusing chain, L = 4.5"
+    truth = controllable_states(domain(CHAIN), 4.5)
+    ((experiment, records),) = groups
+    table = promise_table("theory", title, experiment, records, truth)
+    table.save(out)
+    return table
+
+
+def _default(experiments: Sequence[Experiment]) -> tuple[Experiment, ...]:
+    """Those in the reading that the presets use."""
+    return tuple(experiment for experiment in experiments if not experiment.reading)
+
+
+TARGETS: Final = {
+    "table2": Target(CHAIN_EXPERIMENTS, _table2),
+    "table3": Target(CHAIN_EXPERIMENTS, _table3),
+    "fig3": Target(_default(CHAIN_EXPERIMENTS), _chain_figure),
+    "lock": Target(LOCK_EXPERIMENTS, _lock_table),
+    "fig-lock": Target(_default(LOCK_EXPERIMENTS), _lock_figure),
+    "theory": Target((THEORY_EXPERIMENT,), _theory_table, among_all=False),
+}
+"""What can be made: [DisCo] Tab. (new_results), Tab. (expectedtime.confusing), Fig. (3plots) with Fig. (bbb), and App.
+"Combination Lock" with its figure; and a run of the theory to its end, which the paper does not have."""

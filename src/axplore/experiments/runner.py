@@ -1,0 +1,149 @@
+"""Runs experiments over seeds, on several processes, and keeps every finished run in a file.
+
+A run depends on its experiment and its seed alone, so neither the number of processes nor an interruption changes
+any number. Finished runs are lines of JSON; a run whose line is there is not run again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from axplore.domains import domain
+from axplore.errors import InvalidSettingError
+from axplore.experiments.catalogue import Experiment
+from axplore.experiments.evaluation import policy_steps_of
+from axplore.explorers.driver import run
+from axplore.worlds.simulated import SimulatedWorld
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """What is kept of one run.
+
+    Attributes:
+        experiment: the id of the experiment.
+        settings: its settings; a record of other settings does not count.
+        seed: of the world.
+        steps: steps taken, RESET included: the sample complexity.
+        rounds: how many rounds there were.
+        stop: why it ended.
+        states: the states found, in order.
+        found_at: the steps at which each was found.
+        hitting_steps: the true expected steps of the policy to each.
+    """
+
+    experiment: str
+    settings: dict[str, Any]
+    seed: int
+    steps: int
+    rounds: int
+    stop: str
+    states: list[str]
+    found_at: list[int]
+    hitting_steps: list[float]
+
+
+def run_seed(experiment: Experiment, seed: int) -> RunRecord:
+    """Runs one seed of an experiment and evaluates its policies on the true model."""
+    mdp = domain(experiment.domain)
+    exploration = run(experiment.explorer(), SimulatedWorld(mdp, seed))
+    return RunRecord(
+        experiment=experiment.id,
+        settings=experiment.settings,
+        seed=seed,
+        steps=exploration.steps,
+        rounds=exploration.rounds,
+        stop=exploration.stop.name,
+        states=[str(state) for state in exploration.states],
+        found_at=exploration.found_at.tolist(),
+        hitting_steps=[policy_steps_of(exploration, mdp, goal) for goal in exploration.states],
+    )
+
+
+def run_experiments(
+    experiments: Sequence[Experiment],
+    path: Path,
+    *,
+    runs: int | None = None,
+    jobs: int | None = None,
+    on_done: Callable[[int, int], None] | None = None,
+) -> list[RunRecord]:
+    """Runs what is not in the file yet and returns all records, in the order of experiments and seeds.
+
+    Args:
+        experiments: what to run.
+        path: the file of finished runs; made when it does not exist.
+        runs: seeds per experiment; those of the paper when not given.
+        jobs: how many processes; one per processor when not given.
+        on_done: called with the finished and the total number of runs.
+    """
+    if runs is not None and runs < 1:
+        raise InvalidSettingError(f"runs is {runs}; there must be at least one")
+    if jobs is not None and jobs < 1:
+        raise InvalidSettingError(f"jobs is {jobs}; there must be at least one process")
+    wanted = [(experiment, seed) for experiment in experiments for seed in range(runs or experiment.runs)]
+    settings = {experiment.id: experiment.settings for experiment in experiments}
+    finished = {(record.experiment, record.seed): record for record in read_records(path, settings)}
+    missing = [(experiment, seed) for experiment, seed in wanted if (experiment.id, seed) not in finished]
+    # The smallest epsilon takes the longest: begun first, no process waits long for the last run.
+    missing.sort(key=lambda experiment_and_seed: experiment_and_seed[0].epsilon)
+    if on_done is not None:
+        on_done(len(wanted) - len(missing), len(wanted))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        for record in _results(missing, jobs or os.cpu_count() or 1):
+            file.write(json.dumps(asdict(record)) + "\n")
+            file.flush()
+            finished[record.experiment, record.seed] = record
+            if on_done is not None:
+                on_done(sum((experiment.id, seed) in finished for experiment, seed in wanted), len(wanted))
+    return [finished[experiment.id, seed] for experiment, seed in wanted]
+
+
+def read_records(path: Path, settings: dict[str, dict[str, Any]]) -> Iterator[RunRecord]:
+    """The records in a file that belong to experiments with these settings, by id.
+
+    The last line may have been cut by an interruption; it is passed over, and removed so that the next line is whole.
+    """
+    if not path.exists():
+        return
+    text = path.read_text(encoding="utf-8")
+    whole = text[: text.rfind("\n") + 1]
+    if whole != text:
+        path.write_text(whole, encoding="utf-8")
+    for line in whole.splitlines():
+        fields = json.loads(line)
+        if settings.get(fields["experiment"]) == fields["settings"]:
+            yield RunRecord(**fields)
+
+
+def sort_file(path: Path) -> None:
+    """Puts the lines of a file of runs in a fixed order, so that it does not tell which process was faster."""
+    lines = set(path.read_text(encoding="utf-8").splitlines())
+    ordered = sorted(lines, key=lambda line: ((fields := json.loads(line))["experiment"], fields["seed"], line))
+    partial = path.with_suffix(".partial")
+    partial.write_text("".join(f"{line}\n" for line in ordered), encoding="utf-8")
+    partial.replace(path)
+
+
+def _results(missing: Sequence[tuple[Experiment, int]], jobs: int) -> Iterator[RunRecord]:
+    if jobs == 1 or len(missing) <= 1:
+        for experiment, seed in missing:
+            yield run_seed(experiment, seed)
+        return
+    # A fresh interpreter per process: forking one that holds threads or compiled code is not safe.
+    with ProcessPoolExecutor(min(jobs, len(missing)), mp_context=get_context("spawn")) as pool:
+        futures: list[Future[RunRecord]] = [pool.submit(run_seed, experiment, seed) for experiment, seed in missing]
+        try:
+            for future in as_completed(futures):
+                yield future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise

@@ -1,0 +1,44 @@
+"""Means over runs, with their confidence intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import stdtrit
+
+from axplore.errors import InvalidInputError
+from axplore.experiments.published import Estimate
+from axplore.mdp import FloatArray
+
+CONFIDENCE = 0.95
+
+
+def estimate(samples: Sequence[float]) -> Estimate:
+    """The mean and the half-width of its 95 % confidence interval by Student's t; infinite for a single sample."""
+    values = np.asarray(samples, dtype=np.float64)
+    if not values.size:
+        raise InvalidInputError("there are no samples to take a mean of")
+    return Estimate(float(values.mean()), float(half_widths(values[:, None])[0]))
+
+
+def half_widths(samples: FloatArray) -> FloatArray:
+    """The half-width of the 95 % confidence interval of each column's mean, [runs, n] -> [n]."""
+    runs = len(samples)
+    if runs < 2:
+        return np.full(samples.shape[1], math.inf)
+    quantile = float(stdtrit(runs - 1, 0.5 + CONFIDENCE / 2))
+    widths: FloatArray = quantile * samples.std(axis=0, ddof=1) / math.sqrt(runs)
+    return widths
+
+
+def proportions(found_at: Sequence[Sequence[int]], total: int, grid: FloatArray) -> FloatArray:
+    """Which part of `total` states each run had found by each time, [runs, len(grid)].
+
+    Args:
+        found_at: for each run, the times at which the states that count were found.
+        total: how many there are to find.
+        grid: times, [n].
+    """
+    return np.array([np.searchsorted(np.sort(times), grid, side="right") / total for times in found_at])

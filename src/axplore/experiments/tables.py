@@ -1,0 +1,141 @@
+"""The paper's tables: ours beside the published numbers."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from axplore.experiments import published
+from axplore.experiments.catalogue import Experiment
+from axplore.experiments.runner import RunRecord
+from axplore.experiments.statistics import estimate
+from axplore.truth import ControllableStates, check_optimal
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table to print and to save.
+
+    Attributes:
+        name: of its files.
+        title: what it shows.
+        rows: one dictionary per row, all with the same keys.
+        lines: the same for people, shorter; the rows when empty.
+    """
+
+    name: str
+    title: str
+    rows: list[dict[str, Any]]
+    lines: list[dict[str, Any]] = field(default_factory=list)
+
+    def save(self, folder: Path) -> None:
+        """Writes the table as CSV and as JSON."""
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / f"{self.name}.csv").open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, fieldnames=list(self.rows[0]))
+            writer.writeheader()
+            writer.writerows(self.rows)
+        content = {"title": self.title, "source": published.source(), "rows": self.rows}
+        (folder / f"{self.name}.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def sample_complexity_table(
+    name: str, title: str, groups: Sequence[tuple[Experiment, Sequence[RunRecord]]], controllable: frozenset[str]
+) -> Table:
+    """Steps to the end, ours and published.
+
+    Args:
+        name: of the files.
+        title: of the table.
+        groups: each experiment with its runs.
+        controllable: S_L→, to count the runs that found all of it.
+    """
+    rows = []
+    for experiment, records in groups:
+        ours = estimate([record.steps for record in records])
+        theirs = published.sample_complexity(experiment.domain, experiment.algorithm, experiment.epsilon)
+        rows.append(
+            {
+                "epsilon": experiment.epsilon,
+                "algorithm": experiment.algorithm,
+                "reading": experiment.reading or "default",
+                "runs": len(records),
+                "mean": round(ours.mean, 1),
+                "half_width": _rounded(ours.half_width, 1),
+                "published_mean": theirs.mean,
+                "published_half_width": theirs.half_width,
+                "ratio": round(ours.mean / theirs.mean, 4),
+                "runs_that_found_all": sum(controllable <= set(record.states) for record in records),
+            }
+        )
+    return Table(name, title, rows)
+
+
+def hitting_steps_table(
+    name: str, title: str, groups: Sequence[tuple[Experiment, Sequence[RunRecord]]], states: Sequence[str]
+) -> Table:
+    """Expected steps of the policies to each state, ours and published; over the runs that found the state."""
+    rows, lines = [], []
+    for experiment, records in groups:
+        what = {
+            "epsilon": experiment.epsilon,
+            "algorithm": experiment.algorithm,
+            "reading": experiment.reading or "default",
+        }
+        line: dict[str, Any] = dict(what)
+        theirs = published.hitting_steps(experiment.domain, experiment.algorithm, experiment.epsilon)
+        for state, printed in zip(states, theirs, strict=True):
+            found = [record.hitting_steps[record.states.index(state)] for record in records if state in record.states]
+            ours = estimate(found) if found else published.Estimate(math.nan, math.nan)
+            rows.append(
+                {
+                    **what,
+                    "state": state,
+                    "runs": len(found),
+                    "mean": _rounded(ours.mean, 4),
+                    "half_width": _rounded(ours.half_width, 4),
+                    "published_mean": printed.mean,
+                    "published_half_width": printed.half_width,
+                    "ratio": _rounded(ours.mean / printed.mean, 4) if printed.mean else None,
+                }
+            )
+            line[f"{state} (paper)"] = f"{ours.mean:.2f} ({printed.mean:g})"
+        lines.append(line)
+    return Table(name, title, rows, lines)
+
+
+def promise_table(
+    name: str, title: str, experiment: Experiment, records: Sequence[RunRecord], truth: ControllableStates
+) -> Table:
+    """Whether each run kept AX*, state by state: S_L→ found, and every policy within ε of the optimum on S_L→."""
+    rows = []
+    for record in records:
+        for place, state in enumerate(record.states):
+            rows.append(
+                {
+                    "epsilon": experiment.epsilon,
+                    "seed": record.seed,
+                    "steps": record.steps,
+                    "stop": record.stop,
+                    "state": state,
+                    "found_at": record.found_at[place],
+                    "policy_steps": round(record.hitting_steps[place], 9),
+                    "optimal_steps": round(truth.steps[state], 9) if state in truth.steps else None,
+                    "run_keeps_promise": check_optimal(
+                        truth,
+                        steps=dict(zip(record.states, record.hitting_steps, strict=True)),
+                        epsilon=experiment.epsilon,
+                    ).holds,
+                }
+            )
+    return Table(name, title, rows)
+
+
+def _rounded(value: float, digits: int) -> float | None:
+    """The number, or None where there is none: JSON knows neither infinity nor NaN."""
+    return round(value, digits) if math.isfinite(value) else None

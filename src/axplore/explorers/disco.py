@@ -1,0 +1,263 @@
+"""DisCo, *Discover and Control*: [DisCo] Alg. 1.
+
+It samples every pair of the known set until its model of the set is accurate enough, admits the candidate to which the
+optimistic model has the shortest way, and begins again; when none is within the radius it plans once more for every
+known state. Its promise is AX*: every policy is ε-optimal among those restricted on S_L→.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from axplore.errors import InvalidSettingError, WorldError
+from axplore.explorers.allocation import Allocation, Spreads
+from axplore.explorers.disco_rules import BonusRule, JourneyLimit, JourneyPolicies
+from axplore.explorers.interface import ExplorerState, Precision
+from axplore.explorers.known_set import estimates_of, frontier_of, pairs_of_entries, policy_by_number
+from axplore.explorers.result import Exploration
+from axplore.explorers.settings import action_bound
+from axplore.explorers.stopping import StopReason
+from axplore.mdp import FloatArray, IntArray
+from axplore.planning.empirical import EmpiricalModel
+from axplore.planning.optimistic import optimistic_value_iteration
+from axplore.statistics.counts import CountedRows, TransitionCounts
+from axplore.worlds.orders import RESET_ACTION, Visit, World
+
+PRECISION_DIVISOR: Final = 6
+"""Value iteration stops at ε/(6L) ([DisCo] Alg. 1, steps 3 and 5)."""
+
+
+@dataclass(frozen=True, eq=False)
+class GoalPlan:
+    """An optimistic way to a goal.
+
+    Attributes:
+        goal: the number of the goal.
+        optimistic_steps: ũ(s_0), the optimistic steps from the initial state.
+        policy: what to play by position in the known set, [|K|]; RESET_ACTION resets.
+    """
+
+    goal: int
+    optimistic_steps: float
+    policy: IntArray
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DiscoState(ExplorerState):
+    """Where DisCo stands.
+
+    Attributes:
+        counts: N_k, of the pairs of known states.
+        policies: π_s of each known state by position in `known`, [m]; states from m on reset.
+    """
+
+    counts: TransitionCounts
+    policies: tuple[IntArray, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DisCo:
+    """DisCo. The presets `disco-theory` and `disco-experiment` set every option.
+
+    Attributes:
+        precision: L, ε and δ; an ε above 1 counts as 1 ([DisCo] Alg. 1, line 2).
+        allocation: φ, the visits that each pair needs.
+        bonus: β, how far the model may be off.
+        journey_limit: after how many steps a journey is cut.
+        journey_policies: which policies lead to the known states.
+        batch_growth: a pair is asked for at most this part of its visits more before the allocation is evaluated again,
+            so that the allocation follows the estimates. [DisCo] leaves it open.
+        max_batch: nor for more visits than this, so that a step limit is noticed.
+        states_bound: S, an upper bound on the number of states; the theory's allocation and bonus need it.
+        actions_bound: A, the most actions that any state has beside RESET; of the states met so far when not given.
+    """
+
+    precision: Precision
+    allocation: Allocation
+    bonus: BonusRule
+    journey_limit: JourneyLimit
+    journey_policies: JourneyPolicies = JourneyPolicies.AS_ADMITTED
+    batch_growth: float = 0.1
+    max_batch: int = 10_000_000
+    states_bound: int | None = None
+    actions_bound: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.batch_growth > 0 or self.max_batch < 1:
+            raise InvalidSettingError(
+                f"batch_growth is {self.batch_growth} and max_batch is {self.max_batch}; both must be positive"
+            )
+        # An allocation or a bonus that needs S says so here, before the first step.
+        nothing = np.zeros(1)
+        self.allocation(Spreads(nothing, nothing, 1, 1, self.states_bound), self.capped_precision)
+        self.bonus(self.capped_precision, self.states_bound, 1)
+
+    @property
+    def capped_precision(self) -> Precision:
+        """L, min(ε, 1) and δ ([DisCo] Alg. 1, line 2)."""
+        return replace(self.precision, epsilon=min(self.precision.epsilon, 1.0))
+
+    def start(self, world: World) -> DiscoState:
+        """K = {s_0}, U = {} ([DisCo] Alg. 1, line 1)."""
+        counts = TransitionCounts()
+        counts.add_state(0, len(world.actions_of(0)))
+        stay = np.full(1, RESET_ACTION, dtype=np.int64)
+        return DiscoState(round=1, known=(0,), found_at=(world.steps,), counts=counts, policies=(stay,))
+
+    def advance(self, state: DiscoState, world: World) -> DiscoState:
+        """One pass over the pairs that lack visits or, when none does, steps 2 to 4 ([DisCo] Alg. 1)."""
+        # Step 1: sample collection on K.
+        missing = self._missing_visits(state, world)
+        if missing.any():
+            return self._collect(state, world, missing)
+        # Step 2: restriction of the candidate states.
+        candidates = self._candidates(state)
+        if not candidates:
+            return replace(state, stop=StopReason.NO_CANDIDATES, activity="no candidates are left")
+        # Step 3: computation of the optimistic policies on K.
+        closest = min(self._plans(state, candidates, world), key=lambda plan: plan.optimistic_steps)
+        if closest.optimistic_steps > self.precision.radius:
+            return replace(state, stop=StopReason.ALL_TOO_FAR, activity="every candidate is too far")
+        # Step 4: state transfer from U to K.
+        return self._transfer(state, world, closest)
+
+    def finish(self, state: DiscoState, world: World) -> Exploration:
+        """Step 5: policy consolidation on the final set."""
+        plans = self._plans(state, state.known, world)
+        return Exploration(
+            states=tuple(world.states[number] for number in state.known),
+            numbers=np.array(state.known, dtype=np.int64),
+            found_at=np.array(state.found_at, dtype=np.int64),
+            policies=tuple(plan.policy for plan in plans),
+            optimistic_steps=np.array([plan.optimistic_steps for plan in plans]),
+            frontier=tuple(world.states[number] for number in state.frontier),
+            counts=state.counts,
+            steps=world.steps,
+            rounds=state.round,
+            stop=state.stop or StopReason.STEP_LIMIT,
+            explorer=self,
+        )
+
+    def _missing_visits(self, state: DiscoState, world: World) -> IntArray:
+        """n_k - N_k(s, a) where it is positive, else 0, [P]."""
+        rows = state.counts.rows()
+        required = self.allocation(self._spreads(rows, world), self.capped_precision)
+        missing: IntArray = np.maximum(0, required - rows.visits)
+        return missing
+
+    def _spreads(self, rows: CountedRows, world: World) -> Spreads:
+        within_known, with_goal = spreads_of(rows)
+        n_actions = action_bound(self.actions_bound, world)
+        return Spreads(within_known, with_goal, len(rows.states), n_actions, self.states_bound)
+
+    def _collect(self, state: DiscoState, world: World, missing: IntArray) -> DiscoState:
+        """Visits each pair that lacks visits, in order of admission; all transitions met on the way count."""
+        rows = state.counts.rows()
+        batch = np.minimum(np.ceil(self.batch_growth * np.maximum(1, rows.visits)), self.max_batch).astype(np.int64)
+        times = np.minimum(missing, batch)
+        max_journey = self.journey_limit(self.capped_precision, int((rows.visits + missing).sum()))
+        pair_places = np.repeat(np.arange(len(state.known)), np.diff(rows.state_pairs))
+        orders = [
+            Visit(
+                state=state.known[place],
+                action=int(pair - rows.state_pairs[place]),
+                times=int(times[pair]),
+                policy=policy_by_number(state.policies[place], state.known),
+                max_journey=max_journey,
+            )
+            for pair, place in enumerate(pair_places)
+            if times[pair]
+        ]
+        for order, answer in zip(orders, world.carry_out(orders), strict=True):
+            state.counts.add(answer)
+            if not answer.completed:
+                raise WorldError(
+                    f"no journey to {world.states[order.state]!r} arrives any more: {answer.cut_journeys} in a row "
+                    "were cut; check that the world does not change over time"
+                )
+        return replace(state, frontier=frontier_of(state.counts), activity="collecting samples")
+
+    def _candidates(self, state: DiscoState) -> tuple[int, ...]:
+        """W_k: the states of U reached from some pair with an estimated probability of at least (1 - ε/2)/L."""
+        rows = state.counts.rows()
+        likely = estimates_of(rows) >= (1 - self.capped_precision.epsilon / 2) / self.precision.radius
+        return tuple(np.setdiff1d(rows.successors[likely], state.known).tolist())
+
+    def _plans(self, state: DiscoState, goals: tuple[int, ...], world: World) -> list[GoalPlan]:
+        """OVI_SSP for each goal, at precision ε/(6L)."""
+        rows = state.counts.rows()
+        model, positions = _empirical_model(rows, goals)
+        precision = self.capped_precision
+        bonus = self.bonus(precision, self.states_bound, action_bound(self.actions_bound, world))
+        accuracy = precision.epsilon / (PRECISION_DIVISOR * precision.radius)
+        paths = optimistic_value_iteration(model, positions, bonus, precision=accuracy)
+        actions = np.where(paths.policy < 0, RESET_ACTION, paths.policy - rows.state_pairs[:-1])
+        return [
+            GoalPlan(goal, float(paths.values[place, model.initial_index]), actions[place])
+            for place, goal in enumerate(goals)
+        ]
+
+    def _transfer(self, state: DiscoState, world: World, closest: GoalPlan) -> DiscoState:
+        state.counts.add_state(closest.goal, len(world.actions_of(closest.goal)))
+        admitted = replace(
+            state,
+            round=state.round + 1,
+            known=(*state.known, closest.goal),
+            found_at=(*state.found_at, world.steps),
+            frontier=tuple(number for number in state.frontier if number != closest.goal),
+            policies=(*state.policies, closest.policy),
+            activity=f"admitted state {closest.goal}",
+        )
+        if self.journey_policies is JourneyPolicies.AS_ADMITTED:
+            return admitted
+        # Differs from [DisCo] Alg. 1: every known state gets a policy for the larger set.
+        plans = self._plans(admitted, admitted.known, world)
+        return replace(admitted, policies=tuple(plan.policy for plan in plans))
+
+
+def _empirical_model(rows: CountedRows, goals: tuple[int, ...]) -> tuple[EmpiricalModel, IntArray]:
+    """The counts as the planner wants them, known states first, and the goals' numbers there, [G]."""
+    outside = np.setdiff1d(np.concatenate((rows.successors, goals)), rows.states)
+    numbers = np.concatenate((rows.states, outside)).astype(np.int64)
+    place_of = np.empty(numbers.max() + 1, dtype=np.int64)
+    place_of[numbers] = np.arange(len(numbers))
+    model = EmpiricalModel(
+        initial_index=0,
+        state_pairs=rows.state_pairs,
+        row_offsets=rows.row_offsets,
+        successors=place_of[rows.successors],
+        counts=rows.counts,
+        visits=rows.visits,
+    )
+    return model, place_of[list(goals)]
+
+
+def spreads_of(rows: CountedRows) -> tuple[FloatArray, FloatArray]:
+    """The two spreads of each pair, [P] and [P]: within the known set, and with the worst goal; see `Spreads`."""
+    n_pairs = len(rows.visits)
+    pairs = pairs_of_entries(rows)
+    estimates = estimates_of(rows)
+    known = np.isin(rows.successors, rows.states)
+    within_known = _sums(pairs[known], _deviation(estimates[known]), n_pairs)
+    outside = _sums(pairs[~known], estimates[~known], n_pairs)
+    # The goal may be no successor of the pair, so that everything outside is the meta-state; or one of those outside.
+    rest = _deviation(outside)
+    goal, goal_pairs = estimates[~known], pairs[~known]
+    np.maximum.at(rest, goal_pairs, _deviation(goal) + _deviation(outside[goal_pairs] - goal))
+    return within_known, within_known + rest
+
+
+def _sums(pairs: IntArray, values: FloatArray, n_pairs: int) -> FloatArray:
+    sums = np.zeros(n_pairs)
+    np.add.at(sums, pairs, values)
+    return sums
+
+
+def _deviation(probability: FloatArray) -> FloatArray:
+    """sqrt(p (1 - p)); rounding may have left p a little outside [0, 1]."""
+    inside = np.clip(probability, 0.0, 1.0)
+    deviation: FloatArray = np.sqrt(inside * (1 - inside))
+    return deviation

@@ -1,0 +1,89 @@
+"""The one loop, with an explorer that only counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from axplore.domains import confusing_chain
+from axplore.errors import InvalidSettingError
+from axplore.explorers.driver import RoundReport, run
+from axplore.explorers.interface import ExplorerState, Precision
+from axplore.explorers.result import Exploration
+from axplore.explorers.stopping import StopReason
+from axplore.statistics.counts import TransitionCounts
+from axplore.worlds.orders import Visit, World
+from axplore.worlds.simulated import SimulatedWorld
+
+PRECISION = Precision(radius=2.0, epsilon=0.5)
+
+
+@dataclass(frozen=True)
+class Walker:
+    """Plays one action per piece of work, so many times."""
+
+    pieces: int
+    precision: Precision = PRECISION
+
+    def start(self, world: World) -> ExplorerState:
+        return ExplorerState(round=1, known=(0,), found_at=(world.steps,))
+
+    def advance(self, state: ExplorerState, world: World) -> ExplorerState:
+        assert state.stop is None
+        world.carry_out([Visit(0, 0, times=1, policy=np.full(1, -1), max_journey=5)])
+        done = state.round == self.pieces
+        return replace(state, round=state.round + 1, stop=StopReason.PROVEN if done else None, activity="walking")
+
+    def finish(self, state: ExplorerState, world: World) -> Exploration:
+        return Exploration(
+            states=(world.states[0],), numbers=np.zeros(1, dtype=np.int64), found_at=np.zeros(1, dtype=np.int64),
+            policies=(), optimistic_steps=np.zeros(1), frontier=(), counts=TransitionCounts(), steps=world.steps,
+            rounds=state.round, stop=state.stop or StopReason.STEP_LIMIT, explorer=self,
+        )  # fmt: skip
+
+
+def new_world() -> SimulatedWorld:
+    return SimulatedWorld(confusing_chain(), 0)
+
+
+def test_the_loop_ends_when_the_explorer_stops() -> None:
+    result = run(Walker(4), new_world())
+    assert (result.rounds, result.stop) == (5, StopReason.PROVEN)
+
+
+def test_no_piece_of_work_begins_after_the_step_limit() -> None:
+    # The first visit takes 1 step, and every other 2: a RESET and the action.
+    result = run(Walker(100), new_world(), max_steps=4)
+    assert (result.steps, result.stop) == (5, StopReason.STEP_LIMIT)
+
+
+def test_a_limit_of_zero_steps_takes_none() -> None:
+    result = run(Walker(100), new_world(), max_steps=0)
+    assert (result.steps, result.stop) == (0, StopReason.STEP_LIMIT)
+
+
+def test_a_negative_step_limit_is_refused() -> None:
+    with pytest.raises(InvalidSettingError, match="max_steps"):
+        run(Walker(1), new_world(), max_steps=-1)
+
+
+def test_the_hook_sees_the_start_and_every_piece_of_work() -> None:
+    reports: list[RoundReport] = []
+    run(Walker(3), new_world(), on_round=lambda report, _: reports.append(report))
+    assert [(report.round, report.steps, report.activity) for report in reports] == [
+        (1, 0, "starting"), (2, 1, "walking"), (3, 3, "walking"), (4, 5, "walking"),
+    ]  # fmt: skip
+
+
+def test_a_run_goes_on_from_a_state() -> None:
+    states: list[ExplorerState] = []
+    world = new_world()
+    run(Walker(5), world, on_round=lambda _, state: states.append(state), max_steps=3)
+    result = run(Walker(5), world, state=states[-1])
+    assert (result.rounds, result.stop, result.steps) == (6, StopReason.PROVEN, 9)
+
+
+def test_only_the_step_limit_leaves_an_exploration_incomplete() -> None:
+    assert [reason for reason in StopReason if not reason.complete] == [StopReason.STEP_LIMIT]
