@@ -1,1 +1,73 @@
-"""Finds every state that can be reliably reached within a number of expected steps, and proves it."""
+"""Finds every state that can be reliably reached within a number of expected steps, and proves it.
+
+The names below are loaded when first used, so that importing axplore is quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from axplore.domains import DOMAINS, domain
+    from axplore.errors import AxploreError
+    from axplore.mdp import RESET, TabularMdp
+    from axplore.truth import (
+        ControllableStates,
+        Objective,
+        ObjectiveCheck,
+        check_optimal,
+        check_staged,
+        check_within_radius,
+        controllable_states,
+        l_controllable,
+        optimal_steps,
+    )
+
+__all__ = [
+    "DOMAINS",
+    "RESET",
+    "AxploreError",
+    "ControllableStates",
+    "Objective",
+    "ObjectiveCheck",
+    "TabularMdp",
+    "check_optimal",
+    "check_staged",
+    "check_within_radius",
+    "controllable_states",
+    "domain",
+    "l_controllable",
+    "optimal_steps",
+]
+
+_HOMES: Final = {
+    "axplore.domains": ("DOMAINS", "domain"),
+    "axplore.errors": ("AxploreError",),
+    "axplore.mdp": ("RESET", "TabularMdp"),
+    "axplore.truth": (
+        "ControllableStates",
+        "Objective",
+        "ObjectiveCheck",
+        "check_optimal",
+        "check_staged",
+        "check_within_radius",
+        "controllable_states",
+        "l_controllable",
+        "optimal_steps",
+    ),
+}
+_HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Loads a public name from its module on first use."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'axplore' has no attribute {name!r}")
+    value = getattr(import_module(_HOME_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

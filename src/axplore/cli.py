@@ -1,0 +1,133 @@
+"""The command line: every command is one call of the library.
+
+What a command needs is imported inside it, so that `axplore --help` is quick.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from axplore.errors import AxploreError, InvalidSettingError
+
+if TYPE_CHECKING:
+    from axplore.truth import ControllableStates
+
+app = typer.Typer(
+    help="Explores an unknown, resettable, stochastic system and proves what can be reliably reached.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help is printed twice as fast
+)
+
+World = Annotated[
+    str,
+    typer.Argument(metavar="WORLD", help="Name of a built-in world; `axplore worlds` lists them.", show_default=False),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the world; may be repeated.", show_default=False),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+@app.command()
+def truth(
+    world: World,
+    radius: Annotated[float, typer.Option(help="Expected steps within which a state counts (L).", show_default=False)],
+    settings: Settings = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print the exact atlas of a known world: states, layers, steps."""
+    from axplore.domains import domain
+    from axplore.truth import controllable_states
+
+    answer = controllable_states(domain(world, **_parsed(settings)), radius)
+    if as_json:
+        typer.echo(json.dumps(_truth_as_json(world, answer), indent=2))
+    else:
+        _print_truth(world, answer)
+
+
+@app.command()
+def worlds(as_json: AsJson = False) -> None:
+    """List the built-in worlds with their parameters."""
+    from axplore.domains import DOMAINS
+
+    parameters = {
+        name: {key: parameter.default for key, parameter in inspect.signature(build).parameters.items()}
+        for name, build in DOMAINS.items()
+    }
+    if as_json:
+        typer.echo(json.dumps(parameters, indent=2))
+        return
+    rows = [
+        (name, (inspect.getdoc(DOMAINS[name]) or "").splitlines()[0], _listed(values))
+        for name, values in parameters.items()
+    ]
+    _print_table("Built-in worlds", ("world", "what it is", "parameters and defaults"), rows)
+
+
+def main() -> None:
+    """Runs the command line; an error that axplore raises on purpose is one line and exit code 2."""
+    try:
+        app()
+    except AxploreError as error:
+        typer.echo(f"axplore: {error}", err=True)
+        sys.exit(2)
+
+
+def _parsed(settings: list[str] | None) -> dict[str, str]:
+    parameters = {}
+    for setting in settings or ():
+        name, separator, value = setting.partition("=")
+        if not separator:
+            raise InvalidSettingError(f"--set {setting}: write it as NAME=VALUE")
+        parameters[name.replace("-", "_")] = value
+    return parameters
+
+
+def _listed(parameters: dict[str, Any]) -> str:
+    return "\n".join(
+        f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}" for name, value in parameters.items()
+    )
+
+
+def _truth_as_json(world: str, answer: ControllableStates) -> dict[str, Any]:
+    return {
+        "world": world,
+        "radius": answer.radius,
+        "states": list(answer.states),
+        "layers": [list(layer) for layer in answer.layers],
+        "steps": [answer.steps[state] for state in answer.states],
+        "boundary": list(answer.boundary),
+    }
+
+
+def _print_truth(world: str, answer: ControllableStates) -> None:
+    rows = [
+        (str(number), str(state), f"{answer.steps[state]:.6g}", "on the boundary" if state in answer.boundary else "")
+        for number, layer in enumerate(answer.layers)
+        for state in layer
+    ]
+    title = f"{world}: {len(answer.states)} states are controllable within {answer.radius:g} expected steps"
+    _print_table(title, ("layer", "state", "steps", "note"), rows)
+
+
+def _print_table(title: str, headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*headings)
+    for row in rows:
+        table.add_row(*map(Text, row))  # a label may look like markup
+    console = Console()
+    console.print(Text(title))
+    console.print(table)

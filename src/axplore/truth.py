@@ -1,0 +1,336 @@
+"""Ground truth of a known model: which states are controllable, in how many steps, and what an answer is worth.
+
+Values are proven to be accurate to `ACCURACY`; those above `ITERATION_LIMIT` relative to the value. A state whose value
+is within `ACCURACY` of the radius is a member, because the definitions say "at most", and is reported as on the
+boundary. Bounds of value iteration settle nearly everything; what they leave open is solved exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from axplore.errors import InvalidSettingError
+from axplore.mdp import RESET, Action, FloatArray, IntArray, Reset, State, TabularMdp
+from axplore.planning.evaluation import policy_pairs, policy_steps
+from axplore.planning.exact import optimal_paths
+from axplore.planning.value_iteration import value_iteration
+
+ACCURACY: Final = 1e-9
+"""How far a value may be from the truth, and how near to the radius a state is on the boundary."""
+
+ITERATION_PRECISION: Final = 1e-11
+"""The precision of value iteration; its bounds are this times the value apart."""
+
+ITERATION_LIMIT: Final = 50.0
+"""The steps up to which the bounds of value iteration are within `ACCURACY`, and rounding is far below both."""
+
+BATCH_ENTRIES: Final = 4_000_000
+"""How many values, goals times states, are held at once."""
+
+Policies: TypeAlias = Mapping[Any, Mapping[Any, Action | Reset]]
+"""Of each state, how it is reached: what to play in each state; one that is not named resets."""
+
+
+class Objective(Enum):
+    """What a set of states with a policy for each has to keep ([DisCo] Def. 5 and App. A).
+
+    In each case the set has to hold S_L→, and each policy may take `epsilon` steps more than the objective's limit.
+    """
+
+    WITHIN_RADIUS = "AX_L"
+    """The limit is the radius, L."""
+
+    STAGED = "AX'"
+    """The limit is the least radius at which the state is controllable, L' = min{l <= L : s in S_l→}."""
+
+    OPTIMAL = "AX*"
+    """The limit is the optimum restricted on the controllable states, V*_{S_L→}(s0→s)."""
+
+
+@dataclass(frozen=True, eq=False)
+class ControllableStates:
+    """The incrementally controllable states of a known model, S_L→ ([DisCo] Def. 4).
+
+    Attributes:
+        mdp: the model.
+        radius: the expected steps within which a state counts, L.
+        layers: what each application of K ↦ K ∪ {g : V*_K(s0→g) <= L} adds, from {s0} on.
+        steps: of each controllable state s, V*_{S_L→}(s0→s).
+        boundary: the states whose value was within `ACCURACY` of the radius when they were admitted.
+    """
+
+    mdp: TabularMdp
+    radius: float
+    layers: tuple[tuple[State, ...], ...]
+    steps: Mapping[State, float]
+    boundary: tuple[State, ...]
+
+    @property
+    def states(self) -> tuple[State, ...]:
+        """The controllable states, in the order of layers."""
+        return tuple(state for layer in self.layers for state in layer)
+
+    @cached_property
+    def admission_radii(self) -> Mapping[State, float]:
+        """The least radius at which each of the states is controllable, L' = min{l : s in S_l→} ([DisCo] App. A).
+
+        The nearest candidate joins first, and the largest value met so far is the radius that it takes: with less,
+        nothing would join the states already there. Who joins only brings others nearer, so no radius is passed over.
+        """
+        known: list[State] = [self.mdp.initial_state]
+        radii = {self.mdp.initial_state: 0.0}
+        largest = 0.0
+        while len(known) < len(self.steps):
+            model = self.mdp.vicinity_of(known)
+            candidates = _candidates(model, known, self.radius)
+            candidates = candidates[[model.states[number] in self.steps for number in candidates]]
+            lower, upper = _bounds(model, candidates, _above_members(self.radius))
+            nearest = candidates[lower <= max(largest, upper.min()) + ACCURACY]
+            values = _values(model, nearest)
+            largest = max(largest, float(values.min()))
+            joining = nearest[values <= largest + ACCURACY / 10]  # ties that only rounding tells apart
+            known += [model.states[number] for number in joining]
+            radii |= {model.states[number]: largest for number in joining}
+        return radii
+
+
+@dataclass(frozen=True)
+class ObjectiveCheck:
+    """Whether a set of states with policies meets an objective.
+
+    Attributes:
+        objective: what was checked.
+        holds: whether no controllable state is missing and no state exceeds its limit by more than epsilon.
+        worst_state: the state that exceeds its limit by most; none in an empty set.
+        excess: its steps beyond limit and epsilon; negative where all keep the limit.
+        missing: the controllable states that the set does not hold.
+    """
+
+    objective: Objective
+    holds: bool
+    worst_state: State | None
+    excess: float
+    missing: tuple[State, ...]
+
+
+def optimal_steps(mdp: TabularMdp, goal: State, allowed: Iterable[State] | None = None) -> float:
+    """The least expected steps from the initial state to `goal`, V*_X(s0→g); infinite where it cannot be reached.
+
+    Args:
+        mdp: the model.
+        goal: the state to reach.
+        allowed: the set X outside which policies reset ([DisCo] Def. 1); everything when not given.
+    """
+    mdp.index_of(goal)
+    model = mdp if allowed is None else mdp.vicinity_of(allowed)
+    if goal not in model:
+        return math.inf
+    return float(_values(model, model.indices_of([goal]))[0])
+
+
+def l_controllable(mdp: TabularMdp, radius: float) -> tuple[State, ...]:
+    """The states within `radius` expected steps for a policy without restrictions, S_L ([DisCo] Def. 3)."""
+    _check_radius(radius)
+    near = _met_within(mdp, radius + ACCURACY)
+    candidates = _candidates(mdp, [mdp.initial_state], radius)
+    candidates = candidates[[mdp.states[number] in near for number in candidates]]
+    members, _ = _within(mdp, candidates, radius)
+    return tuple(mdp.states[number] for number in sorted([mdp.initial_index, *members.tolist()]))
+
+
+def controllable_states(mdp: TabularMdp, radius: float) -> ControllableStates:
+    """The incrementally controllable states, S_L→, with their layers ([DisCo] Def. 4)."""
+    _check_radius(radius)
+    layers: list[tuple[State, ...]] = []
+    boundary: list[State] = []
+    known: list[State] = []
+    model, members = mdp, np.array([mdp.initial_index])
+    while members.size:
+        layers.append(tuple(model.states[number] for number in members))
+        known += layers[-1]
+        model = mdp.vicinity_of(known)
+        members, at_radius = _within(model, _candidates(model, known, radius), radius)
+        boundary += [model.states[number] for number in at_radius]
+    steps = _values(model, model.indices_of(known))
+    return ControllableStates(
+        mdp, radius, tuple(layers), dict(zip(known, steps.tolist(), strict=True)), tuple(boundary)
+    )
+
+
+def check_within_radius(
+    truth: ControllableStates,
+    policies: Policies | None = None,
+    *,
+    epsilon: float,
+    steps: Mapping[Any, float] | None = None,
+) -> ObjectiveCheck:
+    """Checks AX_L: S_L→ is found, and every state found is reached within L + epsilon steps ([DisCo] Def. 5).
+
+    Args:
+        truth: of the model and the radius in question.
+        policies: of each state found, how it is reached.
+        epsilon: the slack.
+        steps: instead of policies, how many steps each state found takes; for policies that are no mapping.
+    """
+    return _checked(Objective.WITHIN_RADIUS, truth, policies, steps, epsilon)
+
+
+def check_staged(
+    truth: ControllableStates,
+    policies: Policies | None = None,
+    *,
+    epsilon: float,
+    steps: Mapping[Any, float] | None = None,
+) -> ObjectiveCheck:
+    """Checks AX': S_L→ is found, and every state found is reached within L' + epsilon steps ([DisCo] App. A).
+
+    The paper leaves L' undefined outside S_L→; the radius is taken there, so that AX' stays tighter than AX_L.
+    Arguments are those of `check_within_radius`.
+    """
+    return _checked(Objective.STAGED, truth, policies, steps, epsilon)
+
+
+def check_optimal(
+    truth: ControllableStates,
+    policies: Policies | None = None,
+    *,
+    epsilon: float,
+    steps: Mapping[Any, float] | None = None,
+) -> ObjectiveCheck:
+    """Checks AX*: S_L→ is found, and every state found is reached within V*_{S_L→} + epsilon steps ([DisCo] Def. 5).
+
+    Arguments are those of `check_within_radius`.
+    """
+    return _checked(Objective.OPTIMAL, truth, policies, steps, epsilon)
+
+
+def _checked(
+    objective: Objective,
+    truth: ControllableStates,
+    policies: Policies | None,
+    steps: Mapping[Any, float] | None,
+    epsilon: float,
+) -> ObjectiveCheck:
+    if not 0 <= epsilon < math.inf:
+        raise InvalidSettingError(f"epsilon is {epsilon!r}; it must be a number from 0 on")
+    taken = _steps_taken(truth.mdp, policies, steps)
+    excesses = {state: _excess(taken[state], _limit(objective, truth, state), epsilon) for state in taken}
+    worst = max(excesses, key=excesses.__getitem__, default=None)
+    excess = -math.inf if worst is None else excesses[worst]
+    missing = tuple(state for state in truth.states if state not in taken)
+    return ObjectiveCheck(objective, not missing and excess <= ACCURACY, worst, excess, missing)
+
+
+def _steps_taken(mdp: TabularMdp, policies: Policies | None, steps: Mapping[Any, float] | None) -> Mapping[Any, float]:
+    if (policies is None) == (steps is None):
+        raise InvalidSettingError("a check needs either policies or steps")
+    if policies is not None:
+        return {goal: _policy_steps(mdp, policy, goal) for goal, policy in policies.items()}
+    assert steps is not None
+    for state, value in steps.items():
+        mdp.index_of(state)
+        if not value >= 0:
+            raise InvalidSettingError(f"steps of {state!r} are {value!r}; they must be a number from 0 on")
+    return steps
+
+
+def _limit(objective: Objective, truth: ControllableStates, state: State) -> float:
+    if objective is Objective.WITHIN_RADIUS:
+        return truth.radius
+    if objective is Objective.STAGED:
+        return truth.admission_radii.get(state, truth.radius)
+    return truth.steps[state] if state in truth.steps else optimal_steps(truth.mdp, state, truth.states)
+
+
+def _excess(steps: float, limit: float, epsilon: float) -> float:
+    return steps - limit - epsilon if limit < math.inf else -math.inf
+
+
+def _candidates(model: TabularMdp, known: Sequence[State], radius: float) -> IntArray:
+    """The numbers of the states that may be within the radius, apart from the known ones.
+
+    A state needs 1/p steps at least, where p is the largest probability with which it is entered.
+    """
+    likeliest = np.zeros(model.n_states)
+    np.maximum.at(likeliest, model.successors, model.probabilities)
+    likeliest[model.indices_of(known)] = 0.0
+    return np.flatnonzero(likeliest * _above_members(radius) >= 1.0)
+
+
+def _met_within(mdp: TabularMdp, steps: float) -> set[State]:
+    """The states that can be met within so many steps from the initial state, with whatever probability."""
+    met = {mdp.initial_state}
+    newest = met
+    while newest and steps >= 1:
+        newest = set(mdp.vicinity_of(newest).states) - met
+        met |= newest
+        steps -= 1
+    return met
+
+
+def _within(model: TabularMdp, goals: IntArray, radius: float) -> tuple[IntArray, IntArray]:
+    """Which goals are within the radius, and which of these are on the boundary."""
+    lower, upper = _bounds(model, goals, radius + ACCURACY)
+    is_member = upper < radius - ACCURACY
+    is_open = ~is_member & (lower <= radius + ACCURACY)
+    values = _values(model, goals[is_open])
+    is_member[is_open] = values <= radius + ACCURACY
+    return goals[is_member], goals[is_open][np.abs(values - radius) <= ACCURACY]
+
+
+def _values(model: TabularMdp, goals: IntArray) -> FloatArray:
+    """V*(s0→g) of each goal, accurate to `ACCURACY`, [G]."""
+    lower, upper = _bounds(model, goals, ITERATION_LIMIT)
+    values = (lower + upper) / 2
+    far = np.flatnonzero((lower < math.inf) & (upper == math.inf))
+    for batch in _batches(model, far):
+        labels = [model.states[number] for number in goals[batch]]
+        values[batch] = optimal_paths(model, labels).values[:, model.initial_index]
+    return values
+
+
+def _bounds(model: TabularMdp, goals: IntArray, at_most: float) -> tuple[FloatArray, FloatArray]:
+    """Bounds on V*(s0→g) of each goal, [G] and [G]; the upper one is infinite where the lower one exceeds `at_most`."""
+    lower, upper = np.empty(len(goals)), np.empty(len(goals))
+    # Rounding in a sweep is some 1e-16 of a value, and adds up over as many sweeps as a value has steps.
+    precision = max(ITERATION_PRECISION, 1e-15 * at_most**2)
+    for batch in _batches(model, np.arange(len(goals))):
+        labels = [model.states[number] for number in goals[batch]]
+        found = value_iteration(model, labels, precision=precision, give_up_above=at_most)
+        lower[batch], upper[batch] = found.lower[:, model.initial_index], found.upper[:, model.initial_index]
+    return lower, upper
+
+
+def _batches(model: TabularMdp, positions: IntArray) -> list[IntArray]:
+    """Positions of goals, as many at a time as their values can be held for."""
+    size = max(1, BATCH_ENTRIES // model.n_states)
+    return [positions[first : first + size] for first in range(0, len(positions), size)]
+
+
+def _policy_steps(mdp: TabularMdp, policy: Mapping[Any, Action | Reset], goal: State) -> float:
+    """v_π(s0→goal), on the states that the policy can meet."""
+    mdp.index_of(goal)
+    for state in policy:
+        mdp.index_of(state)
+    model = mdp.vicinity_of(state for state, action in policy.items() if action is not RESET)
+    if goal not in model:
+        return math.inf
+    inside = {state: action for state, action in policy.items() if state in model}
+    return float(policy_steps(model, policy_pairs(model, inside), [goal])[0, model.initial_index])
+
+
+def _above_members(radius: float) -> float:
+    """A number of steps that no member exceeds, even by rounding."""
+    return radius + 2 * ACCURACY
+
+
+def _check_radius(radius: float) -> None:
+    if not 0 <= radius < math.inf:
+        raise InvalidSettingError(f"radius is {radius!r}; it must be a number of steps from 0 on")
