@@ -45,6 +45,11 @@ def solve(
     from axplore.planning.kernels import iterate, iterate_in_place
     from axplore.planning.lanes import LANES
 
+    # Kernels are compiled for the types of their arguments: whole numbers would bring another compilation.
+    goals = goals._replace(echo_cost=float(goals.echo_cost))
+    limits = Limits(
+        float(limits.precision), float(limits.min_cost), int(limits.max_sweeps), float(limits.give_up_above)
+    )
     n_goals = len(goals.states)
     outcome = empty_outcome(n_goals, n_values, len(rows.reset_costs))
 

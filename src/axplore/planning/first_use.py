@@ -1,0 +1,34 @@
+"""Says that kernels are being compiled, the only time that they are.
+
+Compiled code is kept on disk, so only the first use after installation waits for it. A program that talks to a person
+calls `prepare` before it plans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+NOTICE: Final = "compiling (first use only) ..."
+
+
+def needs_compiling() -> bool:
+    """Whether the next use of planning has to compile: no kernels are kept, or they are older than their source."""
+    from axplore.planning import kernels
+
+    source = Path(kernels.__file__)
+    folder = Path(kernels.iterate_in_place.stats.cache_path)  # type: ignore[attr-defined]  # it is a Numba dispatcher
+    kept = folder.glob(f"{source.stem}.{kernels.iterate_in_place.__name__}-*.nbi")
+    return all(index.stat().st_mtime < source.stat().st_mtime for index in kept)
+
+
+def prepare(say: Callable[[str], object]) -> None:
+    """Makes the kernels ready; if that means compiling them, which takes some seconds, says so first."""
+    if not needs_compiling():
+        return
+    say(NOTICE)
+    from axplore.mdp import TabularMdp
+    from axplore.planning.value_iteration import value_iteration
+
+    value_iteration(TabularMdp.from_rows({"start": {"go": {"end": 1.0}}, "end": {}}, "start"), "end", precision=0.1)
