@@ -1,0 +1,248 @@
+"""Shortest paths when only a confidence region of the model is known: lower, upper and regret bounds.
+
+`IntervalModel` joins the counts with their confidence region and numbers states by position: the known ones in the
+order of admission, then every other state seen. The functions answer for one goal:
+
+- `empirical_path`: the best policy if the observed frequencies were the truth. An estimate, no bound.
+- `upper_path`: a policy with a proven upper bound of its expected steps, or one that says it proved nothing.
+- `lower_path`: a proven lower bound of the expected steps of every policy restricted on the known states.
+- `regret_path`: a proven bound of what a policy loses against the best one.
+
+A vector is a bound only after its Bellman check: the solvers return the residual of their last sweep, and the values
+are scaled by it ([DisCo] Lem. 5, after Bertsekas and Tsitsiklis 1991, Lem. 1). The proofs are in
+docs/algorithms/certified.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from axplore.mdp import FloatArray, IntArray
+from axplore.planning.interval_kernels import (
+    RESET_PAIR,
+    Rows,
+    doubts,
+    empirical_values,
+    lower_bound,
+    regret_bound,
+    upper_bound,
+)
+from axplore.planning.sensitivity import lower_gain, regret_gain, upper_gain
+from axplore.statistics.confidence import ConfidenceRegion
+from axplore.statistics.counts import CountedRows
+
+TOLERANCE: Final = 1e-6
+"""The residual that solvers aim at; it costs a bound about so much of itself."""
+
+INNER_SWEEPS: Final = 10
+
+
+@dataclass(frozen=True, eq=False)
+class IntervalModel:
+    """Counts and confidence region, by position.
+
+    Attributes:
+        rows: region and counts in the form of the kernels.
+        visits: how often each pair was drawn, [P].
+        numbers: the world's number of each position, known states first, [n + others].
+        n_known: n, how many states are known.
+        limit: values beyond it are not followed: an upper bound is then infinite, a lower one stays at the limit.
+    """
+
+    rows: Rows
+    visits: IntArray
+    numbers: IntArray
+    n_known: int
+    limit: float
+
+    @property
+    def unseen(self) -> int:
+        """The position of the goal that stands for every state never seen."""
+        return len(self.numbers)
+
+    @property
+    def frontier(self) -> range:
+        """The positions of the states that were seen but are not known."""
+        return range(self.n_known, len(self.numbers))
+
+    @property
+    def n_pairs(self) -> int:
+        return len(self.visits)
+
+    def with_slack(self, slack: FloatArray) -> IntervalModel:
+        """The same counts with other slacks, [P]: what more draws might bring."""
+        return replace(self, rows=self.rows._replace(slack=slack))
+
+    def reaches(self, goal: int) -> IntArray:
+        """1 for the pairs from which the goal was seen, [P]."""
+        seen = np.zeros(self.n_pairs, dtype=np.int64)
+        entries = np.flatnonzero(self.rows.successors == goal)
+        seen[np.searchsorted(self.rows.row_offsets, entries, side="right") - 1] = 1
+        return seen
+
+    def start(self) -> FloatArray:
+        """All mass on the initial state, [n]."""
+        mass = np.zeros(self.n_known)
+        mass[0] = 1.0
+        return mass
+
+
+def interval_model(counts: CountedRows, region: ConfidenceRegion, limit: float) -> IntervalModel:
+    """Joins counts and region. The states of the counts are the known ones."""
+    others = np.setdiff1d(counts.successors, counts.states)
+    numbers = np.concatenate((counts.states, others))
+    positions = np.empty(int(numbers.max()) + 1, dtype=np.int64)
+    positions[numbers] = np.arange(len(numbers))
+    rows = Rows(
+        counts.state_pairs,
+        counts.row_offsets,
+        positions[counts.successors],
+        region.shares,
+        region.slack,
+        counts.counts / np.repeat(counts.visits, np.diff(counts.row_offsets)),
+    )
+    return IntervalModel(rows, counts.visits, numbers, len(counts.states), limit)
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """Values and policy towards a goal.
+
+    Attributes:
+        goal: a position.
+        values: expected steps, or a bound of them, from each position, [n + others].
+        policy: a pair, or RESET_PAIR, for each known state, [n].
+        proven: whether the values are a bound; never for an estimate.
+    """
+
+    goal: int
+    values: FloatArray
+    policy: IntArray
+    proven: bool
+
+    @property
+    def steps(self) -> float:
+        """From the initial state."""
+        return float(self.values[0])
+
+
+def empirical_path(model: IntervalModel, goal: int, guess: FloatArray | None = None) -> Path:
+    """The shortest path if frequencies were probabilities; infinite values beyond the limit of the model."""
+    values = np.zeros(len(model.numbers)) if guess is None else guess.copy()
+    policy = np.full(model.n_known, RESET_PAIR)
+    if not empirical_values(model.rows, goal, values, policy, 10 * model.limit):
+        values[:] = np.inf
+    return Path(goal, values, policy, proven=False)
+
+
+def upper_path(model: IntervalModel, goal: int, *, follow: Path | None = None, n_allowed: int | None = None) -> Path:
+    """A policy and a proven upper bound of its steps; infinite and not proven where nothing could be shown.
+
+    Args:
+        model: counts and region.
+        goal: a position.
+        follow: play as this path does, or RESET; the robust optimum when not given.
+        n_allowed: restrict the policy on so many of the known states; on all when not given.
+    """
+    rows = model.rows
+    allowed = np.column_stack((rows.state_pairs[:-1], rows.state_pairs[1:]))
+    if follow is not None:
+        allowed = np.column_stack((follow.policy, follow.policy + 1))
+        allowed[follow.policy == RESET_PAIR] = 0
+    if n_allowed is not None:
+        allowed[n_allowed:] = 0
+    estimate = empirical_path(model if n_allowed is None else _only(model, n_allowed), goal)
+    policy = np.full(model.n_known, RESET_PAIR)
+    for inner in (INNER_SWEEPS, 0) if estimate.steps < model.limit else ():
+        values = estimate.values.copy()
+        scratch = np.zeros(len(rows.shares))
+        residual = upper_bound(rows, goal, allowed, values, policy, scratch, inner, model.limit, TOLERANCE)
+        if residual < 1:
+            return Path(goal, values / (1 - residual), policy, proven=True)
+    return Path(goal, np.full(len(model.numbers), np.inf), policy, proven=False)
+
+
+def _only(model: IntervalModel, n_allowed: int) -> IntervalModel:
+    """The model for estimates in which later states only reset: their pairs look as if never drawn."""
+    offsets = model.rows.row_offsets.copy()
+    first = model.rows.state_pairs[n_allowed]
+    offsets[first:] = offsets[first]
+    return replace(model, rows=model.rows._replace(row_offsets=offsets))
+
+
+def lower_path(model: IntervalModel, goal: int, guess: FloatArray | None = None) -> Path:
+    """A proven lower bound of the steps of every policy restricted on the known states, and what attains it."""
+    rows, reaches = model.rows, model.reaches(goal)
+    policy = np.full(model.n_known, RESET_PAIR)
+    for inner in (INNER_SWEEPS, 0):
+        values = np.zeros(len(model.numbers))
+        if inner and guess is not None:
+            values[:] = np.minimum(guess, model.limit)
+        scratch = np.zeros(len(rows.shares))
+        residual = lower_bound(rows, goal, reaches, values, policy, scratch, inner, model.limit, TOLERANCE)
+        if residual < np.inf:
+            return Path(goal, values / (1 + residual), policy, proven=True)
+    return Path(goal, np.zeros(len(model.numbers)), policy, proven=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Regret:
+    """What the policy of an upper path may lose against the best one.
+
+    Attributes:
+        upper, lower: the bounds that it follows from.
+        doubt: what it may lose in each known state by playing the wrong action there, [n].
+        rivals: the action that might be better, [n].
+        values: the bound from each position, [n + others].
+    """
+
+    upper: Path
+    lower: Path
+    doubt: FloatArray
+    rivals: IntArray
+    values: FloatArray
+
+    @property
+    def steps(self) -> float:
+        """What the policy may lose from the initial state: the better of the two ways to bound it."""
+        return float(min(self.values[0], self.upper.steps - self.lower.steps))
+
+
+def regret_path(model: IntervalModel, upper: Path, lower: Path) -> Regret:
+    """Bounds what the policy of the upper path loses; infinite if that path is not proven."""
+    doubt = np.full(model.n_known, np.inf)
+    rivals = np.full(model.n_known, RESET_PAIR)
+    values = np.full(len(model.numbers), np.inf)
+    if upper.proven:
+        reaches = model.reaches(upper.goal)
+        doubts(model.rows, upper.goal, reaches, upper.values, lower.values, upper.policy, rivals, doubt)
+        regret_bound(model.rows, upper.goal, upper.policy, doubt, values)
+    return Regret(upper, lower, doubt, rivals, values)
+
+
+def gain_of_upper(model: IntervalModel, path: Path) -> FloatArray:
+    """What the value of the initial state would gain from more draws of each pair, [P]."""
+    gain = np.zeros(model.n_pairs)
+    upper_gain(model.rows, path.goal, path.values, path.policy, model.start(), gain)
+    return gain
+
+
+def gain_of_lower(model: IntervalModel, path: Path) -> FloatArray:
+    """What the lower bound at the initial state would gain from more draws of each pair, [P]."""
+    gain = np.zeros(model.n_pairs)
+    lower_gain(model.rows, path.goal, model.reaches(path.goal), path.values, path.policy, model.start(), gain)
+    return gain
+
+
+def gain_of_regret(model: IntervalModel, regret: Regret) -> FloatArray:
+    """What the regret bound at the initial state would gain from more draws of each pair, [P]."""
+    gain = np.zeros(model.n_pairs)
+    goal = regret.upper.goal
+    regret_gain(
+        model.rows, goal, model.reaches(goal), regret.upper.values, regret.upper.policy, regret.lower.values,
+        regret.lower.policy, regret.rivals, regret.doubt, regret.values, gain,
+    )  # fmt: skip
+    return gain

@@ -1,0 +1,168 @@
+"""What the counts prove about the transition probabilities, at every time at once.
+
+For each pair the explorer keeps one test martingale: the probability of what was drawn under a fixed mixture of
+Dirichlet models, divided by its true probability. By Ville's inequality it exceeds 1/level at any time with probability
+at most `level`, so the transition probabilities under which it stays below form a confidence region that holds at all
+times, whatever the rule by which pairs are sampled. The number of states is not needed: a draw is recorded only as "the
+i-th successor seen so far" or as "a new one", and the mass that was never seen is part of the region.
+`docs/algorithms/certified.md` has the proof; equation numbers below are its own.
+
+In the form in which planning uses it, the region of a pair is a ball: with r the *shares* of its successors,
+
+    sum over successors y of r(y) log(r(y) / p(y))  <=  slack,
+
+where p is the unknown row, whose entries for the successors seen sum to at most one.
+
+Pairs that have shown one successor only have a second bound. One martingale is shared by all of them, so that it needs
+no division of the error among pairs: in a deterministic world it makes the slack several times smaller.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from axplore.compilation import compiled
+from axplore.mdp import FloatArray, IntArray
+from axplore.statistics.counts import CountedRows
+
+SHARED_PART: Final = 0.2
+"""The part of delta that goes to the martingale shared by the pairs with one successor."""
+
+ADMISSION_SCALE: Final = 4
+"""The levels of the first so many admitted states are about equal; later ones fall like 1 / position squared."""
+
+DIRICHLET: Final = 0.5
+"""The parameter of the mixture (Krichevsky and Trofimov's): minimax optimal up to a constant."""
+
+REFINEMENTS: Final = 2
+"""How often the slack is sharpened by the probability that new successors were new (Eq. 5)."""
+
+TINY: Final = 1e-300
+"""Keeps a logarithm finite where the counts rule out every model, which has probability at most delta."""
+
+ROUNDING: Final = 1e-9
+"""Slacks are enlarged by this part of themselves, far above the rounding of the arithmetic below."""
+
+
+@dataclass(frozen=True, eq=False)
+class ConfidenceRegion:
+    """Transition probabilities that the counts do not rule out.
+
+    Attributes:
+        shares: of each entry in its row, summing to one in a row with finite slack, [E].
+        slack: how far the row of each pair may be from its shares; infinite where too little was drawn, [P].
+        shared_budget: what the martingale shared by the pairs with one successor leaves, in nats (Eq. 8).
+    """
+
+    shares: FloatArray
+    slack: FloatArray
+    shared_budget: float
+
+
+def confidence_region(rows: CountedRows, delta: float) -> ConfidenceRegion:
+    """The region that holds the true transition probabilities at all times with probability at least 1 - delta."""
+    weights = pair_weights(rows)
+    budget = shared_budget(rows, weights, SHARED_PART * delta)
+    levels = (1.0 - SHARED_PART) * delta * weights
+    shares = np.zeros(len(rows.counts))
+    slack = np.full(len(rows.visits), np.inf)
+    _balls(rows.row_offsets, rows.counts, np.log(levels), budget, shares, slack)
+    return ConfidenceRegion(shares, slack, budget)
+
+
+def pair_weights(rows: CountedRows) -> FloatArray:
+    """The part of the error that each pair may use, summing to at most one over any number of pairs, [P] (Eq. 2)."""
+    n_actions = np.diff(rows.state_pairs)
+    position = np.arange(1, len(n_actions) + 1, dtype=np.float64)
+    per_state = ADMISSION_SCALE / ((position + ADMISSION_SCALE) * (position + ADMISSION_SCALE - 1))
+    return np.repeat(per_state / np.maximum(n_actions, 1), n_actions)
+
+
+def shared_budget(rows: CountedRows, weights: FloatArray, level: float) -> float:
+    """The bound on the sum over pairs with one successor of (visits - 1) log(1 / p), in nats (Eq. 8).
+
+    A pair with one successor has paid for the chance that it is not deterministic. One that has shown a second
+    successor, at its draw T, has paid for that surprise once, and no longer takes part.
+    """
+    surprise = weights / 2
+    budget = math.log(1.0 / level)
+    n_successors = np.diff(rows.row_offsets)
+    budget -= float(np.log1p(-surprise[n_successors >= 1]).sum())
+    broken = n_successors >= 2
+    draw = rows.first_draws[rows.row_offsets[:-1][broken] + 1].astype(np.float64)
+    likeliest = np.where(draw > 2, (draw - 2) * np.log((draw - 1) / np.maximum(draw - 2, 1)), 0.0)
+    return budget + float((np.log(draw / surprise[broken]) - likeliest).sum())
+
+
+@compiled
+def log_mixture(counts: IntArray) -> float:
+    """A lower bound of the log probability, under the mixture, of a row with these counts, [j] (Eq. 3)."""
+    kinds = len(counts)
+    total = float(counts.sum())
+    result = math.lgamma(kinds + 1) - math.log(kinds * (kinds + 1.0))
+    result += math.lgamma(kinds * DIRICHLET) - math.lgamma(total + kinds * DIRICHLET) - kinds * math.lgamma(DIRICHLET)
+    for count in counts:
+        result += math.lgamma(count + DIRICHLET)
+    return result
+
+
+@compiled
+def least_mass(share: float, slack: float) -> float:
+    """The least total probability of successors with this total share in the ball (the root of Eq. 6)."""
+    low, high = 0.0, share
+    while high - low > 1e-12 * share:
+        mass = (low + high) / 2
+        distance = share * math.log(share / mass)
+        if share < 1.0:
+            distance += (1.0 - share) * math.log((1.0 - share) / (1.0 - mass))
+        if distance > slack:
+            low = mass
+        else:
+            high = mass
+    return low
+
+
+@compiled
+def row_slack(counts: IntArray, log_level: float, shares: FloatArray) -> float:
+    """Writes the shares of one row, [j], and returns its slack (Eqs. 4 and 5); counts are in order of first sight."""
+    repeats = counts.sum() - len(counts)
+    if repeats == 0:
+        return np.inf
+    distance = -log_mixture(counts) - log_level
+    for entry in range(len(counts)):
+        shares[entry] = (counts[entry] - 1) / repeats
+        if shares[entry] > 0.0:
+            distance += (counts[entry] - 1) * math.log(shares[entry])
+    slack = max(distance / repeats, 0.0)
+    for _ in range(REFINEMENTS):
+        newness = 0.0
+        seen = 0.0
+        for entry in range(len(counts) - 1):
+            seen += shares[entry]
+            if seen > 0.0:
+                newness += math.log(max(1.0 - least_mass(min(seen, 1.0), slack), TINY))
+        slack = max((distance + newness) / repeats, 0.0)
+    return float(slack)
+
+
+@compiled
+def _balls(
+    row_offsets: IntArray,
+    counts: IntArray,
+    log_levels: FloatArray,
+    budget: float,
+    shares: FloatArray,
+    slack: FloatArray,
+) -> None:
+    for pair in range(len(slack)):
+        first, end = row_offsets[pair], row_offsets[pair + 1]
+        if first == end:
+            continue
+        slack[pair] = row_slack(counts[first:end], log_levels[pair], shares[first:end])
+        if end == first + 1 and counts[first] > 1:
+            slack[pair] = min(slack[pair], budget / (counts[first] - 1))
+        slack[pair] *= 1.0 + ROUNDING
