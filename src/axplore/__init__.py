@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from axplore.domains import DOMAINS, domain
     from axplore.errors import AxploreError
     from axplore.mdp import RESET, TabularMdp
+    from axplore.objective import Objective
     from axplore.truth import (
         ControllableStates,
-        Objective,
         ObjectiveCheck,
         check_optimal,
         check_staged,
@@ -45,9 +45,9 @@ _HOMES: Final = {
     "axplore.domains": ("DOMAINS", "domain"),
     "axplore.errors": ("AxploreError",),
     "axplore.mdp": ("RESET", "TabularMdp"),
+    "axplore.objective": ("Objective",),
     "axplore.truth": (
         "ControllableStates",
-        "Objective",
         "ObjectiveCheck",
         "check_optimal",
         "check_staged",

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from functools import cached_property
 from typing import Any, Final, TypeAlias
 
@@ -18,6 +17,7 @@ import numpy as np
 
 from axplore.errors import InvalidSettingError
 from axplore.mdp import RESET, Action, FloatArray, IntArray, Reset, State, TabularMdp
+from axplore.objective import Objective
 from axplore.planning.evaluation import policy_pairs, policy_steps
 from axplore.planning.exact import optimal_paths
 from axplore.planning.value_iteration import value_iteration
@@ -36,22 +36,6 @@ BATCH_ENTRIES: Final = 4_000_000
 
 Policies: TypeAlias = Mapping[Any, Mapping[Any, Action | Reset]]
 """Of each state, how it is reached: what to play in each state; one that is not named resets."""
-
-
-class Objective(Enum):
-    """What a set of states with a policy for each has to keep ([DisCo] Def. 5 and App. A).
-
-    In each case the set has to hold S_L→, and each policy may take `epsilon` steps more than the objective's limit.
-    """
-
-    WITHIN_RADIUS = "AX_L"
-    """The limit is the radius, L."""
-
-    STAGED = "AX'"
-    """The limit is the least radius at which the state is controllable, L' = min{l <= L : s in S_l→}."""
-
-    OPTIMAL = "AX*"
-    """The limit is the optimum restricted on the controllable states, V*_{S_L→}(s0→s)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from axplore.explorers.stopping import StopReason
 from axplore.mdp import FloatArray, IntArray, State
 
 if TYPE_CHECKING:
+    from axplore.explorers.evidence import Evidence
     from axplore.statistics.counts import TransitionCounts
 
 
@@ -32,6 +33,7 @@ class Exploration:
         rounds: how many rounds there were.
         stop: why the exploration ended.
         explorer: the configuration that was run.
+        evidence: what is proven of each state; only of the certified explorer.
     """
 
     states: tuple[State, ...]
@@ -45,6 +47,7 @@ class Exploration:
     rounds: int
     stop: StopReason
     explorer: Explorer[Any]
+    evidence: Evidence | None = None
 
     def position_of(self, state: State) -> int:
         """The place of a state in `states`."""

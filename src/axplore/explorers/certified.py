@@ -1,0 +1,186 @@
+"""The certified explorer: AX* with proof, sampling only what blocks a proof.
+
+It keeps a confidence region that holds at all times, admits a state when every model of the region lets a policy reach
+it within L + ε expected steps, sets one aside when no model lets any policy reach it within L, and samples what would
+decide the others. When no state is open, seen or not, S_L→ ⊆ K ⊆ S_{L+ε}→ with probability 1 - δ; then it samples until
+every policy is proven ε-optimal. It needs no bound on the number of states. The proofs are in
+docs/algorithms/certified.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from axplore.explorers.claims import Claim, Draws, NearOptimal, Reachable, TooFar, cheapest_draws
+from axplore.explorers.evidence import Evidence, gather_evidence
+from axplore.explorers.interface import ExplorerState, Precision
+from axplore.explorers.known_set import frontier_of
+from axplore.explorers.result import Exploration
+from axplore.explorers.stopping import StopReason
+from axplore.explorers.travel import Travel, plan_travel, tour_of
+from axplore.mdp import FloatArray
+from axplore.objective import Objective
+from axplore.planning.interval import IntervalModel, empirical_path, interval_model
+from axplore.statistics.confidence import confidence_region
+from axplore.statistics.counts import TransitionCounts
+from axplore.worlds.orders import World
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CertifiedState(ExplorerState):
+    """Where the certified explorer stands; everything else follows from the counts.
+
+    Attributes:
+        counts: transitions out of the known states.
+    """
+
+    counts: TransitionCounts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certified:
+    """The certified explorer.
+
+    Attributes:
+        precision: L, ε and δ.
+        objective: AX* (`OPTIMAL`), or AX_L (`WITHIN_RADIUS`), which is cheaper.
+        first_draws: how often every pair of a newly admitted state is drawn before anything is planned for it.
+        growth: no order takes more than about this part of the steps so far, so that plans follow the estimates.
+        least_order: nor fewer steps than this, if that many are wanted.
+        compared: how many open claims are compared before the cheapest is worked on.
+    """
+
+    precision: Precision
+    objective: Objective = Objective.OPTIMAL
+    first_draws: int = 10
+    growth: float = 0.05
+    least_order: int = 50
+    compared: int = 4
+
+    @property
+    def reach(self) -> float:
+        """L + ε, within which an admitted state is proven to be reached."""
+        return self.precision.radius + self.precision.epsilon
+
+    def start(self, world: World) -> CertifiedState:
+        """Knows the initial state only."""
+        counts = TransitionCounts()
+        counts.add_state(0, len(world.actions_of(0)))
+        return CertifiedState(round=1, known=(0,), found_at=(world.steps,), counts=counts)
+
+    def advance(self, state: CertifiedState, world: World) -> CertifiedState:
+        """One round: draws the pairs of new states, or admits states, or samples what blocks a proof, or stops."""
+        state = replace(state, round=state.round + 1)
+        model = self.model(state)
+        if (model.visits < self.first_draws).any():
+            fresh = np.maximum(self.first_draws - model.visits, 0).astype(np.float64)
+            return self._sample(state, world, model, fresh, "drawing every action of new states")
+        admitted = [goal for goal in model.frontier if self._is_reachable(model, goal)]
+        if admitted:
+            return self._admit(state, world, model, admitted)
+        claims, activity = self._open_claims(model)
+        if not claims:
+            return replace(state, stop=StopReason.PROVEN, activity="everything is proven")
+        travel = plan_travel(model)
+        plans = [cheapest_draws(claim, model, travel.per_draw) for claim in claims]
+        cheapest = min(plans, key=lambda plan: plan.travel)
+        return self._sample(state, world, model, self._first_part(cheapest, model, travel, world.steps), activity)
+
+    def finish(self, state: CertifiedState, world: World) -> Exploration:
+        """The states admitted, with what is proven of each."""
+        evidence = self.evidence(state)
+        actions = evidence.actions
+        return Exploration(
+            states=tuple(world.states[number] for number in state.known),
+            numbers=np.array(state.known),
+            found_at=np.array(state.found_at),
+            policies=tuple(actions(path.policy) for path in evidence.best_upper),
+            optimistic_steps=np.array([path.steps for path in evidence.lower]),
+            frontier=tuple(world.states[number] for number in state.frontier),
+            counts=state.counts,
+            steps=world.steps,
+            rounds=state.round,
+            stop=state.stop or StopReason.STEP_LIMIT,
+            explorer=self,
+            evidence=evidence,
+        )
+
+    def model(self, state: CertifiedState) -> IntervalModel:
+        """Counts and confidence region of the known states."""
+        rows = state.counts.rows()
+        limit = 3 * self.reach + 20  # nothing is decided by values so large
+        return interval_model(rows, confidence_region(rows, self.precision.delta), limit)
+
+    def evidence(self, state: CertifiedState) -> Evidence:
+        """Everything that the counts prove."""
+        return gather_evidence(self.model(state), self.precision, self.objective)
+
+    def _is_reachable(self, model: IntervalModel, goal: int) -> bool:
+        if empirical_path(model, goal).steps > self.reach:
+            return False
+        return Reachable(goal, self.reach).path(model).steps <= self.reach
+
+    def _admit(self, state: CertifiedState, world: World, model: IntervalModel, goals: list[int]) -> CertifiedState:
+        numbers = [int(model.numbers[goal]) for goal in goals]
+        for number in numbers:
+            state.counts.add_state(number, len(world.actions_of(number)))
+        return replace(
+            state,
+            known=(*state.known, *numbers),
+            found_at=(*state.found_at, *[world.steps] * len(numbers)),
+            frontier=frontier_of(state.counts),
+            activity=f"admitted {len(numbers)} states" if len(numbers) > 1 else "admitted a state",
+        )
+
+    def _open_claims(self, model: IntervalModel) -> tuple[list[Claim], str]:
+        """The claims to work on next, most promising first, and what that is in words."""
+        radius, epsilon = self.precision.radius, self.precision.epsilon
+        unseen = TooFar(model.unseen, radius)
+        if unseen.gain(model) is not None:
+            return [unseen], "ruling out states never seen"
+        estimates = sorted((empirical_path(model, goal).steps, goal) for goal in model.frontier)
+        near = [goal for steps, goal in estimates if steps <= radius + epsilon / 2]
+        if near:
+            return [Reachable(goal, self.reach) for goal in near[: self.compared]], "proving states within reach"
+        stages: list[tuple[list[Claim], str]] = [
+            ([TooFar(goal, radius) for _, goal in estimates], "proving states too far"),
+            ([Reachable(goal, self.reach, goal) for goal in range(1, model.n_known)], "proving the order of admission"),
+        ]
+        if self.objective is Objective.OPTIMAL:
+            goals = range(1, model.n_known)
+            stages.append(([NearOptimal(goal, epsilon) for goal in goals], "proving policies near-optimal"))
+        for claims, activity in stages:
+            unproven = [claim for claim in claims if claim.gain(model) is not None]
+            if unproven:
+                return unproven[: self.compared], f"{activity} ({len(unproven)} left)"
+        return [], ""
+
+    def _first_part(self, draws: Draws, model: IntervalModel, travel: Travel, steps: int) -> FloatArray:
+        """As much of the draws as the next order may take; pairs that lack most, in proportion, come first, [P]."""
+        budget = max(self.least_order, self.growth * steps)
+        if draws.travel <= budget:
+            return draws.more
+        wanted = model.visits + draws.more
+
+        def part(shortage: float) -> FloatArray:
+            return np.maximum(wanted / math.exp(shortage) - model.visits, 0.0)
+
+        low, high = 0.0, math.log(float((wanted / model.visits).max()))
+        for _ in range(40):
+            middle = (low + high) / 2
+            if part(middle) @ travel.per_draw > budget:
+                low = middle
+            else:
+                high = middle
+        return part(high)
+
+    def _sample(
+        self, state: CertifiedState, world: World, model: IntervalModel, draws: FloatArray, activity: str
+    ) -> CertifiedState:
+        order = tour_of(model, np.ceil(draws).astype(np.int64), self.precision)
+        (answer,) = world.carry_out([order])
+        state.counts.add(answer)
+        return replace(state, frontier=frontier_of(state.counts), activity=activity)

@@ -1,0 +1,150 @@
+"""What the certified explorer has to prove, and the draws that would prove it soonest.
+
+A *claim* is a statement about one goal that a confidence region may or may not prove. `cheapest_draws` asks what would
+have to be drawn: it assumes that the frequencies stay as they are and that slacks fall like 1 / visits, and lets the
+visits of those pairs grow that bring the claim most per step of travel, until the claim would be proven. The answer is
+an estimate to choose samples by; no proof rests on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+
+from axplore.mdp import FloatArray
+from axplore.planning.interval import (
+    IntervalModel,
+    Path,
+    Regret,
+    empirical_path,
+    gain_of_lower,
+    gain_of_regret,
+    gain_of_upper,
+    lower_path,
+    regret_path,
+    upper_path,
+)
+
+KEPT_RATIO: Final = 0.7
+"""Pairs that bring at least this part of what the best pair brings per step grow together."""
+
+FIRST_GROWTH, GROWTH_OF_GROWTH, LAST_GROWTH = 1.1, 1.03, 1.4
+"""The factor by which visits grow in a trial, how it grows itself, and its limit."""
+
+TRIALS: Final = 60
+
+
+class Claim(Protocol):
+    """Something to prove about a goal."""
+
+    @property
+    def goal(self) -> int:
+        """The position of the goal."""
+
+    def gain(self, model: IntervalModel) -> FloatArray | None:
+        """None if the model proves the claim; otherwise what more draws of each pair would bring, [P]."""
+
+
+@dataclass(frozen=True)
+class Reachable:
+    """A policy restricted on the first `n_allowed` known states reaches the goal within `steps` expected steps."""
+
+    goal: int
+    steps: float
+    n_allowed: int | None = None
+
+    def path(self, model: IntervalModel) -> Path:
+        """The policy and its upper bound."""
+        return upper_path(model, self.goal, n_allowed=self.n_allowed)
+
+    def gain(self, model: IntervalModel) -> FloatArray | None:
+        path = self.path(model)
+        if path.steps <= self.steps:
+            return None
+        # The robust optimum may be a detour through well-known pairs that never gets good enough; what looks best is
+        # the policy to invest in.
+        estimate = empirical_path(model, self.goal) if self.n_allowed is None else path
+        if not np.isfinite(estimate.steps):
+            estimate = empirical_path(model, self.goal)
+        robust = upper_path(model, self.goal, follow=estimate, n_allowed=self.n_allowed)
+        return gain_of_upper(model, robust if robust.proven else estimate)
+
+
+@dataclass(frozen=True)
+class TooFar:
+    """Every policy restricted on the known states needs more than `steps` expected steps to the goal."""
+
+    goal: int
+    steps: float
+
+    def path(self, model: IntervalModel) -> Path:
+        """The lower bound."""
+        guess = empirical_path(model, self.goal).values if self.goal != model.unseen else None
+        return lower_path(model, self.goal, guess)
+
+    def gain(self, model: IntervalModel) -> FloatArray | None:
+        path = self.path(model)
+        return None if path.steps > self.steps else gain_of_lower(model, path)
+
+
+@dataclass(frozen=True)
+class NearOptimal:
+    """A policy towards the goal loses at most `steps` against the best one restricted on the known states."""
+
+    goal: int
+    steps: float
+
+    def regret(self, model: IntervalModel) -> Regret:
+        """The better of two policies: the robust optimum, and what looks best."""
+        estimate = empirical_path(model, self.goal)
+        lower = lower_path(model, self.goal, estimate.values)
+        robust = regret_path(model, upper_path(model, self.goal), lower)
+        if robust.steps <= self.steps or (robust.upper.policy == estimate.policy).all():
+            return robust
+        return regret_path(model, upper_path(model, self.goal, follow=estimate), lower)
+
+    def gain(self, model: IntervalModel) -> FloatArray | None:
+        regret = self.regret(model)
+        if regret.steps <= self.steps:
+            return None
+        if not regret.upper.proven:
+            return gain_of_upper(model, empirical_path(model, self.goal))
+        return gain_of_regret(model, regret)
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Draws that would prove a claim if the frequencies stayed as they are.
+
+    Attributes:
+        more: how many more of each pair, [P].
+        travel: the steps that they would take.
+    """
+
+    more: FloatArray
+    travel: float
+
+
+def cheapest_draws(claim: Claim, model: IntervalModel, travel: FloatArray) -> Draws:
+    """The draws that would prove a claim soonest; all zero if it is proven.
+
+    Args:
+        claim: what to prove.
+        model: every pair must have been drawn more often than it has successors.
+        travel: the steps that one more draw of each pair takes, [P].
+    """
+    visits = model.visits.astype(np.float64)
+    slack = np.where(np.isfinite(model.rows.slack), model.rows.slack, 1.0)
+    growth = FIRST_GROWTH
+    for _ in range(TRIALS):
+        gain = claim.gain(model.with_slack(slack * model.visits / visits))
+        if gain is None or not gain.any():
+            break
+        by_step = gain / (travel * visits)
+        best = by_step >= KEPT_RATIO * by_step.max()
+        visits[best] = visits[best] * growth + 0.5
+        growth = min(growth * GROWTH_OF_GROWTH, LAST_GROWTH)
+    more = visits - model.visits
+    return Draws(more, float(more @ travel))

@@ -1,0 +1,96 @@
+"""Everything that the counts prove about each state, in the form that a certificate keeps.
+
+Each statement comes with the vectors that prove it, so that a reader who trusts no solver can check them with one sweep
+over the counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from axplore.explorers.claims import NearOptimal, Reachable, TooFar
+from axplore.explorers.interface import Precision
+from axplore.explorers.travel import actions_of
+from axplore.mdp import IntArray
+from axplore.objective import Objective
+from axplore.planning.interval import IntervalModel, Path, Regret
+
+
+class Status(Enum):
+    """What is known of a state; the value is what to call it."""
+
+    CERTIFIED = "certified"
+    SET_ASIDE = "set aside"
+    OPEN = "open"
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What is proven, by position: known states first, in the order of admission, then the others that were seen.
+
+    Attributes:
+        model: the counts and the confidence region that everything follows from.
+        precision: L, ε and δ.
+        objective: what was asked for.
+        reachable: for each known state a policy restricted on those admitted before it, and its upper bound, [n].
+        regrets: for each known state the final policy, its bounds and its regret, [n]; empty for AX_L.
+        lower: for each state seen, a lower bound of the steps of every policy, [n + others].
+        unseen: the same for a state never seen.
+    """
+
+    model: IntervalModel
+    precision: Precision
+    objective: Objective
+    reachable: tuple[Path, ...]
+    regrets: tuple[Regret, ...]
+    lower: tuple[Path, ...]
+    unseen: Path
+
+    @property
+    def best_upper(self) -> tuple[Path, ...]:
+        """For each known state the policy to use, with its upper bound, [n]."""
+        return tuple(regret.upper for regret in self.regrets) or self.reachable
+
+    @property
+    def complete(self) -> bool:
+        """Whether S_L→ ⊆ K is proven: every other state, seen or not, is too far."""
+        radius = self.precision.radius
+        others = self.lower[self.model.n_known :]
+        return self.unseen.steps > radius and all(path.steps > radius for path in others)
+
+    def status(self, position: int) -> Status:
+        """Whether a state is proven within reach with a good policy, proven too far, or neither."""
+        precision = self.precision
+        if position >= self.model.n_known:
+            return Status.SET_ASIDE if self.lower[position].steps > precision.radius else Status.OPEN
+        reached = self.reachable[position].steps <= precision.radius + precision.epsilon
+        optimal = not self.regrets or self.regrets[position].steps <= precision.epsilon
+        return Status.CERTIFIED if reached and optimal else Status.OPEN
+
+    def actions(self, policy: IntArray) -> IntArray:
+        """A policy of pairs as one of positions among the actions of each known state, [n]."""
+        return actions_of(self.model, policy)
+
+
+def gather_evidence(model: IntervalModel, precision: Precision, objective: Objective) -> Evidence:
+    """Solves every claim once more on the final counts."""
+    reach = precision.radius + precision.epsilon
+    known = range(model.n_known)
+    start = Path(0, np.zeros(len(model.numbers)), np.full(model.n_known, -1), proven=True)
+    reachable = tuple(start if goal == 0 else Reachable(goal, reach, goal).path(model) for goal in known)
+    regrets: tuple[Regret, ...] = ()
+    if objective is Objective.OPTIMAL:
+        regrets = tuple(NearOptimal(goal, precision.epsilon).regret(model) for goal in known)
+    lower = tuple(TooFar(goal, precision.radius).path(model) for goal in range(len(model.numbers)))
+    return Evidence(
+        model=model,
+        precision=precision,
+        objective=objective,
+        reachable=reachable,
+        regrets=regrets,
+        lower=lower,
+        unseen=TooFar(model.unseen, precision.radius).path(model),
+    )
