@@ -74,6 +74,30 @@ def worlds(as_json: AsJson = False) -> None:
     _print_table("Built-in worlds", ("world", "what it is", "parameters and defaults"), rows)
 
 
+@app.command()
+def reproduce(
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[WHAT]...",
+            help="table2, table3, fig3, lock, fig-lock or all; or theory, which takes 10^10 steps, not among all.",
+            show_default="all",
+        ),
+    ] = None,
+    runs: Annotated[
+        int | None, typer.Option(help="Runs per row.", show_default="the paper's: 50 on the chain, 20 on the lock")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(help="Processes.", show_default="one per processor")] = None,
+    out: Annotated[str, typer.Option(metavar="DIR", help="Folder for runs, tables and figures.")] = "results",
+) -> None:
+    """Run the paper's experiments and print our numbers beside the published ones."""
+    from pathlib import Path
+
+    from axplore.experiments.console import reproduce_on_console
+
+    reproduce_on_console(what or ["all"], Path(out), runs=runs, jobs=jobs)
+
+
 def main() -> None:
     """Runs the command line; an error that axplore raises on purpose is one line and exit code 2."""
     try:

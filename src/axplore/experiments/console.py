@@ -43,4 +43,6 @@ def _print(table: Table, console: Console) -> None:
 def _in_words(value: Any) -> str:
     if value is None:
         return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return f"{value:,.10g}" if isinstance(value, int | float) else str(value)

@@ -55,25 +55,38 @@ def sample_complexity_table(
         groups: each experiment with its runs.
         controllable: S_L→, to count the runs that found all of it.
     """
-    rows = []
+    rows, lines = [], []
     for experiment, records in groups:
         ours = estimate([record.steps for record in records])
         theirs = published.sample_complexity(experiment.domain, experiment.algorithm, experiment.epsilon)
+        found_all = sum(controllable <= set(record.states) for record in records)
+        what = {
+            "epsilon": experiment.epsilon,
+            "algorithm": experiment.algorithm,
+            "reading": experiment.reading or "default",
+        }
         rows.append(
             {
-                "epsilon": experiment.epsilon,
-                "algorithm": experiment.algorithm,
-                "reading": experiment.reading or "default",
+                **what,
                 "runs": len(records),
                 "mean": round(ours.mean, 1),
                 "half_width": _rounded(ours.half_width, 1),
                 "published_mean": theirs.mean,
                 "published_half_width": theirs.half_width,
                 "ratio": round(ours.mean / theirs.mean, 4),
-                "runs_that_found_all": sum(controllable <= set(record.states) for record in records),
+                "runs_that_found_all": found_all,
             }
         )
-    return Table(name, title, rows)
+        lines.append(
+            {
+                **what,
+                "ours": f"{ours.mean:,.0f} ± {ours.half_width:,.0f}",
+                "paper": f"{theirs.mean:,.0f} ± {theirs.half_width:,.0f}",
+                "ratio": f"{ours.mean / theirs.mean:.3f}",
+                "found all": f"{found_all} of {len(records)}",
+            }
+        )
+    return Table(name, title, rows, lines)
 
 
 def hitting_steps_table(
@@ -104,7 +117,9 @@ def hitting_steps_table(
                     "ratio": _rounded(ours.mean / printed.mean, 4) if printed.mean else None,
                 }
             )
-            line[f"{state} (paper)"] = f"{ours.mean:.2f} ({printed.mean:g})"
+            line[state] = (
+                f"{ours.mean:.2f}" if round(ours.mean, 2) == printed.mean else f"{ours.mean:.2f} ({printed.mean:g})"
+            )
         lines.append(line)
     return Table(name, title, rows, lines)
 
@@ -113,27 +128,22 @@ def promise_table(
     name: str, title: str, experiment: Experiment, records: Sequence[RunRecord], truth: ControllableStates
 ) -> Table:
     """Whether each run kept AX*, state by state: S_L→ found, and every policy within ε of the optimum on S_L→."""
-    rows = []
+    rows, lines = [], []
     for record in records:
-        for place, state in enumerate(record.states):
-            rows.append(
-                {
-                    "epsilon": experiment.epsilon,
-                    "seed": record.seed,
-                    "steps": record.steps,
-                    "stop": record.stop,
-                    "state": state,
-                    "found_at": record.found_at[place],
-                    "policy_steps": round(record.hitting_steps[place], 9),
-                    "optimal_steps": round(truth.steps[state], 9) if state in truth.steps else None,
-                    "run_keeps_promise": check_optimal(
-                        truth,
-                        steps=dict(zip(record.states, record.hitting_steps, strict=True)),
-                        epsilon=experiment.epsilon,
-                    ).holds,
-                }
-            )
-    return Table(name, title, rows)
+        steps = dict(zip(record.states, record.hitting_steps, strict=True))
+        kept = check_optimal(truth, steps=steps, epsilon=experiment.epsilon).holds
+        for state, found_at in zip(record.states, record.found_at, strict=True):
+            row = {
+                "seed": record.seed,
+                "state": state,
+                "found_at": found_at,
+                "policy_steps": round(steps[state], 9),
+                "optimal_steps": round(truth.steps[state], 9) if state in truth.steps else None,
+                "run_keeps_promise": kept,
+            }
+            rows.append({**row, "epsilon": experiment.epsilon, "steps": record.steps, "stop": record.stop})
+            lines.append({**row, "found_at": f"{found_at:,}", "steps": f"{record.steps:,}"})
+    return Table(name, title, rows, lines)
 
 
 def _rounded(value: float, digits: int) -> float | None:

@@ -23,11 +23,14 @@ from axplore.explorers.stopping import StopReason
 from axplore.mdp import FloatArray, IntArray
 from axplore.planning.empirical import EmpiricalModel
 from axplore.planning.optimistic import optimistic_value_iteration
+from axplore.planning.solver import Order
 from axplore.statistics.counts import CountedRows, TransitionCounts
 from axplore.worlds.orders import RESET_ACTION, Visit, World
 
 PRECISION_DIVISOR: Final = 6
 """Value iteration stops at ε/(6L) ([DisCo] Alg. 1, steps 3 and 5)."""
+TIE_BREAK: Final = 1e-12
+"""An action counts as this much less than a step, so that among equals it goes before RESET: it can teach something."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +71,8 @@ class DisCo:
         bonus: β, how far the model may be off.
         journey_limit: after how many steps a journey is cut.
         journey_policies: which policies lead to the known states.
+        sweeps: how value iteration goes: "synchronous" to the letter of [DisCo] Alg. VI_SSP, or "in-place", which takes
+            fewer sweeps and breaks ties within the precision otherwise.
         batch_growth: a pair is asked for at most this part of its visits more before the allocation is evaluated again,
             so that the allocation follows the estimates. [DisCo] leaves it open.
         max_batch: nor for more visits than this, so that a step limit is noticed.
@@ -80,7 +85,8 @@ class DisCo:
     bonus: BonusRule
     journey_limit: JourneyLimit
     journey_policies: JourneyPolicies = JourneyPolicies.AS_ADMITTED
-    batch_growth: float = 0.1
+    sweeps: Order = "synchronous"
+    batch_growth: float = 0.05
     max_batch: int = 10_000_000
     states_bound: int | None = None
     actions_bound: int | None = None
@@ -193,7 +199,8 @@ class DisCo:
         precision = self.capped_precision
         bonus = self.bonus(precision, self.states_bound, action_bound(self.actions_bound, world))
         accuracy = precision.epsilon / (PRECISION_DIVISOR * precision.radius)
-        paths = optimistic_value_iteration(model, positions, bonus, precision=accuracy)
+        costs = np.full(model.n_pairs, 1 - TIE_BREAK)
+        paths = optimistic_value_iteration(model, positions, bonus, precision=accuracy, costs=costs, order=self.sweeps)
         actions = np.where(paths.policy < 0, RESET_ACTION, paths.policy - rows.state_pairs[:-1])
         return [
             GoalPlan(goal, float(paths.values[place, model.initial_index]), actions[place])
