@@ -14,7 +14,7 @@ import numpy.typing as npt
 from axplore.compilation import compiled
 from axplore.mdp import FloatArray, IntArray
 from axplore.planning.lanes import LANES, add, load, maximum, minimum, multiply_add, spread, store, subtract
-from axplore.planning.rows import CONVERGED, GAVE_UP, UNFINISHED, Goals, Index, Limits, Outcome, Rows
+from axplore.planning.rows import CONVERGED, GAVE_UP, ROUNDING, UNFINISHED, Goals, Index, Limits, Outcome, Rows
 
 # When to extrapolate: these were chosen on random models and grids, and change speed only, never the result's bounds.
 _FIRST_WAIT: Final = 6.0
@@ -113,10 +113,12 @@ def iterate(rows: Rows, goals: Goals, limits: Limits, positions: IntArray, out: 
                 rise = max(rise, updated[echo] - values[echo])
             sweeps += 1
             change = max(rise, fall)
-            if change <= limits.precision:
-                status = CONVERGED
-            elif values[rows.initial] > limits.give_up_above:
+            if values[rows.initial] > limits.give_up_above:
                 status = GAVE_UP
+                change = np.inf
+                policy[:] = -1
+            elif change <= limits.precision:
+                status = CONVERGED
             else:
                 values, updated = updated, values
         out.values[position] = values
@@ -301,8 +303,12 @@ def _finished(rows: Rows, goals: Goals, limits: Limits, lanes: Lanes, lane: int,
         if residual <= limits.precision:
             out.status[position] = CONVERGED
             return True
-    out.residuals[position] = max(rise, fall)
-    return bool(out.sweeps[position] >= limits.max_sweeps)
+    is_rounding = max(rise, fall) <= ROUNDING * lanes.values[rows.initial, lane]
+    if is_rounding or out.sweeps[position] >= limits.max_sweeps:
+        lower[:] = lanes.values[:, lane] / scale
+        out.residuals[position] = max(rise, fall)
+        return True
+    return False
 
 
 @compiled

@@ -23,6 +23,9 @@ CONVERGED: Final = 0
 GAVE_UP: Final = 1
 UNFINISHED: Final = 2
 
+ROUNDING: Final = 16 * float(np.finfo(np.float64).eps)
+"""Changes of a value by less than this part of it are no progress."""
+
 _WIDEST: Final = 8
 _CHUNK_OVERHEAD: Final = 2
 """What beginning a chunk costs, in entries."""

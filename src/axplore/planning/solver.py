@@ -11,7 +11,7 @@ import numpy as np
 
 from axplore.errors import NotConvergedError
 from axplore.mdp import IntArray, State
-from axplore.planning.rows import UNFINISHED, Goals, Limits, Outcome, Rows
+from axplore.planning.rows import ROUNDING, UNFINISHED, Goals, Limits, Outcome, Rows
 
 Order: TypeAlias = Literal["in-place", "synchronous"]
 
@@ -96,10 +96,14 @@ def _processors() -> int:
 
 def _check_converged(outcome: Outcome, limits: Limits, names: Sequence[State]) -> None:
     unfinished = np.flatnonzero(outcome.status == UNFINISHED)
-    if unfinished.size:
-        first = unfinished[0]
-        raise NotConvergedError(
-            f"goal {names[first]!r}: after {outcome.sweeps[first]} sweeps a value still changes by "
-            f"{outcome.residuals[first]:.3g}, more than the precision {limits.precision:.3g}; "
-            "allow more sweeps, or ask for less precision"
-        )
+    if not unfinished.size:
+        return
+    first = unfinished[0]
+    change, largest = outcome.residuals[first], outcome.values[first].max()
+    stalled = change <= ROUNDING * largest
+    raise NotConvergedError(
+        f"goal {names[first]!r}: after {outcome.sweeps[first]} sweeps a value still changes by {change:.3g}, "
+        f"more than the precision {limits.precision:.3g}; "
+        + (f"that is the rounding of values up to {largest:.3g}, " if stalled else "allow more sweeps, or ")
+        + "ask for less precision"
+    )
