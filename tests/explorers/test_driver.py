@@ -85,5 +85,17 @@ def test_a_run_goes_on_from_a_state() -> None:
     assert (result.rounds, result.stop, result.steps) == (6, StopReason.PROVEN, 9)
 
 
-def test_only_the_step_limit_leaves_an_exploration_incomplete() -> None:
-    assert [reason for reason in StopReason if not reason.complete] == [StopReason.STEP_LIMIT]
+def test_a_reason_from_the_hook_ends_the_exploration_there() -> None:
+    result = run(
+        Walker(9), new_world(), on_round=lambda report, _: StopReason.INTERRUPTED if report.round == 3 else None
+    )
+    assert (result.rounds, result.stop, result.steps) == (3, StopReason.INTERRUPTED, 3)
+
+
+def test_an_explorer_that_has_stopped_keeps_its_own_reason() -> None:
+    result = run(Walker(1), new_world(), on_round=lambda report, _: StopReason.INTERRUPTED if report.steps else None)
+    assert result.stop is StopReason.PROVEN
+
+
+def test_only_a_limit_or_an_interruption_leaves_an_exploration_incomplete() -> None:
+    assert [reason for reason in StopReason if not reason.complete] == [StopReason.STEP_LIMIT, StopReason.INTERRUPTED]

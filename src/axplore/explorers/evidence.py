@@ -7,24 +7,16 @@ over the counts.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 
 from axplore.explorers.claims import NearOptimal, Reachable, TooFar
 from axplore.explorers.interface import Precision
+from axplore.explorers.status import Status
 from axplore.explorers.travel import actions_of
 from axplore.mdp import IntArray
 from axplore.objective import Objective
 from axplore.planning.interval import IntervalModel, Path, Regret
-
-
-class Status(Enum):
-    """What is known of a state; the value is what to call it."""
-
-    CERTIFIED = "certified"
-    SET_ASIDE = "set aside"
-    OPEN = "open"
 
 
 @dataclass(frozen=True, eq=False)

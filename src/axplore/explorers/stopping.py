@@ -14,8 +14,9 @@ class StopReason(Enum):
     """STOP2 of [DisCo] Alg. 1."""
     PROVEN = "Every state is proven to be within the radius, to the asked precision, or beyond it."
     STEP_LIMIT = "The step limit was reached before the explorer was done; its promise does not hold yet."
+    INTERRUPTED = "It was interrupted before the explorer was done; its promise does not hold yet."
 
     @property
     def complete(self) -> bool:
         """Whether the explorer ended by its own rule."""
-        return self is not StopReason.STEP_LIMIT
+        return self not in (StopReason.STEP_LIMIT, StopReason.INTERRUPTED)
