@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from axplore.errors import InvalidSettingError, UnknownNameError
 from axplore.explorers.allocation import exact_allocation, per_pair_allocation
+from axplore.explorers.certified import Certified
 from axplore.explorers.disco import DisCo
 from axplore.explorers.disco_rules import effective_horizon, proof_bonus, rollout_bound, simulation_bonus
 from axplore.explorers.interface import Explorer, Precision
@@ -24,9 +25,20 @@ from axplore.explorers.ucb_rules import (
     theory_episodes,
 )
 from axplore.explorers.ucb_staged import StagedUcbExplore
+from axplore.objective import Objective
 
 Preset: TypeAlias = Callable[[Precision, int | None], Any]
 """An explorer from L, ε, δ and the bound S on the number of states, if there is one."""
+
+
+def certified(precision: Precision, states_bound: int | None = None) -> Certified:  # noqa: ARG001
+    """The certified explorer for AX*: its promise is proven by the counts, and it needs no S."""
+    return Certified(precision=precision)
+
+
+def certified_within_radius(precision: Precision, states_bound: int | None = None) -> Certified:  # noqa: ARG001
+    """The certified explorer for AX_L, which takes fewer steps; it needs no S."""
+    return Certified(precision=precision, objective=Objective.WITHIN_RADIUS)
 
 
 def disco_theory(precision: Precision, states_bound: int | None = None) -> DisCo:
@@ -89,6 +101,8 @@ def staged_ucb_explore_experiment(precision: Precision, states_bound: int | None
 
 PRESETS: Final[Mapping[str, Preset]] = MappingProxyType(
     {
+        "certified": certified,
+        "certified-within-radius": certified_within_radius,
         "disco-theory": disco_theory,
         "disco-experiment": disco_experiment,
         "ucb-explore-theory": ucb_explore_theory,
@@ -98,6 +112,8 @@ PRESETS: Final[Mapping[str, Preset]] = MappingProxyType(
     }
 )
 """The presets by the names that the command line uses."""
+
+DEFAULT_EXPLORER: Final = "certified"
 
 
 def preset(
@@ -110,7 +126,7 @@ def preset(
         radius: L.
         epsilon: ε.
         delta: δ.
-        states_bound: S, an upper bound on the number of states; the theory presets need it.
+        states_bound: S, an upper bound on the number of states; the theory presets need it, the certified ones do not.
         options: fields of the explorer's configuration to set otherwise.
     """
     if name not in PRESETS:
