@@ -106,6 +106,7 @@ class Certified:
             stop=state.stop or StopReason.STEP_LIMIT,
             explorer=self,
             evidence=evidence,
+            actions=tuple(world.actions_of(number) for number in state.known),
         )
 
     def model(self, state: CertifiedState) -> IntervalModel:

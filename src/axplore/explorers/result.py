@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from axplore.errors import UnknownStateError
 from axplore.explorers.interface import Explorer
 from axplore.explorers.stopping import StopReason
-from axplore.mdp import FloatArray, IntArray, State
+from axplore.mdp import Action, FloatArray, IntArray, State
 
 if TYPE_CHECKING:
     from axplore.explorers.evidence import Evidence
@@ -34,6 +34,7 @@ class Exploration:
         stop: why the exploration ended.
         explorer: the configuration that was run.
         evidence: what is proven of each state; only of the certified explorer.
+        actions: the actions of each of `states` beside RESET, [k]; only of the certified explorer.
     """
 
     states: tuple[State, ...]
@@ -48,6 +49,7 @@ class Exploration:
     stop: StopReason
     explorer: Explorer[Any]
     evidence: Evidence | None = None
+    actions: tuple[tuple[Action, ...], ...] = ()
 
     def position_of(self, state: State) -> int:
         """The place of a state in `states`."""
