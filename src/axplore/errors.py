@@ -6,10 +6,14 @@
     │   ├── InvalidSettingError      a radius, epsilon, delta, ... outside its range
     │   ├── InvalidCostsError        costs outside [min_cost, 1]
     │   ├── InvalidOrderError        an order that a world cannot carry out
+    │   ├── InvalidLabelError        a label that no file can hold
+    │   ├── DamagedFileError         a file that is not what was saved
     │   ├── UnknownStateError        a label that no state has
     │   ├── UnknownActionError       an action that the state does not have
     │   └── UnknownNameError         a world, explorer, table, ... that does not exist
     ├── NotConvergedError            a solver that stopped before its stopping rule held
+    ├── StorageError                 a file or folder that cannot be read or written
+    │   └── DamagedFileError         a file that is not as it was written, or of another format version
     └── WorldError                   the system under exploration broke its contract
         └── UnfixedStartError        its reset lands in different states
 
@@ -43,6 +47,14 @@ class InvalidOrderError(InvalidInputError):
     """An order that a world cannot carry out."""
 
 
+class InvalidLabelError(InvalidInputError):
+    """A label of a state or an action that cannot be written to a file."""
+
+
+class DamagedFileError(InvalidInputError):
+    """A file that is missing, damaged, edited, or of another format than it should be."""
+
+
 class UnknownStateError(InvalidInputError):
     """A label that no state of the model carries."""
 
@@ -57,6 +69,14 @@ class UnknownNameError(InvalidInputError):
 
 class NotConvergedError(AxploreError):
     """A solver stopped before its stopping rule held; its numbers are no answer."""
+
+
+class StorageError(AxploreError):
+    """A file or folder cannot be read or written."""
+
+
+class DamagedFileError(StorageError):
+    """A file is not as it was written, or of a format version that is not known."""
 
 
 class WorldError(AxploreError):
