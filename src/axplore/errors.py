@@ -13,7 +13,6 @@
     │   └── UnknownNameError         a world, explorer, table, ... that does not exist
     ├── NotConvergedError            a solver that stopped before its stopping rule held
     ├── StorageError                 a file or folder that cannot be read or written
-    │   └── DamagedFileError         a file that is not as it was written, or of another format version
     └── WorldError                   the system under exploration broke its contract
         └── UnfixedStartError        its reset lands in different states
 
@@ -73,10 +72,6 @@ class NotConvergedError(AxploreError):
 
 class StorageError(AxploreError):
     """A file or folder cannot be read or written."""
-
-
-class DamagedFileError(StorageError):
-    """A file is not as it was written, or of a format version that is not known."""
 
 
 class WorldError(AxploreError):
