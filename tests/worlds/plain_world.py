@@ -1,4 +1,4 @@
-"""Orders carried out step by step in plain Python, on deterministic models. Shares nothing with the compiled code."""
+"""Orders carried out step by step in plain Python. Shares nothing with the compiled code but the tables of draws."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from axplore.worlds.orders import Answer, Episodes, Order, Visit
+from axplore.mdp import TabularMdp
+from axplore.worlds import stepping
+from axplore.worlds.border import order_seed
+from axplore.worlds.orders import Answer, Episodes, Order, Tour, Visit
 
 
 class PlainWorld:
@@ -24,8 +27,14 @@ class PlainWorld:
         """Carries out one order."""
         self._log = []
         before = self.steps
-        completed, arrivals, travelled, cuts = self._visit(order) if isinstance(order, Visit) else self._run(order)
-        return self._answer(self.steps - before, completed, arrivals, travelled, cuts)
+        match order:
+            case Visit():
+                outcome = self._visit(order)
+            case Episodes():
+                outcome = self._run(order)
+            case Tour():
+                outcome = self._tour(order)
+        return self._answer(self.steps - before, *outcome)
 
     def _visit(self, order: Visit) -> tuple[int, int, int, int]:
         completed = cuts = failures = 0
@@ -61,6 +70,44 @@ class PlainWorld:
                 break
         return len(lengths), arrivals, sum(lengths), 0
 
+    def _tour(self, order: Tour) -> tuple[int, int, int, int]:
+        """Asks again at every step which plays are outstanding, and how far each target is."""
+        asked = dict(
+            zip(zip(order.states.tolist(), order.actions.tolist(), strict=True), order.times.tolist(), strict=True)
+        )
+        left = dict(asked)
+        targets = list(dict.fromkeys(order.states.tolist()))
+        heading: int | None = None
+        journey = cuts = failures = 0
+        while any(left.values()) and failures < order.max_cuts:
+            shares = {pair: left[pair] / asked[pair] for pair in asked if pair[0] == self.position and left[pair]}
+            if shares:
+                chosen = max(shares, key=lambda pair: shares[pair])  # of equal ones the first
+                left[chosen] -= 1
+                self._play(chosen[1])
+                heading, journey, failures = None, 0, 0
+            elif journey == order.max_journey:
+                self._play(-1)
+                heading, journey, cuts, failures = None, 0, cuts + 1, failures + 1
+            else:
+                if heading is None:
+                    open_targets = [
+                        target for target in targets if any(left[pair] for pair in left if pair[0] == target)
+                    ]
+                    heading = targets.index(
+                        min(open_targets, key=lambda target: self._far(order, targets.index(target)))
+                    )
+                self._play(self._planned(order.policies[heading]))
+                journey += 1
+        completed = sum(asked.values()) - sum(left.values())
+        return completed, completed, 0, cuts
+
+    def _far(self, order: Tour, target: int) -> float:
+        distances = order.distances[target].tolist()
+        if self.position < len(distances):
+            return float(distances[self.position])
+        return 1.0 + distances[0] if distances else 0.0
+
     def _planned(self, policy: Any) -> int:
         return int(policy[self.position]) if self.position < len(policy) else -1
 
@@ -69,12 +116,15 @@ class PlainWorld:
         if action < 0:
             self.position = 0
             return
-        label = self.moves[self.states[self.position]][action]
+        label = self._successor(self.states[self.position], action)
         if label not in self.states:
             self.states.append(label)
         successor = self.states.index(label)
         self._log.append((self.position, action, successor))
         self.position = successor
+
+    def _successor(self, label: int, action: int) -> int:
+        return self.moves[label][action]
 
     def _answer(self, steps: int, completed: int, arrivals: int, travelled: int, cuts: int) -> Answer:
         pairs = list(dict.fromkeys(draw[:2] for draw in self._log))
@@ -98,3 +148,43 @@ class PlainWorld:
             entry_counts=array([self._log.count(entry) for entry in entries]),
             entry_first_draws=array([draws_of[entry[:2]].index(entry) + 1 for entry in entries]),
         )
+
+
+class DrawingWorld(PlainWorld):
+    """The same on a model whose labels are its indices, with the random words of a `SimulatedWorld` of that seed."""
+
+    def __init__(self, mdp: TabularMdp, seed: int) -> None:
+        super().__init__({}, mdp.initial_index)
+        self._mdp, self._seed, self._calls = mdp, seed, 0
+        self._words: list[int] = []
+        self._tables = stepping.tables_of(mdp)
+
+    def carry_out(self, order: Order) -> Answer:
+        """Carries out one order, as a call of its own."""
+        self._words = [int(word) for word in order_seed(self._seed, self._calls, 0).generate_state(4, np.uint64)]
+        self._calls += 1
+        return super().carry_out(order)
+
+    def _successor(self, label: int, action: int) -> int:
+        pair = int(self._mdp.state_pairs[label]) + action
+        entry, end = (int(self._mdp.row_offsets[row]) for row in (pair, pair + 1))
+        if end - entry > 1:
+            place = (self._next_word() >> 11) / 2**53 * (end - entry)
+            entry += int(place)
+            if place - int(place) >= self._tables.thresholds[entry]:
+                entry = int(self._tables.aliases[entry])
+        return int(self._mdp.successors[entry])
+
+    def _next_word(self) -> int:
+        """One step of xoshiro256++."""
+        s0, s1, s2, s3 = self._words
+
+        def rotated(word: int, bits: int) -> int:
+            return (word << bits | word >> (64 - bits)) % 2**64
+
+        word = (rotated((s0 + s3) % 2**64, 23) + s0) % 2**64
+        shifted = (s1 << 17) % 2**64
+        s2, s3 = s2 ^ s0, s3 ^ s1
+        s1, s0 = s1 ^ s2, s0 ^ s3
+        self._words = [s0, s1, s2 ^ shifted, rotated(s3, 45)]
+        return word

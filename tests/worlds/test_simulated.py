@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain_world import PlainWorld
+from plain_world import DrawingWorld, PlainWorld
 from scipy import stats
 
 from axplore.domains import combination_lock, confusing_chain, random_sparse
 from axplore.errors import InvalidOrderError, InvalidSettingError, UnknownStateError
 from axplore.mdp import RESET, IntArray, TabularMdp
 from axplore.worlds import simulated, stepping
-from axplore.worlds.orders import RESET_ACTION, Answer, Episodes, Order, Visit, World
+from axplore.worlds.orders import RESET_ACTION, Answer, Episodes, Order, Tour, Visit, World
 from axplore.worlds.simulated import SimulatedWorld, WorldSnapshot
 
 FALSE_ALARM = 1e-6
@@ -293,6 +293,21 @@ def orders(draw: st.DrawFn, action_counts: Sequence[int]) -> Order:
     def actions() -> list[int]:
         return [draw(st.integers(-1, action_counts[state] - 1)) for state in range(planned)]
 
+    pairs = [(state, action) for state, n_actions in enumerate(action_counts) for action in range(n_actions)]
+    if draw(st.booleans()):
+        plays = draw(st.lists(st.sampled_from(pairs), unique=True, max_size=6)) if pairs else []
+        targets = list(dict.fromkeys(state for state, _ in plays))
+        far = st.sampled_from([0.0, 1.0, 1.5, 2.0, 7.0, math.inf])
+        distances = [[draw(far) for _ in range(planned)] for _ in targets]
+        return Tour(
+            states=policy(*(state for state, _ in plays)),
+            actions=policy(*(action for _, action in plays)),
+            times=policy(*(draw(st.integers(1, 4)) for _ in plays)),
+            policies=np.array([actions() for _ in targets], dtype=np.int64).reshape(len(targets), planned),
+            distances=np.array(distances, dtype=np.float64).reshape(len(targets), planned),
+            max_journey=draw(st.integers(1, 6)),
+            max_cuts=draw(st.integers(1, 3)),
+        )
     state, times = draw(st.integers(0, len(action_counts) - 1)), draw(st.integers(0, 6))
     if action_counts[state] and draw(st.booleans()):
         action = draw(st.integers(0, action_counts[state] - 1))
@@ -321,6 +336,20 @@ def test_on_deterministic_models_every_order_is_carried_out_as_in_plain_python(
         order = data.draw(orders([len(moves[label]) for label in plain.states]))
         assert as_lists(one(world, order)) == as_lists(plain.carry_out(order))
         assert list(world.states) == plain.states
+        assert (world.steps, world.snapshot().position) == (plain.steps, plain.position)
+
+
+@settings(max_examples=100)
+@given(model_seed=st.integers(0, 20), seed=st.integers(0, 3), data=st.data())
+def test_with_the_same_random_words_every_order_is_carried_out_as_in_plain_python(
+    model_seed: int, seed: int, data: st.DataObject
+) -> None:
+    mdp = random_sparse(states=7, actions=2, branching=(1, 3), seed=model_seed)
+    world, plain = SimulatedWorld(mdp, seed), DrawingWorld(mdp, seed)
+    for _ in range(data.draw(st.integers(1, 4))):
+        order = data.draw(orders([2] * len(plain.states)))
+        assert as_lists(one(world, order)) == as_lists(plain.carry_out(order))
+        assert list(world.states) == [mdp.states[index] for index in plain.states]
         assert (world.steps, world.snapshot().position) == (plain.steps, plain.position)
 
 
@@ -443,6 +472,14 @@ def some_orders() -> list[Order]:
         Visit(state=0, action=1, times=50, policy=policy(0, 0, 0, 0, 0), max_journey=9),
         Visit(state=2, action=1, times=50, policy=policy(0, 0, 0, 0, 0), max_journey=9),
         Episodes(goal=5, times=50, horizon=8, policy=policy(0, 1, 0, 0, 0)),
+        Tour(
+            states=policy(3, 1, 0, 1),
+            actions=policy(1, 1, 1, 0),
+            times=policy(20, 30, 5, 10),
+            policies=np.zeros((3, 5), dtype=np.int64),
+            distances=np.array([[3, 2, 1, 0, 5], [1, 0, 4, 3, 2], [0, 1, 1, 1, 1]], dtype=np.float64),
+            max_journey=9,
+        ),
     ]
 
 

@@ -90,7 +90,7 @@ class Tour:
         policies: what to play in each state on the way to each target, [t, n]; RESET_ACTION resets, and so does every
             state from n on.
         distances: the expected steps to each target from each state, [t, n], at least 0 and possibly infinite. They
-            only choose the nearest. A state from n on is as far as one step and then the initial state.
+            only choose the nearest. Where nothing is planned they are 1 + distances[:, 0], as the agent resets there.
         max_journey: a journey that has not arrived at any play after so many steps is cut: the agent resets, which is
             a step, and chooses again.
         max_cuts: after so many cut journeys in a row the order ends, with fewer plays than asked for. So it ends

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -12,7 +13,7 @@ from axplore.errors import InvalidSettingError, UnknownStateError
 from axplore.mdp import Action, IntArray, State, TabularMdp
 from axplore.worlds import stepping
 from axplore.worlds.border import check_orders, order_seed
-from axplore.worlds.orders import Answer, Order, Visit
+from axplore.worlds.orders import Answer, Episodes, Order, Tour, Visit
 from axplore.worlds.stepping import ENTRIES, PAIRS, STATES, UNDISCOVERED, Progress, UnsignedArray
 
 STEPS_BETWEEN_PAUSES: Final = 5_000_000
@@ -129,29 +130,39 @@ class SimulatedWorld:
 
     def _answer(self, order: Order, seed: np.random.SeedSequence) -> Answer:
         stream = seed.generate_state(4, np.uint64).astype(np.uint64)
+        advance = self._kernel_of(order, stream)
         progress = Progress(position=self._position)
         try:
             while not progress.over:
                 before = progress.steps
-                progress = self._advance(order, stream, progress)
+                progress = advance(progress, STEPS_BETWEEN_PAUSES)
                 self._position = progress.position
                 self._steps += progress.steps - before
             return self._counted(progress)
         finally:
             self._clear()
 
-    def _advance(self, order: Order, stream: UnsignedArray, progress: Progress) -> Progress:
-        # Kernels are compiled again for arrays that cannot be written to, so none is handed to them.
-        policy = np.require(order.policy, np.int64, ["C", "W"])
-        if isinstance(order, Visit):
-            return stepping.visit(
-                self._tables, self._record, stream, policy, self._index_of(order.state), int(order.action),
-                int(order.times), int(order.max_journey), int(order.max_cuts), progress, STEPS_BETWEEN_PAUSES,
-            )  # fmt: skip
-        return stepping.run_episodes(
-            self._tables, self._record, stream, np.atleast_2d(policy), self._index_of(order.goal), int(order.times),
-            int(order.horizon), float(order.allowance), float(order.slack), progress, STEPS_BETWEEN_PAUSES,
-        )  # fmt: skip
+    def _kernel_of(self, order: Order, stream: UnsignedArray) -> Callable[[Progress, int], Progress]:
+        """What carries out the order from where it has come to, for so many steps at most."""
+        match order:
+            case Visit():
+                return partial(
+                    stepping.visit, self._tables, self._record, stream, _writable(order.policy),
+                    self._index_of(order.state), int(order.action), int(order.times), int(order.max_journey),
+                    int(order.max_cuts),
+                )  # fmt: skip
+            case Episodes():
+                return partial(
+                    stepping.run_episodes, self._tables, self._record, stream, np.atleast_2d(_writable(order.policy)),
+                    self._index_of(order.goal), int(order.times), int(order.horizon), float(order.allowance),
+                    float(order.slack),
+                )  # fmt: skip
+            case Tour():
+                return partial(
+                    stepping.tour, self._tables, self._record, stream,
+                    stepping.itinerary_of(order, self._tables, self._record), int(order.times.sum()),
+                    int(order.max_journey), int(order.max_cuts),
+                )  # fmt: skip
 
     def _index_of(self, number: int) -> int:
         return int(self._record.discovered[number])
@@ -188,3 +199,8 @@ class SimulatedWorld:
         self._record.pair_draws[pairs] = 0
         self._record.entry_counts[entries] = 0
         self._record.totals[[PAIRS, ENTRIES]] = 0
+
+
+def _writable(policy: IntArray) -> IntArray:
+    """The policy as kernels take it: they are compiled again for arrays that cannot be written to."""
+    return np.require(policy, np.int64, ["C", "W"])

@@ -7,7 +7,7 @@ are drawn by the alias method (Walker 1977; tables by Vose 1991) from the bits o
 Why it is written like this, measured on the confusing chain:
 
 - Indices are unsigned: a signed one is tested for being negative at every access (a third of the speed).
-- The words of the stream are local variables, and both kernels spell out how a transition is counted. A helper that
+- The words of the stream are local variables, and every kernel spells out how a transition is counted. A helper that
   is handed the arrays counts their references at every step, which takes ten times as long as the step itself.
 - The stream is our own because calling a `numpy.random.Generator` from compiled code takes 6 ns a draw, not 1 ns.
 """
@@ -21,10 +21,12 @@ import numpy.typing as npt
 
 from axplore.compilation import compiled
 from axplore.mdp import FloatArray, IntArray, TabularMdp
+from axplore.worlds.orders import Tour
 
 UnsignedArray: TypeAlias = npt.NDArray[np.uint64]
 
 UNDISCOVERED: Final = np.uint64(2**64 - 1)
+NO_TARGET: Final = np.uint64(2**64 - 1)
 PAIRS, ENTRIES, STATES = 0, 1, 2
 """Places in `Record.totals`."""
 
@@ -87,8 +89,8 @@ class Progress(NamedTuple):
     Attributes:
         position: the state in which the agent stands.
         steps, completed, arrivals, travelled, cuts: as in `Answer`.
-        journey: steps since the last visit, or since the episode began.
-        cuts_in_a_row: journeys cut since the last visit.
+        journey: steps since the last visit or play, or since the episode began.
+        cuts_in_a_row: journeys cut since the last visit or play.
         over: whether the order ended.
     """
 
@@ -101,6 +103,42 @@ class Progress(NamedTuple):
     journey: int = 0
     cuts_in_a_row: int = 0
     over: bool = False
+
+
+class Itinerary(NamedTuple):
+    """A `Tour`, and how much of it is left. Targets are known by their place in `Tour.targets`.
+
+    Plays stand target by target, and within a target as in the order. Kernels write to the second part.
+
+    Attributes:
+        policies: [t, n].
+        distances: [t, n], with n at least 1.
+        pairs: the pair of the model that each play draws from, [m].
+        times: how often it was asked for, [m].
+        target_plays: the first play of each target, and the end of the last one, [t + 1].
+
+        shares: the remaining share of each play, [m].
+        remaining: how often each play is outstanding, [m].
+        outstanding: the same of each target, [t].
+        waiting: the target that each state is, by number, or NO_TARGET if nothing is outstanding there; of the states
+            up to the last target.
+        nearest: the nearest target of each state when it was last asked for, or NO_TARGET, [n]. It stays the nearest
+            until nothing is outstanding there, because targets are only ever struck off.
+        heading: the target that the agent is on its way to, or NO_TARGET, [1].
+    """
+
+    policies: IntArray
+    distances: FloatArray
+    pairs: UnsignedArray
+    times: IntArray
+    target_plays: UnsignedArray
+
+    shares: FloatArray
+    remaining: IntArray
+    outstanding: IntArray
+    waiting: UnsignedArray
+    nearest: UnsignedArray
+    heading: UnsignedArray
 
 
 def tables_of(mdp: TabularMdp) -> Tables:
@@ -133,6 +171,36 @@ def new_record(mdp: TabularMdp) -> Record:
     record.discovered[0] = mdp.initial_index
     record.totals[STATES] = 1
     return record
+
+
+def itinerary_of(tour: Tour, tables: Tables, record: Record) -> Itinerary:
+    """Prepares a tour, with everything outstanding."""
+    targets = tour.targets.astype(np.int64)
+    n_targets, n_planned = tour.policies.shape
+    waiting = np.full(targets.max(initial=-1) + 1, NO_TARGET, dtype=np.uint64)
+    waiting[targets] = np.arange(n_targets)
+    play_targets = waiting[tour.states].astype(np.int64)
+    by_target = np.argsort(play_targets, kind="stable")
+    times = tour.times.astype(np.int64)[by_target]
+    first_pairs = tables.state_pairs[record.discovered[tour.states]]
+    outstanding = np.zeros(n_targets, dtype=np.int64)
+    np.add.at(outstanding, play_targets, tour.times.astype(np.int64))
+    # Without planned states every target is as near as any other.
+    distances = tour.distances if n_planned else np.zeros((n_targets, 1))
+    return Itinerary(
+        # Kernels are compiled again for arrays that cannot be written to.
+        policies=np.require(tour.policies, np.int64, ["C", "W"]),
+        distances=np.require(distances, np.float64, ["C", "W"]),
+        pairs=(first_pairs + tour.actions.astype(np.uint64))[by_target],
+        times=times,
+        target_plays=np.searchsorted(play_targets[by_target], np.arange(n_targets + 1)).astype(np.uint64),
+        shares=np.ones(len(times)),
+        remaining=times.copy(),
+        outstanding=outstanding,
+        waiting=waiting,
+        nearest=np.full(distances.shape[1], NO_TARGET, dtype=np.uint64),
+        heading=np.full(1, NO_TARGET, dtype=np.uint64),
+    )
 
 
 @compiled
@@ -338,3 +406,97 @@ def run_episodes(
     return Progress(
         int(np.int64(state)), steps, completed, arrivals, travelled, 0, journey, 0, completed >= times or stopped
     )
+
+
+@compiled
+def nearest_target(itinerary: Itinerary, number: np.uint64) -> np.uint64:
+    """The nearest target with outstanding plays, of equal ones the first; there must be one."""
+    distances, outstanding = itinerary.distances, itinerary.outstanding
+    chosen = NO_TARGET
+    for place in range(len(outstanding)):
+        target = np.uint64(place)
+        if outstanding[target] == 0:
+            continue
+        if chosen == NO_TARGET or distances[target, number] < distances[chosen, number]:
+            chosen = target
+    itinerary.nearest[number] = chosen
+    return chosen
+
+
+@compiled
+def tour(
+    tables: Tables,
+    record: Record,
+    stream: UnsignedArray,
+    itinerary: Itinerary,
+    times: int,
+    max_journey: int,
+    max_cuts: int,
+    progress: Progress,
+    max_steps: int,
+) -> Progress:
+    """Goes on with a `Tour` for at most `max_steps` steps; `times` is the sum of the plays asked for."""
+    initial = np.uint64(tables.initial)
+    state_pairs, row_offsets, successors = tables.state_pairs, tables.row_offsets, tables.successors
+    thresholds, aliases = tables.thresholds, tables.aliases
+    numbers, pair_draws, entry_counts = record.numbers, record.pair_draws, record.entry_counts
+    policies, nearest, waiting = itinerary.policies, itinerary.nearest, itinerary.waiting
+    play_pairs, target_plays, shares = itinerary.pairs, itinerary.target_plays, itinerary.shares
+    remaining, outstanding, asked = itinerary.remaining, itinerary.outstanding, itinerary.times
+    planned, up_to_last = np.uint64(policies.shape[1]), np.uint64(len(waiting))
+    s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
+    heading = itinerary.heading[0]
+    state, steps, completed, cuts = np.uint64(progress.position), progress.steps, progress.completed, progress.cuts
+    journey, cuts_in_a_row = progress.journey, progress.cuts_in_a_row
+    pause = steps + max_steps
+    while completed < times and cuts_in_a_row < max_cuts and steps < pause:
+        steps += 1
+        number = numbers[state]
+        target = waiting[number] if number < up_to_last else NO_TARGET
+        if target != NO_TARGET:
+            play = target_plays[target]
+            for other in range(play + _ONE, target_plays[target + _ONE]):
+                if shares[other] > shares[play]:
+                    play = other
+            remaining[play] -= 1
+            shares[play] = remaining[play] / asked[play]
+            outstanding[target] -= 1
+            if outstanding[target] == 0:
+                waiting[number] = NO_TARGET
+            pair = play_pairs[play]
+            completed += 1
+            journey = cuts_in_a_row = 0
+            heading = NO_TARGET
+        elif journey == max_journey:
+            state = initial
+            journey = 0
+            cuts += 1
+            cuts_in_a_row += 1
+            heading = NO_TARGET
+            continue
+        else:
+            journey += 1
+            if heading == NO_TARGET:
+                # Where nothing is planned the agent resets, so the initial state chooses, whose number is 0.
+                asking = number if number < planned else np.uint64(0)
+                heading = nearest[asking]
+                if heading == NO_TARGET or outstanding[heading] == 0:
+                    heading = nearest_target(itinerary, asking)
+            if number >= planned or policies[heading, number] < 0:
+                state = initial
+                continue
+            pair = state_pairs[state] + np.uint64(policies[heading, number])
+        entry = row_offsets[pair]
+        width = row_offsets[pair + _ONE] - entry
+        if width > _ONE:
+            word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
+            entry = choose(entry, width, word, thresholds, aliases)
+        state = successors[entry]
+        pair_draws[pair] += 1
+        entry_counts[entry] += 1
+        if entry_counts[entry] == 1:
+            note_first(record, pair, entry, state)
+    stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
+    itinerary.heading[0] = heading
+    over = completed >= times or cuts_in_a_row >= max_cuts
+    return Progress(int(np.int64(state)), steps, completed, completed, 0, cuts, journey, cuts_in_a_row, over)
