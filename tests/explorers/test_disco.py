@@ -230,3 +230,8 @@ def test_a_world_that_changes_so_that_no_journey_arrives_is_reported() -> None:
     explorer: DisCo = disco_experiment(Precision(radius=4.5, epsilon=0.8))
     with pytest.raises(WorldError, match="no journey"):
         run(explorer, ClosingWorld(confusing_chain(), calls=40))
+
+
+def test_the_result_names_the_actions_that_policies_play() -> None:
+    found = explore(confusing_chain(), 4.5, 0.8, 0)
+    assert found.actions == (("forward", "skip"),) * len(found.states)

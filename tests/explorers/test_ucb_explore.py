@@ -149,3 +149,8 @@ def test_restarts_find_near_states_with_the_precision_of_their_own_radius() -> N
 def test_a_missing_bound_on_the_states_is_refused_before_the_first_step() -> None:
     with pytest.raises(InvalidSettingError, match="states_bound is missing"):
         ucb_explore_theory(CHAIN)
+
+
+def test_the_result_names_the_actions_that_policies_play() -> None:
+    found = explore(confusing_chain(), 4.5, 0.8, 0)
+    assert found.actions == (("forward", "skip"),) * len(found.states)

@@ -145,6 +145,7 @@ class DisCo:
             rounds=state.round,
             stop=state.stop or StopReason.STEP_LIMIT,
             explorer=self,
+            actions=tuple(world.actions_of(number) for number in state.known),
         )
 
     def _missing_visits(self, state: DiscoState, world: World) -> IntArray:

@@ -34,7 +34,7 @@ class Exploration:
         stop: why the exploration ended.
         explorer: the configuration that was run.
         evidence: what is proven of each state; only of the certified explorer.
-        actions: the actions of each of `states` beside RESET, [k]; only of the certified explorer.
+        actions: the actions of each of `states` beside RESET, [k].
     """
 
     states: tuple[State, ...]

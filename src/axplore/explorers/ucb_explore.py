@@ -132,6 +132,7 @@ class UcbExplore:
             rounds=state.round,
             stop=state.stop or StopReason.STEP_LIMIT,
             explorer=self,
+            actions=tuple(world.actions_of(number) for number in state.known),
         )
 
     def _discover(self, state: UcbExploreState, world: World) -> UcbExploreState:

@@ -92,6 +92,7 @@ class StagedUcbExplore:
             rounds=state.round,
             stop=state.stop or StopReason.STEP_LIMIT,
             explorer=self,
+            actions=tuple(world.actions_of(number) for number in state.known),
         )
 
     def _explorer(self, stage: int) -> UcbExplore:
