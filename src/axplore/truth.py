@@ -28,7 +28,7 @@ ACCURACY: Final = 1e-9
 ITERATION_PRECISION: Final = 1e-11
 """The precision of value iteration; its bounds are this times the value apart."""
 
-ITERATION_LIMIT: Final = 50.0
+ITERATION_LIMIT: Final = 100.0
 """The steps up to which the bounds of value iteration are within `ACCURACY`, and rounding is far below both."""
 
 BATCH_ENTRIES: Final = 4_000_000
