@@ -33,3 +33,12 @@ def test_only_the_first_use_compiles_and_says_so(tmp_path: Path) -> None:
 def test_nothing_is_said_when_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first_use, "needs_compiling", lambda: False)
     first_use.prepare(pytest.fail)
+
+
+def test_planners_are_imported_without_compiled_code() -> None:
+    program = (
+        "import sys, axplore.planning.exact, axplore.planning.optimistic\n"
+        "print(sorted({'numba', 'llvmlite', 'scipy.sparse.linalg', 'scipy.sparse'} & set(sys.modules)))"
+    )
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "[]"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -40,16 +41,8 @@ def counted(rows: list[list[dict[int, int]]], initial: int = 0) -> EmpiricalMode
     )
 
 
-def by_definition(
-    model: EmpiricalModel,
-    goal: int,
-    bonus: Bonus,
-    precision: float,
-    costs: FloatArray,
-    reset_costs: FloatArray,
-    outside_reset_cost: float,
-) -> FloatArray:
-    """VI_SSP on the optimistic model, written down from its definition state by state; u on the known states."""
+def optimistic_rows(model: EmpiricalModel, goal: int, bonus: Bonus) -> FloatArray:
+    """p̃ by its definition, state by state: on K without the goal, and on x in the last column, [P, n + 1]."""
     n_known = model.n_known
     known_and_goal = sorted({*range(n_known), goal})
     rows = np.zeros((model.n_pairs, n_known + 1))
@@ -63,17 +56,38 @@ def by_definition(
             if state != goal:
                 rows[pair, state] = max(estimate - width, 0.0)
         rows[pair, n_known] = max(1 - estimates.sum() - bonuses.sum(), 0.0)
-    values = np.zeros(n_known + 1)
+    return rows
+
+
+@dataclass(frozen=True)
+class Costs:
+    pairs: FloatArray
+    resets: FloatArray
+    outside: float
+
+
+def operator(
+    model: EmpiricalModel, goal: int, rows: FloatArray, costs: Costs, values: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """L of the optimistic model on K and x, [n + 1], and what each pair costs, [P]."""
+    updated = np.append(costs.resets, costs.outside) + values[model.initial_index]
+    pair_values: FloatArray = costs.pairs + rows @ values
+    for state in range(model.n_known):
+        for pair in range(model.state_pairs[state], model.state_pairs[state + 1]):
+            updated[state] = min(updated[state], pair_values[pair])
+    if goal < model.n_known:
+        updated[goal] = 0.0
+    return updated, pair_values
+
+
+def iterated(model: EmpiricalModel, goal: int, bonus: Bonus, costs: Costs, precision: float) -> FloatArray:
+    """VI_SSP to the letter on the optimistic model; u on the known states, [n]."""
+    rows = optimistic_rows(model, goal, bonus)
+    values = np.zeros(model.n_known + 1)
     while True:
-        updated = np.append(reset_costs, outside_reset_cost) + values[model.initial_index]
-        pair_values = costs + rows @ values
-        for state in range(n_known):
-            own = pair_values[model.state_pairs[state] : model.state_pairs[state + 1]]
-            updated[state] = min(updated[state], *own) if len(own) else updated[state]
-        if goal < n_known:
-            updated[goal] = 0.0
+        updated, _ = operator(model, goal, rows, costs, values)
         if np.abs(updated - values).max() <= precision:
-            return values[:n_known]
+            return values[: model.n_known]
         values = updated
 
 
@@ -91,6 +105,17 @@ def counted_models(draw: st.DrawFn) -> EmpiricalModel:
         for state in range(n_known)
     ]
     return counted(rows)
+
+
+def drawn_problem(model: EmpiricalModel, data: st.DataObject) -> tuple[list[int], Costs, float]:
+    """All goals, known and outside and never seen; costs; and a precision."""
+    costs = Costs(
+        data.draw(reference.costs_for(model.n_pairs)),
+        data.draw(reference.costs_for(model.n_known)),
+        float(data.draw(reference.costs_for(1))[0]),
+    )
+    goals = list(range(model.n_known + model.n_outside + 1))
+    return goals, costs, data.draw(st.sampled_from([1e-6, 1e-3, 0.04]))
 
 
 # Bonuses.
@@ -156,24 +181,55 @@ def test_a_known_goal_counts_once_in_the_bonus_of_the_meta_state() -> None:
 @settings(max_examples=100)
 @given(counted_models(), BONUSES, st.data())
 def test_values_are_those_of_the_definition(model: EmpiricalModel, bonus: Bonus, data: st.DataObject) -> None:
-    goals = list(range(model.n_known + model.n_outside + 1))
-    costs = data.draw(reference.costs_for(model.n_pairs))
-    reset_costs = data.draw(reference.costs_for(model.n_known))
-    outside_cost = float(data.draw(reference.costs_for(1))[0])
-    precision = data.draw(st.sampled_from([1e-6, 1e-3, 0.04]))
-    options: dict[str, Any] = {
-        "precision": precision,
-        "costs": costs,
-        "reset_costs": reset_costs,
-        "outside_reset_cost": outside_cost,
-    }
-    synchronous = optimistic_value_iteration(model, goals, bonus, order="synchronous", **options)
-    in_place = optimistic_value_iteration(model, goals, bonus, **options)
+    goals, costs, precision = drawn_problem(model, data)
+    synchronous, in_place = (
+        optimistic_value_iteration(
+            model,
+            goals,
+            bonus,
+            precision=precision,
+            costs=costs.pairs,
+            reset_costs=costs.resets,
+            outside_reset_cost=costs.outside,
+            order=order,
+        )
+        for order in ("synchronous", "in-place")
+    )
     for position, goal in enumerate(goals):
-        expected = by_definition(model, goal, bonus, precision, costs, reset_costs, outside_cost)
+        expected = iterated(model, goal, bonus, costs, precision)
         assert synchronous.values[position] == pytest.approx(expected, rel=1e-9, abs=1e-12)
     assert np.all(in_place.lower <= synchronous.upper * (1 + 1e-11))
     assert np.all(synchronous.lower <= in_place.upper * (1 + 1e-11))
+
+
+@settings(max_examples=100)
+@given(counted_models(), BONUSES, st.data())
+def test_the_residual_is_measured_and_the_policy_greedy(
+    model: EmpiricalModel, bonus: Bonus, data: st.DataObject
+) -> None:
+    goals, costs, precision = drawn_problem(model, data)
+    paths = optimistic_value_iteration(
+        model,
+        goals,
+        bonus,
+        precision=precision,
+        costs=costs.pairs,
+        reset_costs=costs.resets,
+        outside_reset_cost=costs.outside,
+    )
+    assert paths.min_cost == min([*costs.pairs, *costs.resets, costs.outside])
+    for position, goal in enumerate(goals):
+        known = paths.values[position]
+        values = np.append(known, costs.outside + known[model.initial_index])
+        backed_up, pair_values = operator(model, goal, optimistic_rows(model, goal, bonus), costs, values)
+        assert paths.residuals[position] == pytest.approx(float((backed_up - values).max()), abs=1e-11)
+        assert paths.residuals[position] <= precision
+        resets = costs.resets + known[model.initial_index]
+        for state in range(model.n_known):
+            pair = int(paths.policy[position, state])
+            assert pair == -1 or model.state_pairs[state] <= pair < model.state_pairs[state + 1]
+            played = resets[state] if pair == -1 else pair_values[pair]
+            assert state == goal or played == pytest.approx(float(backed_up[state]), abs=1e-11)
 
 
 @settings(max_examples=60)
