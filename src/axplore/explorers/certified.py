@@ -10,6 +10,7 @@ docs/algorithms/certified.md.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -35,9 +36,12 @@ class CertifiedState(ExplorerState):
 
     Attributes:
         counts: transitions out of the known states.
+        proven: claims proven since the known set last changed. They are not looked at again until no other is left;
+            then all are proven anew on the counts of that time.
     """
 
     counts: TransitionCounts
+    proven: frozenset[Claim] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,13 +85,16 @@ class Certified:
         admitted = [goal for goal in model.frontier if self._is_reachable(model, goal)]
         if admitted:
             return self._admit(state, world, model, admitted)
-        claims, activity = self._open_claims(model)
+        claims, proven, activity = self._open_claims(state.proven, model)
+        if not claims and state.proven:  # some were proven on earlier counts only
+            claims, proven, activity = self._open_claims(frozenset(), model)
         if not claims:
             return replace(state, stop=StopReason.PROVEN, activity="everything is proven")
         travel = plan_travel(model)
         plans = [cheapest_draws(claim, model, travel.per_draw) for claim in claims]
         cheapest = min(plans, key=lambda plan: plan.travel)
-        return self._sample(state, world, model, self._first_part(cheapest, model, travel, world.steps), activity)
+        draws = self._first_part(cheapest, model, travel, world.steps)
+        return self._sample(replace(state, proven=proven), world, model, draws, activity)
 
     def finish(self, state: CertifiedState, world: World) -> Exploration:
         """The states admitted, with what is proven of each."""
@@ -133,31 +140,39 @@ class Certified:
             known=(*state.known, *numbers),
             found_at=(*state.found_at, *[world.steps] * len(numbers)),
             frontier=frontier_of(state.counts),
+            proven=frozenset(),
             activity=f"admitted {len(numbers)} states" if len(numbers) > 1 else "admitted a state",
         )
 
-    def _open_claims(self, model: IntervalModel) -> tuple[list[Claim], str]:
-        """The claims to work on next, most promising first, and what that is in words."""
+    def _open_claims(self, proven: frozenset[Claim], model: IntervalModel) -> tuple[list[Claim], frozenset[Claim], str]:
+        """The next few claims to work on, the ones proven by then, and in words what is being proven."""
+        for claims, activity in self._stages(model):
+            unproven = []
+            for claim in claims:
+                if claim in proven:
+                    continue
+                if claim.gain(model) is None:
+                    proven |= {claim}
+                    continue
+                unproven.append(claim)
+                if len(unproven) == self.compared:
+                    break
+            if unproven:
+                return unproven, proven, activity
+        return [], proven, ""
+
+    def _stages(self, model: IntervalModel) -> Iterator[tuple[list[Claim], str]]:
+        """What has to be proven, in the order of work: a stage matters once those before it are proven."""
         radius, epsilon = self.precision.radius, self.precision.epsilon
-        unseen = TooFar(model.unseen, radius)
-        if unseen.gain(model) is not None:
-            return [unseen], "ruling out states never seen"
+        yield [TooFar(model.unseen, radius)], "ruling out states never seen"
         estimates = sorted((empirical_path(model, goal).steps, goal) for goal in model.frontier)
         near = [goal for steps, goal in estimates if steps <= radius + epsilon / 2]
-        if near:
-            return [Reachable(goal, self.reach) for goal in near[: self.compared]], "proving states within reach"
-        stages: list[tuple[list[Claim], str]] = [
-            ([TooFar(goal, radius) for _, goal in estimates], "proving states too far"),
-            ([Reachable(goal, self.reach, goal) for goal in range(1, model.n_known)], "proving the order of admission"),
-        ]
+        yield [Reachable(goal, self.reach) for goal in near], "proving states within reach"
+        yield [TooFar(goal, radius) for _, goal in estimates], "proving states too far"
+        known = range(1, model.n_known)
+        yield [Reachable(goal, self.reach, goal) for goal in known], "proving the order of admission"
         if self.objective is Objective.OPTIMAL:
-            goals = range(1, model.n_known)
-            stages.append(([NearOptimal(goal, epsilon) for goal in goals], "proving policies near-optimal"))
-        for claims, activity in stages:
-            unproven = [claim for claim in claims if claim.gain(model) is not None]
-            if unproven:
-                return unproven[: self.compared], f"{activity} ({len(unproven)} left)"
-        return [], ""
+            yield [NearOptimal(goal, epsilon) for goal in known], "proving policies near-optimal"
 
     def _first_part(self, draws: Draws, model: IntervalModel, travel: Travel, steps: int) -> FloatArray:
         """As much of the draws as the next order may take; pairs that lack most, in proportion, come first, [P]."""

@@ -15,7 +15,7 @@ docs/algorithms/certified.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -37,6 +37,9 @@ from axplore.statistics.counts import CountedRows
 TOLERANCE: Final = 1e-6
 """The residual that solvers aim at; it costs a bound about so much of itself."""
 
+TRIAL_TOLERANCE: Final = 1e-4
+"""The same where it is only asked what more draws might bring."""
+
 INNER_SWEEPS: Final = 10
 
 
@@ -50,6 +53,8 @@ class IntervalModel:
         numbers: the world's number of each position, known states first, [n + others].
         n_known: n, how many states are known.
         limit: values beyond it are not followed: an upper bound is then infinite, a lower one stays at the limit.
+        tolerance: the residual that solvers aim at.
+        estimates: empirical paths found so far, by goal; they depend on the frequencies only.
     """
 
     rows: Rows
@@ -57,6 +62,8 @@ class IntervalModel:
     numbers: IntArray
     n_known: int
     limit: float
+    tolerance: float = TOLERANCE
+    estimates: dict[int, Path] = field(default_factory=dict)
 
     @property
     def unseen(self) -> int:
@@ -73,8 +80,8 @@ class IntervalModel:
         return len(self.visits)
 
     def with_slack(self, slack: FloatArray) -> IntervalModel:
-        """The same counts with other slacks, [P]: what more draws might bring."""
-        return replace(self, rows=self.rows._replace(slack=slack))
+        """The same frequencies with other slacks, [P]: what more draws might bring."""
+        return replace(self, rows=self.rows._replace(slack=slack), tolerance=TRIAL_TOLERANCE)
 
     def reaches(self, goal: int) -> IntArray:
         """1 for the pairs from which the goal was seen, [P]."""
@@ -129,13 +136,15 @@ class Path:
         return float(self.values[0])
 
 
-def empirical_path(model: IntervalModel, goal: int, guess: FloatArray | None = None) -> Path:
-    """The shortest path if frequencies were probabilities; infinite values beyond the limit of the model."""
-    values = np.zeros(len(model.numbers)) if guess is None else guess.copy()
-    policy = np.full(model.n_known, RESET_PAIR)
-    if not empirical_values(model.rows, goal, values, policy, 10 * model.limit):
-        values[:] = np.inf
-    return Path(goal, values, policy, proven=False)
+def empirical_path(model: IntervalModel, goal: int) -> Path:
+    """The shortest path if frequencies were probabilities; infinite values far beyond the limit of the model."""
+    if goal not in model.estimates:
+        values = np.zeros(len(model.numbers))
+        policy = np.full(model.n_known, RESET_PAIR)
+        if not empirical_values(model.rows, goal, values, policy, 10 * model.limit):
+            values[:] = np.inf
+        model.estimates[goal] = Path(goal, values, policy, proven=False)
+    return model.estimates[goal]
 
 
 def upper_path(model: IntervalModel, goal: int, *, follow: Path | None = None, n_allowed: int | None = None) -> Path:
@@ -159,7 +168,7 @@ def upper_path(model: IntervalModel, goal: int, *, follow: Path | None = None, n
     for inner in (INNER_SWEEPS, 0) if estimate.steps < model.limit else ():
         values = estimate.values.copy()
         scratch = np.zeros(len(rows.shares))
-        residual = upper_bound(rows, goal, allowed, values, policy, scratch, inner, model.limit, TOLERANCE)
+        residual = upper_bound(rows, goal, allowed, values, policy, scratch, inner, model.limit, model.tolerance)
         if residual < 1:
             return Path(goal, values / (1 - residual), policy, proven=True)
     return Path(goal, np.full(len(model.numbers), np.inf), policy, proven=False)
@@ -170,7 +179,7 @@ def _only(model: IntervalModel, n_allowed: int) -> IntervalModel:
     offsets = model.rows.row_offsets.copy()
     first = model.rows.state_pairs[n_allowed]
     offsets[first:] = offsets[first]
-    return replace(model, rows=model.rows._replace(row_offsets=offsets))
+    return replace(model, rows=model.rows._replace(row_offsets=offsets), estimates={})
 
 
 def lower_path(model: IntervalModel, goal: int, guess: FloatArray | None = None) -> Path:
@@ -182,7 +191,7 @@ def lower_path(model: IntervalModel, goal: int, guess: FloatArray | None = None)
         if inner and guess is not None:
             values[:] = np.minimum(guess, model.limit)
         scratch = np.zeros(len(rows.shares))
-        residual = lower_bound(rows, goal, reaches, values, policy, scratch, inner, model.limit, TOLERANCE)
+        residual = lower_bound(rows, goal, reaches, values, policy, scratch, inner, model.limit, model.tolerance)
         if residual < np.inf:
             return Path(goal, values / (1 + residual), policy, proven=True)
     return Path(goal, np.zeros(len(model.numbers)), policy, proven=True)

@@ -135,16 +135,26 @@ def spread_values(values: FloatArray, n_known: int, goal: int) -> None:
 
 
 @compiled
+def _in_turn(place: int, n_known: int, turn: int) -> int:
+    """The state at a place of a sweep: every other one goes backwards.
+
+    States stand in the order of admission, so values flow forwards from near goals and backwards from far ones.
+    """
+    return place if turn % 2 else n_known - 1 - place
+
+
+@compiled
 def empirical_values(rows: Rows, goal: int, values: FloatArray, policy: IntArray, limit: float) -> bool:
     """Value iteration with the frequencies as probabilities; returns whether it converged below the limit.
 
     A pair that was never drawn is left out. Starts from `values`, which may come from earlier frequencies.
     """
     n_known = len(policy)
-    for _ in range(20_000):
+    for turn in range(20_000):
         change = 0.0
         spread_values(values, n_known, goal)
-        for state in range(n_known):
+        for place in range(n_known):
+            state = _in_turn(place, n_known, turn)
             if state == goal:
                 continue
             best, choice = np.inf, RESET_PAIR
@@ -203,7 +213,8 @@ def upper_bound(
     for turn in range(60 if inner else 3000):
         spread_values(values, n_known, goal)
         residual = 0.0
-        for state in range(n_known):
+        for place in range(n_known):
+            state = _in_turn(place, n_known, turn)
             if state != goal:
                 value = _improve_upper(rows, state, allowed, values, policy, row)
                 residual = max(residual, value - values[state])
@@ -214,9 +225,8 @@ def upper_bound(
             residual = _upper_residual(rows, goal, values, policy)
             if residual <= tolerance:
                 return residual
-        for _ in range(inner):
-            change = _sweep(rows, goal, values, policy, row, 1.0 + values[0], limit)
-            if change <= 0.3 * tolerance:
+        for sweep in range(inner):
+            if _sweep(rows, goal, values, policy, row, limit, sweep) <= 0.3 * tolerance:
                 break
     return np.inf
 
@@ -259,12 +269,14 @@ def _upper_residual(rows: Rows, goal: int, values: FloatArray, policy: IntArray)
 
 @compiled
 def _sweep(
-    rows: Rows, goal: int, values: FloatArray, policy: IntArray, row: FloatArray, free: float, limit: float
+    rows: Rows, goal: int, values: FloatArray, policy: IntArray, row: FloatArray, limit: float, turn: int
 ) -> float:
     """One sweep under a fixed policy and the probabilities in `row`; the rest of a row gets the free value."""
     change = 0.0
     n_known = len(policy)
-    for state in range(n_known):
+    free = 1.0 + values[0]
+    for place in range(n_known):
+        state = _in_turn(place, n_known, turn)
         if state == goal:
             continue
         value, rest = 1.0, 1.0
@@ -313,19 +325,20 @@ def lower_bound(
         tolerance: the residual to reach.
     """
     n_known = len(policy)
-    for _ in range(60 if inner else 3000):
+    for turn in range(60 if inner else 3000):
         spread_values(values, n_known, goal)
         nearest = _nearest(values, n_known, goal)
         change = 0.0
-        for state in range(n_known):
+        for place in range(n_known):
+            state = _in_turn(place, n_known, turn)
             if state != goal:
                 value = min(_improve_lower(rows, state, reaches, nearest, values, policy, row), limit)
                 change = max(change, abs(value - values[state]))
                 values[state] = value
         if change <= tolerance:
             return lower_residual(rows, goal, reaches, values, n_known)
-        for _ in range(inner):
-            if _sweep_lower(rows, goal, reaches, values, policy, row, limit) <= 0.3 * tolerance:
+        for sweep in range(inner):
+            if _sweep_lower(rows, goal, reaches, values, policy, row, limit, sweep) <= 0.3 * tolerance:
                 break
     return np.inf
 
@@ -372,13 +385,21 @@ def _improve_lower(
 
 @compiled
 def _sweep_lower(
-    rows: Rows, goal: int, reaches: IntArray, values: FloatArray, policy: IntArray, row: FloatArray, limit: float
+    rows: Rows,
+    goal: int,
+    reaches: IntArray,
+    values: FloatArray,
+    policy: IntArray,
+    row: FloatArray,
+    limit: float,
+    turn: int,
 ) -> float:
     """Like `_sweep`, with the free value of each pair."""
     change = 0.0
     n_known = len(policy)
     nearest = _nearest(values, n_known, goal)
-    for state in range(n_known):
+    for place in range(n_known):
+        state = _in_turn(place, n_known, turn)
         if state == goal:
             continue
         pair = policy[state]
@@ -458,10 +479,11 @@ def regret_bound(rows: Rows, goal: int, policy: IntArray, doubt: FloatArray, reg
     greatest = doubt.max()
     regret[:] = greatest
     regret[goal] = 0.0
-    for _ in range(300):
+    for turn in range(300):
         change = 0.0
         greatest = regret.max()
-        for state in range(n_known):
+        for place in range(n_known):
+            state = _in_turn(place, n_known, turn)
             if state == goal:
                 continue
             pair = policy[state]
