@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 NOTICE: Final = "compiling (first use only) ..."
 
@@ -17,10 +17,14 @@ def needs_compiling() -> bool:
     """Whether the next use of planning has to compile: no kernels are kept, or they are older than their source."""
     from axplore.planning import kernels
 
-    source = Path(kernels.__file__)
-    folder = Path(kernels.iterate_in_place.stats.cache_path)  # type: ignore[attr-defined]  # it is a Numba dispatcher
-    kept = folder.glob(f"{source.stem}.{kernels.iterate_in_place.__name__}-*.nbi")
-    return all(index.stat().st_mtime < source.stat().st_mtime for index in kept)
+    return not is_kept(kernels.iterate_in_place)
+
+
+def is_kept(kernel: Any) -> bool:
+    """Whether compiled code of a kernel is kept, and is newer than its source."""
+    source = Path(kernel.py_func.__code__.co_filename)
+    kept = Path(kernel.stats.cache_path).glob(f"{source.stem}.{kernel.__name__}-*.nbi")
+    return any(index.stat().st_mtime >= source.stat().st_mtime for index in kept)
 
 
 def prepare(say: Callable[[str], object]) -> None:
