@@ -1,0 +1,326 @@
+"""The verifier: recomputes the confidence region from the counts and checks every claim with one Bellman sweep.
+
+It trusts no solver. A vector proves its bound if one application of the operator moves it to the right side:
+
+- *upper*: U >= 1 + greatest mean of U under the policy bounds the expected steps of the policy from above;
+- *lower*: W <= 1 + least mean of W under every action bounds the expected steps of every policy from below;
+- *regret*: let D(s) be what the policy may lose by its action in s: U(s) - (1 + least mean of W under another action),
+  or 0. Then R >= D and R >= greatest mean of R under the policy bound what it loses against the best policy.
+
+Means are over every model of the region. docs/algorithms/certified.md has the proofs.
+
+Rounding. The vectors come from floating-point solvers, so what is checked is not U, W and R but the weaker U (1 + η),
+W / (1 + η) and R + 3 η U: these pass where the vectors miss by about η of a step, and everything is concluded from
+them, never from the vectors as given. The rounding of the sweep itself is allowed for by a margin in every inequality.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Final
+
+import numpy as np
+
+from axplore.certificate.claims import RESET_ACTION, Claim, NearOptimal, Reachable, TooFar
+from axplore.certificate.document import Certificate
+from axplore.certificate.region import Region, confidence_region
+from axplore.certificate.verdict import ClaimKind, ClaimVerdict, Verdict
+from axplore.mdp import FloatArray, IntArray
+from axplore.objective import Objective
+
+ROUNDING: Final = 1e-9
+"""η, by which vectors are corrected before they are checked."""
+
+MARGIN: Final = 1e-13
+"""By how much inequalities must hold, relative to the largest value: far above the rounding of one sweep."""
+
+KINDS: Final = {
+    Reachable: ClaimKind.REACHABLE,
+    TooFar: ClaimKind.TOO_FAR,
+    NearOptimal: ClaimKind.NEAR_OPTIMAL,
+}
+
+
+class UnprovenError(Exception):
+    """A claim that does not follow; the message says why."""
+
+
+def verify(certificate: Certificate) -> Verdict:
+    """Checks every claim of a certificate against its counts, and says of each whether it is proven."""
+    verdicts = [_counts_verdict(certificate)]
+    if verdicts[0].holds:
+        sweeper = Sweeper.of(certificate)
+        verdicts += [_claim_verdict(certificate, sweeper, claim) for claim in certificate.claims]
+    else:
+        verdicts += [
+            _named(certificate, claim, False, "nothing follows from these counts") for claim in certificate.claims
+        ]
+    missing = _missing_claims(certificate)
+    if certificate.complete:
+        verdicts.append(_complete_verdict(certificate, missing, all(verdict.holds for verdict in verdicts)))
+    return Verdict(tuple(verdicts), () if certificate.complete else missing, _promise(certificate))
+
+
+@dataclass(frozen=True, eq=False)
+class Sweeper:
+    """Applies Bellman operators over the region.
+
+    Attributes:
+        region: the confidence region.
+        state_pairs: the first pair of each known state, and the end of the last one, [n + 1].
+        owners: the known state of each pair, [P].
+        n_seen: how many states were seen.
+    """
+
+    region: Region
+    state_pairs: IntArray
+    owners: IntArray
+    n_seen: int
+
+    @classmethod
+    def of(cls, certificate: Certificate) -> Sweeper:
+        n_actions = [len(actions) for actions in certificate.actions]
+        return cls(
+            region=confidence_region(certificate.counts, n_actions, certificate.delta),
+            state_pairs=certificate.state_pairs,
+            owners=np.repeat(np.arange(len(n_actions)), n_actions),
+            n_seen=certificate.n_seen,
+        )
+
+    def spread(self, vector: FloatArray, goal: int, outside: float) -> FloatArray:
+        """The value of every state that was seen: the vector's, 0 for the goal, and `outside`, [n + others]."""
+        values = np.full(self.n_seen, outside)
+        values[: len(vector)] = vector
+        if goal < self.n_seen:
+            values[goal] = 0.0
+        return values
+
+    def greatest_means(self, vector: FloatArray, goal: int, outside: float, policy: IntArray) -> FloatArray:
+        """The greatest mean of values at the next state under a policy, [n]; RESET leads to the initial state.
+
+        A successor never seen may be any state, so it has the greatest of all values.
+        """
+        values = self.spread(vector, goal, outside)
+        means = values.max() - self.region.least_means(values.max() - values)
+        plays = policy != RESET_ACTION
+        result = np.full(len(vector), values[0])
+        result[plays] = means[(self.state_pairs[:-1] + policy)[plays]]
+        return result
+
+    def least_means(self, vector: FloatArray, goal: int) -> FloatArray:
+        """The least mean of step counts at the next state for every pair, [P].
+
+        A successor never seen may be the goal, so it has the value 0. Where the goal was seen nothing better is known:
+        its probability has no upper bound other than what the others leave, as that of the unseen.
+        """
+        return self.region.least_means(self.spread(vector, goal, 1.0 + vector[0]))
+
+
+def _claim_verdict(certificate: Certificate, sweeper: Sweeper, claim: Claim) -> ClaimVerdict:
+    try:
+        if isinstance(claim, Reachable):
+            why = _check_reachable(certificate, sweeper, claim)
+        elif isinstance(claim, TooFar):
+            why = _check_too_far(certificate, sweeper, claim)
+        else:
+            why = _check_near_optimal(certificate, sweeper, claim)
+    except UnprovenError as reason:
+        return _named(certificate, claim, False, str(reason))
+    return _named(certificate, claim, True, why)
+
+
+def _check_reachable(certificate: Certificate, sweeper: Sweeper, claim: Reachable) -> str:
+    if (claim.policy[claim.goal :] != RESET_ACTION).any():
+        raise UnprovenError("its policy does not reset in every state that was admitted with it or later")
+    steps = _proven_upper(certificate, sweeper, claim)[0]
+    limit = certificate.radius + certificate.epsilon
+    if not steps <= limit:
+        raise UnprovenError(f"its policy takes up to {steps:.6g} expected steps, more than {limit:.6g}")
+    return f"by states admitted before it within {steps:.6g} expected steps, of {limit:.6g}"
+
+
+def _check_too_far(certificate: Certificate, sweeper: Sweeper, claim: TooFar) -> str:
+    steps = _proven_lower(certificate, sweeper, claim)[0]
+    if not steps > certificate.radius:
+        raise UnprovenError(
+            f"some policy may need only {steps:.6g} expected steps, not more than {certificate.radius:.6g}"
+        )
+    return f"every policy needs at least {steps:.6g} expected steps, of {certificate.radius:.6g}"
+
+
+def _check_near_optimal(certificate: Certificate, sweeper: Sweeper, claim: NearOptimal) -> str:
+    upper = _proven_upper(certificate, sweeper, claim)
+    lower = _proven_lower(certificate, sweeper, claim)
+    loss = upper[0] - lower[0]
+    if loss > certificate.epsilon:
+        loss = _proven_regret(certificate, sweeper, claim, upper, lower)[0]
+    if not loss <= certificate.epsilon:
+        raise UnprovenError(f"its policy may lose {loss:.6g} expected steps, more than {certificate.epsilon:.6g}")
+    return f"between {lower[0]:.6g} and {upper[0]:.6g} expected steps, at most {loss:.6g} from the best"
+
+
+def _proven_upper(certificate: Certificate, sweeper: Sweeper, claim: Reachable | NearOptimal) -> FloatArray:
+    """A bound of the expected steps of the policy in every model of the region, [n]."""
+    given = _numbers(claim.upper, claim.goal)
+    upper = given * (1.0 + _correction(given))
+    needed = 1.0 + sweeper.greatest_means(upper, claim.goal, 1.0 + upper[0], claim.policy)
+    _require(certificate, claim.goal, "upper bound", upper, needed + _margin(upper))
+    return upper
+
+
+def _proven_lower(certificate: Certificate, sweeper: Sweeper, claim: TooFar | NearOptimal) -> FloatArray:
+    """A lower bound of the expected steps of every policy in every model of the region, [n]."""
+    given = _numbers(claim.lower, claim.goal)
+    lower = given / (1.0 + _correction(given))
+    allowed = np.full(len(lower), 1.0 + lower[0])  # RESET; from the initial state it leads nowhere
+    np.minimum.at(allowed, sweeper.owners, 1.0 + sweeper.least_means(lower, claim.goal))
+    _require(certificate, claim.goal, "lower bound", lower, allowed - _margin(lower), at_most=True)
+    return lower
+
+
+def _proven_regret(
+    certificate: Certificate, sweeper: Sweeper, claim: NearOptimal, upper: FloatArray, lower: FloatArray
+) -> FloatArray:
+    """A bound of what the policy loses against the best one in every model of the region, [n]."""
+    # Three times, because U and W were corrected before, each by up to η U(s).
+    regret = _numbers(claim.regret, claim.goal) + 3.0 * _correction(upper) * upper
+    plays = claim.policy != RESET_ACTION
+    rival = np.where(plays, 1.0 + lower[0], np.inf)
+    rival[0] = np.inf  # RESET in the initial state is never the best
+    is_rival = np.ones(sweeper.region.n_pairs, dtype=bool)
+    is_rival[(sweeper.state_pairs[:-1] + claim.policy)[plays]] = False
+    np.minimum.at(rival, sweeper.owners[is_rival], 1.0 + sweeper.least_means(lower, claim.goal)[is_rival])
+    means = sweeper.greatest_means(regret, claim.goal, regret[0], claim.policy)
+    needed = np.maximum(means, upper - rival)
+    _require(certificate, claim.goal, "bound of the loss", regret, needed + _margin(upper) + _margin(regret))
+    return regret
+
+
+def _numbers(vector: FloatArray, goal: int) -> FloatArray:
+    """The vector with 0 at the goal, where nothing is left to do; refuses what is no number of steps."""
+    if not (np.isfinite(vector).all() and (vector >= 0.0).all()):
+        raise UnprovenError("a bound is negative or not a number")
+    values = vector.copy()
+    if goal < len(values):
+        values[goal] = 0.0
+    return values
+
+
+def _margin(vector: FloatArray) -> float:
+    return MARGIN * (1.0 + float(vector.max()))
+
+
+def _correction(vector: FloatArray) -> float:
+    """η, of which a step is enough to keep the margin."""
+    return max(ROUNDING, 10.0 * _margin(vector))
+
+
+def _require(
+    certificate: Certificate, goal: int, name: str, vector: FloatArray, limit: FloatArray, *, at_most: bool = False
+) -> None:
+    """Refuses a vector that is not at least (at most) the limit in every known state but the goal."""
+    holds = vector <= limit if at_most else vector >= limit
+    if goal < len(vector):
+        holds[goal] = True
+    if not holds.all():
+        state = int(np.argmin(holds))
+        raise UnprovenError(
+            f"the {name} {vector[state]:.6g} in state {certificate.known[state]!r} does not follow: one sweep gives "
+            f"{limit[state]:.6g}"
+        )
+
+
+def _named(certificate: Certificate, claim: Claim, holds: bool, why: str) -> ClaimVerdict:
+    return ClaimVerdict(KINDS[type(claim)], _subject(certificate, claim.goal), claim.goal, holds, why)
+
+
+def _subject(certificate: Certificate, position: int) -> str:
+    if position == certificate.n_seen:
+        return "every state never seen"
+    return f"state {(*certificate.known, *certificate.others)[position]!r}"
+
+
+def _counts_verdict(certificate: Certificate) -> ClaimVerdict:
+    try:
+        _check_counts(certificate)
+    except UnprovenError as reason:
+        return ClaimVerdict(ClaimKind.COUNTS, "all draws", None, False, str(reason))
+    total = int(certificate.counts.counts.sum())
+    why = f"{total} draws of {certificate.state_pairs[-1]} actions in {len(certificate.known)} states"
+    return ClaimVerdict(ClaimKind.COUNTS, "all draws", None, True, why)
+
+
+def _check_counts(certificate: Certificate) -> None:
+    """Refuses counts that no draws can give, and names that stand for two things."""
+    for what, names in (
+        ("state", (*certificate.known, *certificate.others)),
+        *(("action", a) for a in certificate.actions),
+    ):
+        twice = next((name for name, times in Counter(names).items() if times > 1), None)
+        if len(set(names)) != len(names):
+            raise UnprovenError(f"the {what} {twice!r} stands twice")
+    counts = certificate.counts
+    for pair, (first, end) in enumerate(pairwise(counts.row_offsets.tolist())):
+        row, first_draws = counts.counts[first:end].tolist(), counts.first_draws[first:end].tolist()
+        if len(set(counts.successors[first:end].tolist())) < len(row):
+            raise UnprovenError(f"{_pair_name(certificate, pair)} has a successor twice")
+        # Before a successor was first seen, all draws were of those seen before it.
+        draws_before = [0, *accumulate(row)][:-1]
+        possible = all(count >= 1 for count in row) and all(
+            earlier < draw <= before + 1
+            for earlier, draw, before in zip([0, *first_draws], first_draws, draws_before, strict=False)
+        )
+        if not possible:
+            raise UnprovenError(f"{_pair_name(certificate, pair)} has counts that no draws can give")
+
+
+def _pair_name(certificate: Certificate, pair: int) -> str:
+    state = int(np.searchsorted(certificate.state_pairs, pair, side="right")) - 1
+    action = certificate.actions[state][pair - int(certificate.state_pairs[state])]
+    return f"action {action!r} of state {certificate.known[state]!r}"
+
+
+def _missing_claims(certificate: Certificate) -> tuple[str, ...]:
+    """What would have to be claimed besides, or only once, for the objective to be reached."""
+    n_known, n_seen = len(certificate.known), certificate.n_seen
+    wanted: list[tuple[ClaimKind, tuple[Claim, ...], range]] = [
+        (ClaimKind.REACHABLE, certificate.reachable, range(1, n_known)),
+        (ClaimKind.TOO_FAR, certificate.too_far, range(n_known, n_seen + 1)),
+    ]
+    if certificate.objective is Objective.OPTIMAL:
+        wanted.append((ClaimKind.NEAR_OPTIMAL, certificate.near_optimal, range(1, n_known)))
+    missing = []
+    for kind, claims, goals in wanted:
+        times = Counter(claim.goal for claim in claims)
+        missing += [
+            f"{_subject(certificate, goal)} is {'not' if times[goal] == 0 else 'twice'} claimed to be {kind.value}"
+            for goal in goals
+            if times[goal] != 1
+        ]
+    return tuple(missing)
+
+
+def _complete_verdict(certificate: Certificate, missing: tuple[str, ...], all_hold: bool) -> ClaimVerdict:
+    why = f"all {certificate.n_seen} states seen, and those never seen, are accounted for"
+    if missing:
+        why = missing[0] if len(missing) == 1 else f"{missing[0]}, and {len(missing) - 1} more are missing"
+    elif not all_hold:
+        why = "it rests on a claim that is not proven"
+    return ClaimVerdict(ClaimKind.COMPLETE, certificate.objective.value, None, all_hold and not missing, why)
+
+
+def _promise(certificate: Certificate) -> str:
+    """What the certificate says if every claim is proven."""
+    n_known, radius, epsilon = len(certificate.known), certificate.radius, certificate.epsilon
+    head = f"With probability at least {1 - certificate.delta:g} over the draws"
+    if not certificate.complete:
+        return f"{head}, all these claims are true."
+    promise = (
+        f"{head}: no state outside these {n_known} can be reached reliably within {radius:g} expected steps, and each "
+        f"of them can within {radius + epsilon:g}, by a policy that uses only states listed before it"
+    )
+    if certificate.objective is Objective.OPTIMAL:
+        promise += f"; and its final policy takes at most {epsilon:g} more than the best policy that uses only these"
+    return f"{promise}."

@@ -1,0 +1,297 @@
+"""The certificate: the counts of an exploration and what it claims to follow from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from axplore.certificate import sealed
+from axplore.certificate.claims import RESET_ACTION, Claim, Counts, NearOptimal, Reachable, TooFar
+from axplore.errors import DamagedFileError, InvalidInputError
+from axplore.labels import decode_label, encode_label
+from axplore.mdp import Action, IntArray, State
+from axplore.objective import Objective
+
+if TYPE_CHECKING:
+    from axplore.explorers.evidence import Evidence
+    from axplore.explorers.result import Exploration
+
+NAME: Final = "certificate"
+FORMAT: Final = "axplore certificate"
+VERSION: Final = 1
+CLAIMS: Final[dict[str, type[Any]]] = {"reachable": Reachable, "too_far": TooFar, "near_optimal": NearOptimal}
+
+Kind = TypeVar("Kind", Reachable, TooFar, NearOptimal)
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """The counts of an exploration and what it claims to follow from them.
+
+    It is well formed by construction: shapes, positions and actions fit each other. Whether its claims hold is what
+    `axplore.certificate.verify` finds out.
+
+    Attributes:
+        radius: L.
+        epsilon: ε.
+        delta: δ.
+        objective: what was asked for.
+        known: the labels of the known states, in order of admission, [n].
+        others: the labels of the other states seen.
+        actions: the names of the actions of each known state, [n].
+        counts: what was drawn.
+        reachable: claims about known states.
+        too_far: claims about other states, and about those never seen.
+        near_optimal: claims about the policies towards known states.
+        complete: whether it claims that nothing is missing, so that the objective is reached.
+    """
+
+    radius: float
+    epsilon: float
+    delta: float
+    objective: Objective
+    known: tuple[State, ...]
+    others: tuple[State, ...]
+    actions: tuple[tuple[Action, ...], ...]
+    counts: Counts
+    reachable: tuple[Reachable, ...]
+    too_far: tuple[TooFar, ...]
+    near_optimal: tuple[NearOptimal, ...]
+    complete: bool
+
+    def __post_init__(self) -> None:
+        _check_settings(self)
+        _check_counts(self)
+        for claim in self.claims:
+            _check_claim(self, claim)
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """All claims about single goals."""
+        return (*self.reachable, *self.too_far, *self.near_optimal)
+
+    @property
+    def n_seen(self) -> int:
+        """How many states were seen; also the position that stands for those never seen."""
+        return len(self.known) + len(self.others)
+
+    @property
+    def state_pairs(self) -> IntArray:
+        """The first pair of each known state, and the end of the last one, [n + 1]."""
+        return np.cumsum([0, *map(len, self.actions)], dtype=np.int64)
+
+    @classmethod
+    def from_exploration(cls, exploration: Exploration) -> Certificate:
+        """What the certified explorer has proven; claims that are still open are left out."""
+        evidence = exploration.evidence
+        if evidence is None:
+            raise InvalidInputError("this exploration has no evidence; only the certified explorer proves anything")
+        rows = exploration.counts.rows()
+        reachable = _reachable_claims(evidence)
+        too_far = _too_far_claims(evidence)
+        near_optimal = _near_optimal_claims(evidence)
+        n_known, n_seen = len(exploration.states), len(evidence.lower)
+        required = n_known - 1 if evidence.objective is Objective.OPTIMAL else 0
+        return cls(
+            radius=evidence.precision.radius,
+            epsilon=evidence.precision.epsilon,
+            delta=evidence.precision.delta,
+            objective=evidence.objective,
+            known=exploration.states,
+            others=exploration.frontier,
+            actions=exploration.actions,
+            counts=Counts(rows.row_offsets, evidence.model.rows.successors, rows.counts, rows.first_draws),
+            reachable=reachable,
+            too_far=too_far,
+            near_optimal=near_optimal,
+            complete=len(reachable) == n_known - 1
+            and len(too_far) == n_seen - n_known + 1
+            and len(near_optimal) >= required,
+        )
+
+    def save(self, folder: Path | str) -> None:
+        """Writes certificate.json and certificate.npz into a folder, which is made if it is missing."""
+        sealed.write(Path(folder), NAME, *self._parts)
+
+    @classmethod
+    def load(cls, folder: Path | str) -> Certificate:
+        """Reads what `save` wrote; refuses files that are missing, damaged, edited or of another version."""
+        body, arrays = sealed.read(Path(folder), NAME, FORMAT, VERSION)
+        try:
+            return _assembled(body, arrays)
+        except InvalidInputError as error:
+            raise DamagedFileError(f"{Path(folder) / NAME}.json is not a certificate: {error}") from None
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of everything it holds, as hexadecimal digits."""
+        return sealed.digest_of(*self._parts)
+
+    @cached_property
+    def _parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """What goes into the JSON file and into the arrays."""
+        body = {
+            "format": FORMAT,
+            "version": VERSION,
+            "radius": self.radius,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "objective": self.objective.value,
+            "complete": self.complete,
+            "known": [encode_label(label) for label in self.known],
+            "others": [encode_label(label) for label in self.others],
+            "actions": [[encode_label(action) for action in actions] for actions in self.actions],
+        }
+        arrays: dict[str, npt.NDArray[Any]] = {
+            f"counts.{field.name}": getattr(self.counts, field.name) for field in fields(Counts)
+        }
+        for name in CLAIMS:
+            arrays |= _stacked(name, getattr(self, name), len(self.known))
+        return body, arrays
+
+
+def _reachable_claims(evidence: Evidence) -> tuple[Reachable, ...]:
+    n_known, limit = evidence.model.n_known, evidence.precision.radius + evidence.precision.epsilon
+    paths = ((goal, evidence.reachable[goal]) for goal in range(1, n_known))
+    return tuple(
+        Reachable(goal, evidence.actions(path.policy), path.values[:n_known].copy())
+        for goal, path in paths
+        if path.steps <= limit
+    )
+
+
+def _too_far_claims(evidence: Evidence) -> tuple[TooFar, ...]:
+    n_known, paths = evidence.model.n_known, (*evidence.lower, evidence.unseen)
+    return tuple(
+        TooFar(goal, paths[goal].values[:n_known].copy())
+        for goal in range(n_known, len(paths))
+        if paths[goal].steps > evidence.precision.radius
+    )
+
+
+def _near_optimal_claims(evidence: Evidence) -> tuple[NearOptimal, ...]:
+    n_known = evidence.model.n_known
+    return tuple(
+        NearOptimal(
+            goal,
+            evidence.actions(regret.upper.policy),
+            regret.upper.values[:n_known].copy(),
+            regret.lower.values[:n_known].copy(),
+            regret.values[:n_known].copy(),
+        )
+        for goal, regret in enumerate(evidence.regrets)
+        if goal > 0 and regret.steps <= evidence.precision.epsilon
+    )
+
+
+def _stacked(name: str, claims: Sequence[Claim], n_known: int) -> dict[str, npt.NDArray[Any]]:
+    """The claims of a kind as arrays: their goals, [c], and each of their vectors, [c, n]."""
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    for field in fields(CLAIMS[name]):
+        rows = [getattr(claim, field.name) for claim in claims]
+        if field.name == "goal":
+            arrays[f"{name}.goal"] = np.array(rows, dtype=np.int64)
+        else:
+            dtype = np.int64 if field.name == "policy" else np.float64
+            arrays[f"{name}.{field.name}"] = np.array(rows, dtype=dtype).reshape(len(rows), n_known)
+    return arrays
+
+
+def _unstacked(kind: type[Kind], name: str, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[Kind, ...]:
+    columns = [_array(arrays, f"{name}.{field.name}") for field in fields(kind)]
+    if len({len(column) for column in columns}) != 1 or columns[0].ndim != 1:
+        raise InvalidInputError(f"the arrays {name}.* do not have a row for each claim")
+    return tuple(kind(int(goal), *vectors) for goal, *vectors in zip(*columns, strict=True))
+
+
+def _array(arrays: Mapping[str, npt.NDArray[Any]], name: str) -> npt.NDArray[Any]:
+    if name not in arrays or arrays[name].ndim == 0:
+        raise InvalidInputError(f"the array {name!r} is missing")
+    return arrays[name]
+
+
+def _assembled(body: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Certificate:
+    """The certificate of these parts, the inverse of `Certificate._parts`."""
+    for key, kind in (("objective", str), ("complete", bool), ("known", list), ("others", list), ("actions", list)):
+        if not isinstance(body.get(key), kind):
+            raise InvalidInputError(f"{key!r} is missing or of the wrong kind")
+    if body["objective"] not in [objective.value for objective in Objective]:
+        raise InvalidInputError(f"there is no objective {body['objective']!r}")
+    if not all(isinstance(actions, list) for actions in body["actions"]):
+        raise InvalidInputError("'actions' is not a list of lists")
+    certificate = Certificate(
+        **{key: _number(body, key) for key in ("radius", "epsilon", "delta")},
+        objective=Objective(body["objective"]),
+        known=tuple(map(decode_label, body["known"])),
+        others=tuple(map(decode_label, body["others"])),
+        actions=tuple(tuple(map(decode_label, actions)) for actions in body["actions"]),
+        counts=Counts(**{field.name: _array(arrays, f"counts.{field.name}") for field in fields(Counts)}),
+        reachable=_unstacked(Reachable, "reachable", arrays),
+        too_far=_unstacked(TooFar, "too_far", arrays),
+        near_optimal=_unstacked(NearOptimal, "near_optimal", arrays),
+        complete=body["complete"],
+    )
+    if certificate._parts[0] != body or certificate._parts[1].keys() != arrays.keys():
+        raise InvalidInputError("it holds something that does not belong there")
+    return certificate
+
+
+def _number(body: Mapping[str, Any], key: str) -> float:
+    if not isinstance(body.get(key), float):
+        raise InvalidInputError(f"{key!r} is missing or not a number with a decimal point")
+    return float(body[key])
+
+
+def _check_settings(certificate: Certificate) -> None:
+    """Refuses settings for which nothing is defined, and labels that do not fit each other."""
+    radius, epsilon, delta = certificate.radius, certificate.epsilon, certificate.delta
+    if not (math.isfinite(radius) and radius >= 1 and math.isfinite(epsilon) and epsilon > 0 and 0 < delta < 1):
+        raise InvalidInputError(f"radius {radius}, epsilon {epsilon} and delta {delta} cannot be")
+    if certificate.objective is Objective.STAGED:
+        raise InvalidInputError(f"nothing is claimed for the objective {Objective.STAGED.value}")
+    if not certificate.known or len(certificate.actions) != len(certificate.known):
+        raise InvalidInputError(
+            f"{len(certificate.known)} known states with {len(certificate.actions)} lists of actions"
+        )
+
+
+def _check_counts(certificate: Certificate) -> None:
+    """Refuses counts that are no rows of these states."""
+    counts = certificate.counts
+    _check_array("counts.row_offsets", counts.row_offsets, np.int64, int(certificate.state_pairs[-1]) + 1)
+    n_entries = int(counts.row_offsets[-1])
+    if counts.row_offsets[0] != 0 or (np.diff(counts.row_offsets) < 0).any():
+        raise InvalidInputError("counts.row_offsets do not ascend from 0")
+    for name in ("successors", "counts", "first_draws"):
+        _check_array(f"counts.{name}", getattr(counts, name), np.int64, n_entries)
+    if n_entries and not 0 <= counts.successors.min() <= counts.successors.max() < certificate.n_seen:
+        raise InvalidInputError(f"a successor is none of the {certificate.n_seen} states seen")
+
+
+def _check_claim(certificate: Certificate, claim: Claim) -> None:
+    """Refuses a claim about a state that it cannot be about, and vectors that do not fit the known states."""
+    n_known = len(certificate.known)
+    first, end = (n_known, certificate.n_seen + 1) if isinstance(claim, TooFar) else (1, n_known)
+    if not first <= claim.goal < end:
+        raise InvalidInputError(f"a claim of the kind {type(claim).__name__} has the goal {claim.goal}")
+    for field in fields(claim):
+        if field.name == "goal":
+            continue
+        vector = getattr(claim, field.name)
+        _check_array(field.name, vector, np.int64 if field.name == "policy" else np.float64, n_known)
+        if field.name == "policy":
+            n_actions = np.array([len(actions) for actions in certificate.actions])
+            if (vector < RESET_ACTION).any() or (vector >= n_actions).any():
+                raise InvalidInputError(f"a policy towards position {claim.goal} plays an action that does not exist")
+
+
+def _check_array(name: str, array: npt.NDArray[Any], dtype: type[np.generic], length: int) -> None:
+    if array.dtype != dtype or array.shape != (length,):
+        raise InvalidInputError(f"{name} has shape {array.shape} and type {array.dtype}; expected ({length},), {dtype}")

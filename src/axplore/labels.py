@@ -1,0 +1,147 @@
+"""Labels of states and actions as JSON, and back, exactly.
+
+Files hold no pickle, so a label is written only if it is made of plain values:
+
+| label                          | JSON                                     |
+|--------------------------------|------------------------------------------|
+| `None`, `True`, `"text"`       | `null`, `true`, `"text"`                 |
+| `7`                            | `7`                                      |
+| `2**60`                        | `{"int": "0x1000000000000000"}`          |
+| `1.5`                          | `{"float": "1.5"}`                       |
+| `b"ab"`                        | `{"bytes": "6162"}`                      |
+| `(0, 1)`                       | `[0, 1]`                                 |
+| `frozenset({1, 2})`            | `{"set": [1, 2]}`                        |
+| text that no Unicode file holds | `{"characters": [55296, 97]}`           |
+
+Whole numbers, truth values and floats stay apart, though Python takes 1, True and 1.0 as equal: what is read back has
+the type that was written. NumPy's scalars are written as the Python values that they equal.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Hashable
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from axplore.errors import DamagedFileError, InvalidLabelError
+
+Json: TypeAlias = Any
+"""What `json.loads` may give."""
+
+MAX_DEPTH: Final = 50
+"""How deep tuples and sets may be nested; far below what the JSON reader can follow."""
+
+SAFE_INTEGER: Final = 2**53
+"""From here on readers that know floats only, JavaScript among them, would round."""
+
+_SURROGATES: Final = ("\ud800", "\udfff")
+
+
+def encode_label(label: Hashable) -> Json:
+    """The label as a value that `json.dumps` writes and `decode_label` reads; refuses what is not plain."""
+    return _encode(label, label, MAX_DEPTH)
+
+
+def decode_label(encoded: Json) -> Hashable:
+    """The label that `encode_label` was given; refuses everything that it never gives."""
+    label = _decode(encoded, MAX_DEPTH)
+    try:
+        expected = encode_label(label)
+    except InvalidLabelError as error:
+        raise DamagedFileError(f"{_short(encoded)} is not a label: {error}") from None
+    if canonical_json(expected) != canonical_json(encoded):
+        raise DamagedFileError(f"{_short(encoded)} is not how the label {_short(label)} is written")
+    return label
+
+
+def canonical_json(value: Json) -> str:
+    """The one text of a JSON value: sorted keys, no spaces, ASCII only."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def _encode(label: Hashable, whole: Hashable, depth: int) -> Json:
+    if depth == 0:
+        raise InvalidLabelError(f"the label {_short(whole)} is nested deeper than {MAX_DEPTH} levels")
+    if isinstance(label, np.generic) and label.dtype.kind in "biufSU":
+        label = label.item()
+    # By exact type: an enumeration's member or a named tuple may equal a plain value, but is not one.
+    kind = type(label)
+    if label is None or kind is bool:
+        return label
+    if kind is tuple:
+        return [_encode(item, whole, depth - 1) for item in label]  # type: ignore[attr-defined]
+    if kind is frozenset:
+        members = [_encode(item, whole, depth - 1) for item in label]  # type: ignore[attr-defined]
+        return {"set": sorted(members, key=canonical_json)}
+    if kind in _PLAIN:
+        return _PLAIN[kind](label)
+    raise InvalidLabelError(
+        f"the label {_short(whole)} cannot be written to a file: {_short(label)} is of type {kind.__qualname__}; "
+        "give the world a key function that turns it into text, numbers, bytes, or tuples or frozensets of these"
+    )
+
+
+def _encode_int(label: int) -> Json:
+    return label if abs(label) < SAFE_INTEGER else {"int": hex(label)}
+
+
+def _encode_float(label: float) -> Json:
+    if math.isnan(label):
+        raise InvalidLabelError("NaN cannot be a label: it equals nothing, not even itself")
+    return {"float": repr(label)}
+
+
+def _encode_text(label: str) -> Json:
+    # Two halves of a surrogate pair in a row would be read back as one character.
+    first, last = _SURROGATES
+    if any(first <= character <= last for character in label):
+        return {"characters": [ord(character) for character in label]}
+    return label
+
+
+def _encode_bytes(label: bytes) -> Json:
+    return {"bytes": label.hex()}
+
+
+_PLAIN: Final[dict[type, Callable[[Any], Json]]] = {
+    int: _encode_int,
+    float: _encode_float,
+    str: _encode_text,
+    bytes: _encode_bytes,
+}
+
+
+def _decode(encoded: Json, depth: int) -> Hashable:
+    if depth == 0:
+        raise DamagedFileError(f"a label is nested deeper than {MAX_DEPTH} levels")
+    if encoded is None or isinstance(encoded, bool | int | str):
+        return encoded
+    if isinstance(encoded, list):
+        return tuple(_decode(item, depth - 1) for item in encoded)
+    if isinstance(encoded, dict) and len(encoded) == 1:
+        ((tag, content),) = encoded.items()
+        try:
+            if tag == "set":
+                return frozenset(_decode(item, depth - 1) for item in content)
+            if tag in _TAGGED:
+                return _TAGGED[tag](content)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise DamagedFileError(f"{_short(encoded)} is not a label: {error}") from None
+    raise DamagedFileError(f"{_short(encoded)} is not a label")
+
+
+_TAGGED: Final[dict[str, Callable[[Any], Hashable]]] = {
+    "int": lambda content: int(content, 16),
+    "float": float,
+    "bytes": bytes.fromhex,
+    "characters": lambda content: "".join(map(chr, content)),
+}
+
+
+def _short(value: object) -> str:
+    """The value for a message, however long it is."""
+    text = ascii(value)
+    return text if len(text) <= 80 else text[:77] + "..."
