@@ -21,8 +21,8 @@ from axplore.domains import (
 )
 from axplore.errors import InvalidSettingError, UnknownActionError, UnknownStateError
 from axplore.mdp import RESET, TabularMdp
+from axplore.objective import Objective
 from axplore.truth import (
-    Objective,
     check_optimal,
     check_staged,
     check_within_radius,
