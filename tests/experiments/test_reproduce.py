@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from axplore.errors import UnknownNameError
+from axplore.errors import InvalidSettingError, UnknownNameError
+from axplore.experiments import figures
 from axplore.experiments.reproduce import RUNS_FILE, TARGETS, reproduce
 
 
@@ -68,3 +69,10 @@ def test_an_unknown_target_is_refused_and_named(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="'table9'"):
         reproduce(["table9"], tmp_path)
     assert list(TARGETS) == ["table2", "table3", "fig3", "lock", "fig-lock", "theory"]
+
+
+def test_a_missing_matplotlib_is_told_before_the_first_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figures, "find_spec", lambda _: None)
+    with pytest.raises(InvalidSettingError, match="axplore\\[report\\]"):
+        reproduce(["fig3"], tmp_path, runs=1, jobs=1)
+    assert not (tmp_path / RUNS_FILE).exists()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from axplore.errors import InvalidSettingError
 from axplore.experiments import published
 from axplore.experiments.catalogue import Experiment
 from axplore.experiments.runner import RunRecord
@@ -22,6 +24,12 @@ Group = tuple[Experiment, Sequence[RunRecord]]
 COLOURS: Final = {"disco": "#0b6e99", "ucb-explore": "#c8501e"}
 NAMES: Final = {"disco": "DisCo", "ucb-explore": "UcbExplore-Bernstein"}
 GRID_POINTS: Final = 200
+
+
+def require_matplotlib() -> None:
+    """Says what to install when Matplotlib, an optional extra, is missing."""
+    if find_spec("matplotlib") is None:
+        raise InvalidSettingError("figures need Matplotlib; install it with `pip install 'axplore[report]'`")
 
 
 def proportion_figure(groups: Sequence[Group], controllable: frozenset[str], columns: int) -> Figure:

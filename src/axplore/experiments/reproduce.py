@@ -17,7 +17,7 @@ from axplore.experiments.catalogue import (
     THEORY_EXPERIMENT,
     Experiment,
 )
-from axplore.experiments.figures import Group, proportion_figure, save_figure
+from axplore.experiments.figures import Group, proportion_figure, require_matplotlib, save_figure
 from axplore.experiments.runner import run_experiments, sort_file
 from axplore.experiments.tables import Table, hitting_steps_table, promise_table, sample_complexity_table
 from axplore.truth import controllable_states
@@ -35,11 +35,13 @@ class Target:
     Attributes:
         experiments: whose runs it needs.
         output: what it makes of them.
+        draws: whether it is a figure.
         among_all: whether "all" means it too.
     """
 
     experiments: tuple[Experiment, ...]
     output: Output
+    draws: bool = False
     among_all: bool = True
 
 
@@ -67,6 +69,8 @@ def reproduce(
     for name in chosen:
         if name not in TARGETS:
             raise UnknownNameError(f"nothing named {name!r} to reproduce; there are {', '.join(TARGETS)} and all")
+    if any(TARGETS[name].draws for name in chosen):
+        require_matplotlib()  # before hours of runs, not after
     experiments = list(dict.fromkeys(experiment for name in chosen for experiment in TARGETS[name].experiments))
     path = out / RUNS_FILE
     records = run_experiments(experiments, path, runs=runs, jobs=jobs, on_done=on_done)
@@ -132,9 +136,9 @@ def _default(experiments: Sequence[Experiment]) -> tuple[Experiment, ...]:
 TARGETS: Final = {
     "table2": Target(CHAIN_EXPERIMENTS, _table2),
     "table3": Target(CHAIN_EXPERIMENTS, _table3),
-    "fig3": Target(_default(CHAIN_EXPERIMENTS), _chain_figure),
+    "fig3": Target(_default(CHAIN_EXPERIMENTS), _chain_figure, draws=True),
     "lock": Target(LOCK_EXPERIMENTS, _lock_table),
-    "fig-lock": Target(_default(LOCK_EXPERIMENTS), _lock_figure),
+    "fig-lock": Target(_default(LOCK_EXPERIMENTS), _lock_figure, draws=True),
     "theory": Target((THEORY_EXPERIMENT,), _theory_table, among_all=False),
 }
 """What can be made: [DisCo] Tab. (new_results), Tab. (expectedtime.confusing), Fig. (3plots) with Fig. (bbb), and App.

@@ -77,7 +77,7 @@ class DisCo:
             so that the allocation follows the estimates. [DisCo] leaves it open.
         max_batch: nor for more visits than this, so that a step limit is noticed.
         states_bound: S, an upper bound on the number of states; the theory's allocation and bonus need it.
-        actions_bound: A, the most actions that any state has beside RESET; of the states met so far when not given.
+        actions_bound: A, the most actions that any state has beside RESET; of the known states when not given.
     """
 
     precision: Precision
@@ -116,7 +116,7 @@ class DisCo:
     def advance(self, state: DiscoState, world: World) -> DiscoState:
         """One pass over the pairs that lack visits or, when none does, steps 2 to 4 ([DisCo] Alg. 1)."""
         # Step 1: sample collection on K.
-        missing = self._missing_visits(state, world)
+        missing = self._missing_visits(state)
         if missing.any():
             return self._collect(state, world, missing)
         # Step 2: restriction of the candidate states.
@@ -124,7 +124,7 @@ class DisCo:
         if not candidates:
             return replace(state, stop=StopReason.NO_CANDIDATES, activity="no candidates are left")
         # Step 3: computation of the optimistic policies on K.
-        closest = min(self._plans(state, candidates, world), key=lambda plan: plan.optimistic_steps)
+        closest = min(self._plans(state, candidates), key=lambda plan: plan.optimistic_steps)
         if closest.optimistic_steps > self.precision.radius:
             return replace(state, stop=StopReason.ALL_TOO_FAR, activity="every candidate is too far")
         # Step 4: state transfer from U to K.
@@ -132,7 +132,7 @@ class DisCo:
 
     def finish(self, state: DiscoState, world: World) -> Exploration:
         """Step 5: policy consolidation on the final set."""
-        plans = self._plans(state, state.known, world)
+        plans = self._plans(state, state.known)
         return Exploration(
             states=tuple(world.states[number] for number in state.known),
             numbers=np.array(state.known, dtype=np.int64),
@@ -148,16 +148,16 @@ class DisCo:
             actions=tuple(world.actions_of(number) for number in state.known),
         )
 
-    def _missing_visits(self, state: DiscoState, world: World) -> IntArray:
+    def _missing_visits(self, state: DiscoState) -> IntArray:
         """n_k - N_k(s, a) where it is positive, else 0, [P]."""
         rows = state.counts.rows()
-        required = self.allocation(self._spreads(rows, world), self.capped_precision)
+        required = self.allocation(self._spreads(rows), self.capped_precision)
         missing: IntArray = np.maximum(0, required - rows.visits)
         return missing
 
-    def _spreads(self, rows: CountedRows, world: World) -> Spreads:
+    def _spreads(self, rows: CountedRows) -> Spreads:
         within_known, with_goal = spreads_of(rows)
-        n_actions = action_bound(self.actions_bound, world)
+        n_actions = action_bound(self.actions_bound, rows)
         return Spreads(within_known, with_goal, len(rows.states), n_actions, self.states_bound)
 
     def _collect(self, state: DiscoState, world: World, missing: IntArray) -> DiscoState:
@@ -193,12 +193,12 @@ class DisCo:
         likely = estimates_of(rows) >= (1 - self.capped_precision.epsilon / 2) / self.precision.radius
         return tuple(np.setdiff1d(rows.successors[likely], state.known).tolist())
 
-    def _plans(self, state: DiscoState, goals: tuple[int, ...], world: World) -> list[GoalPlan]:
+    def _plans(self, state: DiscoState, goals: tuple[int, ...]) -> list[GoalPlan]:
         """OVI_SSP for each goal, at precision ε/(6L)."""
         rows = state.counts.rows()
         model, positions = _empirical_model(rows, goals)
         precision = self.capped_precision
-        bonus = self.bonus(precision, self.states_bound, action_bound(self.actions_bound, world))
+        bonus = self.bonus(precision, self.states_bound, action_bound(self.actions_bound, rows))
         accuracy = precision.epsilon / (PRECISION_DIVISOR * precision.radius)
         costs = np.full(model.n_pairs, 1 - TIE_BREAK)
         paths = optimistic_value_iteration(model, positions, bonus, precision=accuracy, costs=costs, order=self.sweeps)
@@ -222,7 +222,7 @@ class DisCo:
         if self.journey_policies is JourneyPolicies.AS_ADMITTED:
             return admitted
         # Differs from [DisCo] Alg. 1: every known state gets a policy for the larger set.
-        plans = self._plans(admitted, admitted.known, world)
+        plans = self._plans(admitted, admitted.known)
         return replace(admitted, policies=tuple(plan.policy for plan in plans))
 
 

@@ -12,7 +12,7 @@ from axplore.worlds.orders import RESET_ACTION
 def frontier_of(counts: TransitionCounts) -> tuple[int, ...]:
     """U: the numbers of the successors met outside the known set, ascending."""
     rows = counts.rows()
-    return tuple(np.setdiff1d(rows.successors, rows.states).tolist())
+    return tuple(sorted(set(rows.successors.tolist()) - set(rows.states.tolist())))
 
 
 def pairs_of_entries(rows: CountedRows) -> IntArray:

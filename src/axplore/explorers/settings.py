@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from axplore.errors import InvalidSettingError
-from axplore.worlds.orders import World
+from axplore.statistics.counts import CountedRows
 
 
 def required_states_bound(states_bound: int | None) -> int:
@@ -18,12 +20,12 @@ def required_states_bound(states_bound: int | None) -> int:
     return states_bound
 
 
-def action_bound(actions_bound: int | None, world: World) -> int:
+def action_bound(actions_bound: int | None, rows: CountedRows) -> int:
     """A, the most actions that any state has beside RESET, which is known and needs no estimate.
 
-    Differs from [DisCo], where A is given: without a bound it is that of the states discovered so far.
+    Differs from [DisCo], where A is given: without a bound it is that of the known states.
     """
-    met = max((len(world.actions_of(number)) for number in range(len(world.states))), default=0)
+    met = int(np.diff(rows.state_pairs).max(initial=1))
     if actions_bound is not None and met > actions_bound:
-        raise InvalidSettingError(f"actions_bound is {actions_bound}, but a state with {met} actions was discovered")
-    return max(1, met if actions_bound is None else actions_bound)
+        raise InvalidSettingError(f"actions_bound is {actions_bound}, but a known state has {met} actions")
+    return met if actions_bound is None else actions_bound

@@ -62,7 +62,7 @@ class UcbExplore:
         stage_models: one model, or one for each step of the horizon.
         accuracy_divisor: what ε/L is divided by.
         states_bound: S, an upper bound on the number of states; the theory's rules need it.
-        actions_bound: A, the most actions that any state has beside RESET; of the states met so far when not given.
+        actions_bound: A, the most actions that any state has beside RESET; of the known states when not given.
     """
 
     precision: Precision
@@ -107,7 +107,7 @@ class UcbExplore:
             return self._discover(state, world)
         if not state.frontier:
             return replace(state, stop=StopReason.NO_CANDIDATES, activity="nothing left to evaluate")
-        problem = self._problem_of(state, world)
+        problem = self._problem_of(state)
         goal, plan = self._closest(state, problem)
         if plan.optimistic_steps > self.precision.radius:
             return replace(state, stop=StopReason.ALL_TOO_FAR, activity="every candidate is too far")
@@ -138,7 +138,7 @@ class UcbExplore:
     def _discover(self, state: UcbExploreState, world: World) -> UcbExploreState:
         """Plays each action of the newest known state b times; unseen next states join the frontier."""
         newest, policy = state.known[-1], policy_by_number(state.policies[-1], state.known)
-        visits = self.discovery(self._problem_of(state, world))
+        visits = self.discovery(self._problem_of(state))
         for action in range(len(world.actions_of(newest))):
             for _ in range(visits):
                 self._arrive(state, world, newest, policy)
@@ -213,8 +213,8 @@ class UcbExplore:
             activity=f"admitted state {goal}",
         )
 
-    def _problem_of(self, state: UcbExploreState, world: World) -> Problem:
-        return self._problem(len(state.known), action_bound(self.actions_bound, world))
+    def _problem_of(self, state: UcbExploreState) -> Problem:
+        return self._problem(len(state.known), action_bound(self.actions_bound, state.counts.rows()))
 
     def _problem(self, n_known: int, n_actions: int) -> Problem:
         return Problem(self.precision, self.accuracy, self.horizon, n_known, n_actions, self.states_bound)
