@@ -1,6 +1,7 @@
 """Steps per second of a compiled `Visit`, beside the same loop in C (stepping.c), in one run.
 
 Both draw the same random words, and must meet the same transitions. Without a C compiler our speed stands alone.
+Then a `Tour` beside visits that play the same pairs one after the other; of one pair both must meet the same.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from axplore.domains import confusing_chain, random_sparse
 from axplore.mdp import TabularMdp
 from axplore.worlds import stepping
 from axplore.worlds.border import order_seed
-from axplore.worlds.orders import Visit
+from axplore.worlds.orders import Order, Tour, Visit
 from axplore.worlds.simulated import SimulatedWorld, WorldSnapshot
 
 Run: TypeAlias = tuple[float, int, dict[int, int]]
@@ -40,11 +41,11 @@ def world_of(mdp: TabularMdp) -> SimulatedWorld:
     return world
 
 
-def run_ours(mdp: TabularMdp, visit: Visit) -> Run:
+def run_ours(mdp: TabularMdp, order: Order) -> Run:
     """Carries out the order through the public interface."""
     world = world_of(mdp)
     start = time.perf_counter()
-    (answer,) = world.carry_out([visit])
+    (answer,) = world.carry_out([order])
     seconds = time.perf_counter() - start
     pairs = mdp.state_pairs[answer.pair_states] + answer.pair_actions
     counts = {}
@@ -113,6 +114,55 @@ def cases() -> list[tuple[str, TabularMdp, Visit]]:
     ]
 
 
+def plays_on_the_chain() -> list[tuple[str, list[tuple[int, int, int]]]]:
+    """What to play there: names, and (state, action, times)."""
+    chain = confusing_chain()
+    everything = [
+        (state, action, 1_000_000) for state in range(5) for action in range(len(chain.actions_of(chain.states[state])))
+    ]
+    return [
+        ("chain: skip in s1", [(1, 1, 12_000_000)]),
+        ("chain: forward in s4", [(4, 0, 4_000_000)]),
+        ("chain: every action in s0 to s4", everything),
+    ]
+
+
+def tour_of(plays: Sequence[tuple[int, int, int]]) -> Tour:
+    """All plays in one order; forward is the way to everything."""
+    states, actions, times = np.array(plays, dtype=np.int64).T
+    targets = np.unique(states)
+    here = np.arange(6)
+    distances = np.where(here <= targets[:, None], targets[:, None] - here, 1 + targets[:, None]).astype(np.float64)
+    return Tour(states, actions, times, np.zeros((len(targets), 6), dtype=np.int64), distances, max_journey=100)
+
+
+def visits_of(plays: Sequence[tuple[int, int, int]]) -> list[Order]:
+    """An order for each play."""
+    return [Visit(*play, np.zeros(6, dtype=np.int64), max_journey=100) for play in plays]
+
+
+def run_orders(orders: Sequence[Order]) -> Run:
+    """Carries out orders on the chain in one call; what was met is told of a single order only."""
+    chain = confusing_chain()
+    if len(orders) == 1:
+        return run_ours(chain, orders[0])
+    world = world_of(chain)
+    start = time.perf_counter()
+    world.carry_out(orders)
+    return time.perf_counter() - start, world.steps, {}
+
+
+def compare_tours() -> None:
+    print(f"\n{'plays':32} {'tour':>12} {'visits':>12} {'ratio':>7}   (million steps a second) and steps by steps")
+    for name, plays in plays_on_the_chain():
+        results = best([partial(run_orders, [tour_of(plays)]), partial(run_orders, visits_of(plays))])
+        if len(plays) == 1 and results[0][1:] != results[1][1:]:
+            raise SystemExit(f"{name}: the tour met other transitions than the visit")
+        speeds = [steps / seconds / 1e6 for seconds, steps, _ in results]
+        fewer = results[0][1] / results[1][1]
+        print(f"{name:32} {speeds[0]:12.1f} {speeds[1]:12.1f} {speeds[0] / speeds[1]:7.2f} {fewer:7.2f}")
+
+
 def best(runs: Sequence[partial[Run]]) -> list[Run]:
     """The fastest of several runs of each, taken in turn, after one that does not count."""
     results = [run() for run in runs]
@@ -136,6 +186,7 @@ def main() -> None:
             speeds = [steps / seconds / 1e6 for seconds, steps, _ in results]
             beside = f"{speeds[1]:12.1f} {speeds[0] / speeds[1]:7.2f}" if library is not None else "no compiler"
             print(f"{name:32} {speeds[0]:12.1f} {beside:>12}")
+    compare_tours()
 
 
 if __name__ == "__main__":
