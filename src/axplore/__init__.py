@@ -9,8 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from axplore.atlas import Atlas, Bounds, Policy, Standing
+    from axplore.atlas.verifying import verify
     from axplore.domains import DOMAINS, domain
     from axplore.errors import AxploreError
+    from axplore.explorers.status import Status
+    from axplore.explorers.stopping import StopReason
+    from axplore.exploring import explore
     from axplore.mdp import RESET, TabularMdp
     from axplore.objective import Objective
     from axplore.truth import (
@@ -27,23 +32,36 @@ if TYPE_CHECKING:
 __all__ = [
     "DOMAINS",
     "RESET",
+    "Atlas",
     "AxploreError",
+    "Bounds",
     "ControllableStates",
     "Objective",
     "ObjectiveCheck",
+    "Policy",
+    "Standing",
+    "Status",
+    "StopReason",
     "TabularMdp",
     "check_optimal",
     "check_staged",
     "check_within_radius",
     "controllable_states",
     "domain",
+    "explore",
     "l_controllable",
     "optimal_steps",
+    "verify",
 ]
 
 _HOMES: Final = {
+    "axplore.atlas": ("Atlas", "Bounds", "Policy", "Standing"),
+    "axplore.atlas.verifying": ("verify",),
     "axplore.domains": ("DOMAINS", "domain"),
     "axplore.errors": ("AxploreError",),
+    "axplore.explorers.status": ("Status",),
+    "axplore.explorers.stopping": ("StopReason",),
+    "axplore.exploring": ("explore",),
     "axplore.mdp": ("RESET", "TabularMdp"),
     "axplore.objective": ("Objective",),
     "axplore.truth": (

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import json
 import sys
-from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -30,17 +30,114 @@ World = Annotated[
     str,
     typer.Argument(metavar="WORLD", help="Name of a built-in world; `axplore worlds` lists them.", show_default=False),
 ]
+Radius = Annotated[float, typer.Option(help="Expected steps within which a state counts (L).", show_default=False)]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the world; may be repeated.", show_default=False),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
+EXPLORERS = (
+    "certified",
+    "certified-within-radius",
+    "disco-theory",
+    "disco-experiment",
+    "ucb-explore-theory",
+    "ucb-explore-experiment",
+    "ucb-explore-staged-theory",
+    "ucb-explore-staged-experiment",
+)
+"""The names of the presets, whose module is slow to import."""
+
+
+@app.command()
+def explore(
+    world: World,
+    radius: Radius,
+    epsilon: Annotated[float, typer.Option(help="Steps by which a policy may miss its bound (ε).")] = 0.1,
+    delta: Annotated[float, typer.Option(help="Probability with which the answer may be wrong (δ).")] = 0.1,
+    explorer: Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(EXPLORERS)}.")] = "certified",
+    objective: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[optimal|within-radius]",
+            help="Of the certified explorer: policies as good as the best, or within the radius, which is cheaper.",
+            show_default="optimal, but for certified-within-radius",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the simulated world; the same seed gives the same answer.")] = 0,
+    max_steps: Annotated[
+        int | None, typer.Option(help="End after so many steps with what is known.", show_default="no limit")
+    ] = None,
+    states_bound: Annotated[
+        int | None,
+        typer.Option(help="No more states than this exist; only the theory explorers need it.", show_default=False),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN", help="New folder for the run.", show_default="runs/WORLD-1, -2, ..."),
+    ] = None,
+    settings: Settings = None,
+    as_json: AsJson = False,
+) -> None:
+    """Explore a world: what can be reached, in how many steps, and how surely.
+
+    Ctrl-C ends with what is known so far; pressed again, at once.
+
+    \b
+    Example:
+      axplore explore confusing-chain --radius 4.5 --epsilon 0.1
+    \b
+    Exit codes:
+      0    the explorer is done
+      2    something given is wrong, or a file cannot be written
+      3    the step limit came first; what is known is printed and kept
+      130  interrupted; what is known is printed and kept, unless it was at once
+    """  # noqa: D301
+    from axplore.console import explore_on_console
+
+    code = explore_on_console(
+        world,
+        out,
+        as_json=as_json,
+        radius=radius,
+        epsilon=epsilon,
+        delta=delta,
+        explorer=explorer,
+        objective=objective,
+        seed=seed,
+        max_steps=max_steps,
+        states_bound=states_bound,
+        world_parameters=_parsed(settings),
+    )
+    raise typer.Exit(code)
+
+
+@app.command()
+def verify(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """Check from the counts alone everything that a run says to be certified.
+
+    \b
+    Example:
+      axplore verify runs/confusing-chain-1
+    \b
+    Exit codes:
+      0  every claim is proven
+      1  some claim is not
+      2  the run is missing, damaged, or has nothing to verify
+    """  # noqa: D301
+    from axplore.console import verify_on_console
+
+    raise typer.Exit(verify_on_console(run, as_json=as_json))
+
 
 @app.command()
 def truth(
     world: World,
-    radius: Annotated[float, typer.Option(help="Expected steps within which a state counts (L).", show_default=False)],
+    radius: Radius,
     settings: Settings = None,
     as_json: AsJson = False,
 ) -> None:
@@ -67,11 +164,13 @@ def worlds(as_json: AsJson = False) -> None:
     if as_json:
         typer.echo(json.dumps(parameters, indent=2))
         return
+    from axplore.console import print_table
+
     rows = [
         (name, (inspect.getdoc(DOMAINS[name]) or "").splitlines()[0], _listed(values))
         for name, values in parameters.items()
     ]
-    _print_table("Built-in worlds", ("world", "what it is", "parameters and defaults"), rows)
+    print_table("Built-in worlds", ("world", "what it is", "parameters and defaults"), rows)
 
 
 @app.command()
@@ -91,8 +190,6 @@ def reproduce(
     out: Annotated[str, typer.Option(metavar="DIR", help="Folder for runs, tables and figures.")] = "results",
 ) -> None:
     """Run the paper's experiments and print our numbers beside the published ones."""
-    from pathlib import Path
-
     from axplore.experiments.console import reproduce_on_console
 
     reproduce_on_console(what or ["all"], Path(out), runs=runs, jobs=jobs)
@@ -135,23 +232,12 @@ def _truth_as_json(world: str, answer: ControllableStates) -> dict[str, Any]:
 
 
 def _print_truth(world: str, answer: ControllableStates) -> None:
+    from axplore.console import print_table
+
     rows = [
         (str(number), str(state), f"{answer.steps[state]:.6g}", "on the boundary" if state in answer.boundary else "")
         for number, layer in enumerate(answer.layers)
         for state in layer
     ]
     title = f"{world}: {len(answer.states)} states are controllable within {answer.radius:g} expected steps"
-    _print_table(title, ("layer", "state", "steps", "note"), rows)
-
-
-def _print_table(title: str, headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(*headings)
-    for row in rows:
-        table.add_row(*map(Text, row))  # a label may look like markup
-    console = Console()
-    console.print(Text(title))
-    console.print(table)
+    print_table(title, ("layer", "state", "steps", "note"), rows)

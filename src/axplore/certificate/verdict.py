@@ -16,6 +16,8 @@ class ClaimKind(Enum):
     TOO_FAR = "too far"
     NEAR_OPTIMAL = "near-optimal"
     COMPLETE = "complete"
+    ATLAS = "atlas"
+    """That an atlas says no more than its certificate; see `axplore.atlas.verifying`."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,9 @@
+"""Atlases: what an exploration found, in a form that answers questions without the world."""
+
+from __future__ import annotations
+
+from axplore.atlas.atlas import Atlas
+from axplore.atlas.policy import Policy
+from axplore.atlas.standing import Bounds, Standing
+
+__all__ = ["Atlas", "Bounds", "Policy", "Standing"]

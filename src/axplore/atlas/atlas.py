@@ -1,0 +1,194 @@
+"""The result of an exploration: what can be reached, how, in how many steps, and what is proven of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from axplore.atlas.policy import Policy
+from axplore.atlas.standing import Bounds, Standing, reason_for_member, reason_to_leave_out, rounded_down
+from axplore.errors import UnknownActionError, UnknownStateError
+from axplore.explorers.interface import Precision
+from axplore.explorers.status import Status
+from axplore.explorers.stopping import StopReason
+from axplore.mdp import Action, FloatArray, IntArray, State
+from axplore.objective import Objective
+
+if TYPE_CHECKING:
+    from axplore.certificate import Certificate
+    from axplore.statistics.counts import CountedRows
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Atlas:
+    """Every state found to be reliably reachable, the way to each, and bounds on how long it takes.
+
+    It answers without the world and without the explorer. Goals and states are the world's own labels. Inside, states
+    are numbered in the order in which the world met them.
+
+    Attributes:
+        world: what was explored, in words.
+        explorer: the name of the explorer.
+        precision: L, ε and δ.
+        objective: what the certified explorer was asked for; None of another explorer.
+        seen: the labels of all states met, by number, [n].
+        numbers: of the states of the atlas, in order of admission; the initial state is the first, [k].
+        found_at: the steps at which each was admitted, [k].
+        actions: of each state of the atlas, beside RESET, [k].
+        policies: for each as the goal the choices of its `Policy`, [m] or [H, m].
+        left_out_numbers: of the other states met, [f].
+        lower, upper, regret: the bounds of the states of the atlas, and then of those left out, [k + f].
+        statuses: of the same, [k + f].
+        unseen_lower: no state that was never seen can be reached in fewer expected steps than this.
+        proven: whether bounds and statuses are proven; only those of the certified explorer are.
+        complete: whether nothing within the radius is missing: proven if `proven`, else by the explorer's own rule.
+        count_arrays: the transitions met, as the arrays of `counts`.
+        steps: steps taken, RESET included.
+        rounds: how many rounds the exploration had.
+        stop: why it ended.
+        certificate: what a doubter needs; None if nothing is proven.
+    """
+
+    world: str
+    explorer: str
+    precision: Precision
+    objective: Objective | None
+    seen: tuple[State, ...]
+    numbers: IntArray
+    found_at: IntArray
+    actions: tuple[tuple[Action, ...], ...]
+    policies: tuple[IntArray, ...]
+    left_out_numbers: IntArray
+    lower: FloatArray
+    upper: FloatArray
+    regret: FloatArray
+    statuses: tuple[Status, ...]
+    unseen_lower: float
+    proven: bool
+    complete: bool
+    count_arrays: Mapping[str, IntArray]
+    steps: int
+    rounds: int
+    stop: StopReason
+    certificate: Certificate | None = None
+
+    def __post_init__(self) -> None:
+        bounds = self.lower, self.upper, self.regret
+        for array in (self.numbers, self.found_at, *self.policies, self.left_out_numbers, *bounds):
+            array.flags.writeable = False
+
+    @cached_property
+    def states(self) -> tuple[State, ...]:
+        """The labels of the states that can be reached, in order of admission; the initial state is the first."""
+        return tuple(self.seen[number] for number in self.numbers.tolist())
+
+    @cached_property
+    def left_out(self) -> tuple[Standing, ...]:
+        """The other states met, in the order in which they were met, each with the reason why it is not in."""
+        return tuple(self._standing(place) for place in range(len(self.states), len(self.statuses)))
+
+    @cached_property
+    def counts(self) -> CountedRows:
+        """The transitions out of the states of the atlas, counted; states by number."""
+        from axplore.statistics.counts import CountedRows
+
+        return CountedRows(**self.count_arrays)
+
+    def bounds(self, goal: State) -> Bounds:
+        """Between which numbers of expected steps a state of the atlas is reached."""
+        return self._bounds(self._place_of(goal))
+
+    def policy(self, goal: State) -> Policy:
+        """The way to a state of the atlas."""
+        return Policy(goal, self._places, self.actions, self.policies[self._place_of(goal)])
+
+    def status(self, state: State) -> Standing:
+        """What is known of any state, one that was never seen included: certified, set aside or open, and why."""
+        places = self._places if state in self._places else self._places_left_out
+        return self._standing(places[state]) if state in places else self._standing_of_unseen(state)
+
+    def successors(self, state: State, action: Action) -> dict[State, int]:
+        """How often each state came next after an action of a state of the atlas."""
+        place = self._place_of(state)
+        if action not in self.actions[place]:
+            raise UnknownActionError(
+                f"state {state!r} has no action {action!r}; it has {list(self.actions[place])!r} and RESET"
+            )
+        counts = self.count_arrays
+        (row,) = (counts["states"] == self.numbers[place]).nonzero()
+        pair = counts["state_pairs"][row[0]] + self.actions[place].index(action)
+        entries = slice(counts["row_offsets"][pair], counts["row_offsets"][pair + 1])
+        numbers, met = counts["successors"][entries].tolist(), counts["counts"][entries].tolist()
+        return {self.seen[number]: times for number, times in zip(numbers, met, strict=True)}
+
+    def save(self, folder: str | Path) -> None:
+        """Writes the atlas, and the certificate if there is one, into a folder, which is made if there is none."""
+        from axplore.atlas.files import save
+
+        save(self, Path(folder))
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Atlas:
+        """Reads what `save` wrote; refuses files that are damaged or of a version that it does not know."""
+        from axplore.atlas.files import load
+
+        return load(Path(folder))
+
+    @cached_property
+    def _places(self) -> dict[State, int]:
+        return {state: place for place, state in enumerate(self.states)}
+
+    @cached_property
+    def _places_left_out(self) -> dict[State, int]:
+        return {self.seen[number]: len(self.states) + i for i, number in enumerate(self.left_out_numbers.tolist())}
+
+    def _place_of(self, goal: State) -> int:
+        if goal not in self._places:
+            raise UnknownStateError(
+                f"{goal!r} is none of the {len(self.states)} states of the atlas; `atlas.status({goal!r})` says why"
+            )
+        return self._places[goal]
+
+    def _bounds(self, place: int) -> Bounds:
+        return Bounds(float(self.lower[place]), float(self.upper[place]), float(self.regret[place]), self.proven)
+
+    def _standing(self, place: int) -> Standing:
+        """Of a state of the atlas or one left out."""
+        member = place < len(self.states)
+        state = self.states[place] if member else self.seen[self.left_out_numbers[place - len(self.states)]]
+        status, bounds = self.statuses[place], self._bounds(place)
+        if not self.proven:
+            reason = f"{'Found' if member else 'Left out'} by {self.explorer}, which proves nothing."
+        elif place == 0:
+            reason = "It is the initial state."
+        elif member:
+            reason = reason_for_member(status, bounds, self.precision)
+        else:
+            reason = reason_to_leave_out(status, bounds.lower, self.precision)
+        return Standing(state, status, bounds, reason)
+
+    def _standing_of_unseen(self, state: State) -> Standing:
+        bounds = Bounds(self.unseen_lower, math.inf, math.inf, self.proven)
+        ruled_out = self.proven and self.unseen_lower > self.precision.radius
+        reason = "It was never seen."
+        if self.proven:
+            reason += (
+                f" What was never seen takes at least {rounded_down(self.unseen_lower)} expected steps through the "
+                f"states of the atlas; the radius is {self.precision.radius:g}."
+            )
+        return Standing(state, Status.SET_ASIDE if ruled_out else Status.OPEN, bounds, reason)
+
+    def __repr__(self) -> str:
+        return (
+            f"Atlas({len(self.states)} states within {self.precision.radius:g} expected steps of {self.states[0]!r}, "
+            f"{self.steps} steps taken, {'' if self.complete else 'in'}complete, {'' if self.proven else 'not '}proven)"
+        )
+
+    def __str__(self) -> str:
+        from axplore.atlas.table import as_text
+
+        return as_text(self)

@@ -1,0 +1,97 @@
+"""An atlas for reading: its table, and what it says as a whole."""
+
+from __future__ import annotations
+
+from axplore.atlas.atlas import Atlas
+from axplore.atlas.standing import Standing, rounded_down, rounded_up
+from axplore.explorers.status import Status
+from axplore.objective import Objective
+
+LISTED = 5
+"""So many states are named where all of them would be too many."""
+
+
+def title_of(atlas: Atlas) -> str:
+    """What was found, in a line."""
+    return (
+        f"{atlas.world}: {_states(len(atlas.states))} within {atlas.precision.radius:g} expected steps, found by "
+        f"{atlas.explorer}"
+    )
+
+
+def headings_of(atlas: Atlas) -> tuple[str, ...]:
+    """Of the columns."""
+    bounds = ("at least", "at most", "loses at most") if atlas.proven else ("optimistic steps",)
+    return ("state", *bounds, "found at step", "status")
+
+
+def rows_of(atlas: Atlas) -> list[tuple[str, ...]]:
+    """A row of text for each state of the atlas. Rounded bounds are still bounds."""
+    rows = []
+    for state, found_at in zip(atlas.states, atlas.found_at.tolist(), strict=True):
+        standing = atlas.status(state)
+        bounds = standing.bounds
+        shown = [rounded_down(bounds.lower)]
+        if bounds.proven:
+            shown += [rounded_up(bounds.upper), rounded_up(bounds.regret)]
+        rows.append((str(state), *shown, f"{found_at:,}", standing.status.value if bounds.proven else "not proven"))
+    return rows
+
+
+def summary_of(atlas: Atlas) -> list[str]:
+    """Whether anything is missing, what is open, how sure it is, and what it took; a line each."""
+    return [*_coverage(atlas), *_open_members(atlas), _trust(atlas), f"{atlas.steps:,} steps taken. {atlas.stop.value}"]
+
+
+def as_text(atlas: Atlas) -> str:
+    """Title, table and summary as plain text."""
+    table = [headings_of(atlas), *rows_of(atlas)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
+    return "\n".join([title_of(atlas), *lines, *summary_of(atlas)])
+
+
+def _coverage(atlas: Atlas) -> list[str]:
+    radius = f"{atlas.precision.radius:g} expected steps"
+    others = _states(len(atlas.left_out), "other ")
+    if not atlas.proven:
+        return [f"{others} seen and left out."]
+    if atlas.complete:
+        return [
+            f"Nothing within the radius is missing: the {others} seen, and whatever was never seen, "
+            f"take more than {radius}."
+        ]
+    undecided = [standing for standing in atlas.left_out if standing.status is Status.OPEN]
+    lines = ["States within the radius may be missing."]
+    if undecided:
+        lines.append(f"{_states(len(undecided))} seen and undecided: {_named(undecided)}.")
+    if atlas.unseen_lower <= atlas.precision.radius:
+        lines.append(
+            f"States never seen are not ruled out: that they take {rounded_down(atlas.unseen_lower)} expected steps is "
+            "all that is proven."
+        )
+    if atlas.objective is Objective.OPTIMAL:
+        lines.append("Until they are decided, policies are compared only with others through the states above.")
+    return lines
+
+
+def _open_members(atlas: Atlas) -> list[str]:
+    standings = [atlas.status(state) for state in atlas.states] if atlas.proven else []
+    unproven = [standing for standing in standings if standing.status is Status.OPEN]
+    return [f"{_states(len(unproven))} of the atlas not fully proven: {_named(unproven)}."] if unproven else []
+
+
+def _trust(atlas: Atlas) -> str:
+    if atlas.proven:
+        return f"All this holds with a probability of at least {1 - atlas.precision.delta:g}."
+    return f"Nothing is proven: {atlas.explorer} leaves no certificate."
+
+
+def _states(count: int, kind: str = "") -> str:
+    return f"{count} {kind}state{'' if count == 1 else 's'}"
+
+
+def _named(standings: list[Standing]) -> str:
+    names = [str(standing.state) for standing in standings[:LISTED]]
+    rest = len(standings) - len(names)
+    return ", ".join(names) + (f" and {rest} more" if rest else "")

@@ -1,0 +1,165 @@
+"""`explore` and `verify` for people and scripts: progress, tables, JSON, exit codes."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from axplore.atlas import Atlas, Standing
+from axplore.atlas.table import headings_of, rows_of, summary_of, title_of
+from axplore.explorers.driver import RoundReport
+from axplore.explorers.stopping import StopReason
+from axplore.labels import encode_label
+
+RUNS: Final = Path("runs")
+"""Where runs go that no other place was given for."""
+
+DONE, CLAIM_FAILED, STOPPED_BY_LIMIT, INTERRUPTED = 0, 1, 3, 130
+"""Exit codes; 2 is for errors."""
+
+EXIT_CODES: Final = {StopReason.STEP_LIMIT: STOPPED_BY_LIMIT, StopReason.INTERRUPTED: INTERRUPTED}
+
+
+def explore_on_console(world: str, out: Path | None, *, as_json: bool, **settings: Any) -> int:
+    """Explores, prints the atlas and gives the exit code.
+
+    Args:
+        world: a name, as `explore` takes it.
+        out: the folder of the run; a new one in `RUNS` when not given.
+        as_json: print JSON instead of a table.
+        settings: of `explore`.
+    """
+    from axplore.exploring import explore
+
+    folder = out or fresh_folder(RUNS, world)
+    with interruption() as interrupted:
+
+        def end_if_interrupted(_: RoundReport) -> StopReason | None:
+            return StopReason.INTERRUPTED if interrupted() else None
+
+        atlas = explore(world, run=folder, progress=True, on_round=end_if_interrupted, **settings)
+    if as_json:
+        print_json({**atlas_as_json(atlas), "run": str(folder)})
+    else:
+        _print_atlas(atlas, folder)
+    return EXIT_CODES.get(atlas.stop, DONE)
+
+
+def verify_on_console(folder: Path, *, as_json: bool) -> int:
+    """Verifies a run, prints the verdict and gives the exit code."""
+    from axplore.atlas.verifying import verify
+
+    verdict = verify(folder)
+    if as_json:
+        claims = [
+            {"kind": claim.kind.value, "subject": claim.subject, "holds": claim.holds, "why": claim.why}
+            for claim in verdict.claims
+        ]
+        print_json({"run": str(folder), "holds": verdict.holds, "complete": verdict.complete, "claims": claims})
+    else:
+        print_lines(str(verdict).splitlines())
+    return DONE if verdict.holds else CLAIM_FAILED
+
+
+def fresh_folder(runs: Path, world: str) -> Path:
+    """The first of `<world>-1`, `<world>-2`, ... that does not exist."""
+    name = re.sub(r"[^\w.-]+", "-", world)
+    number = 1
+    while (runs / f"{name}-{number}").exists():
+        number += 1
+    return runs / f"{name}-{number}"
+
+
+@contextmanager
+def interruption() -> Iterator[Callable[[], bool]]:
+    """Gives a function that says whether Ctrl-C was pressed. Pressed again, it interrupts at once."""
+    pressed = False
+
+    def note(_number: int, _frame: FrameType | None) -> None:
+        nonlocal pressed
+        if pressed:
+            raise KeyboardInterrupt
+        pressed = True
+        Console(stderr=True).print("Ending with what is known; Ctrl-C again ends at once.", highlight=False)
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def atlas_as_json(atlas: Atlas) -> dict[str, Any]:
+    """What the atlas says, for machines; labels are written as in its file."""
+    return {
+        "world": atlas.world,
+        "explorer": atlas.explorer,
+        "objective": None if atlas.objective is None else atlas.objective.value,
+        "radius": atlas.precision.radius,
+        "epsilon": atlas.precision.epsilon,
+        "delta": atlas.precision.delta,
+        "steps": atlas.steps,
+        "rounds": atlas.rounds,
+        "stop": atlas.stop.name,
+        "proven": atlas.proven,
+        "complete": atlas.complete,
+        "states": [
+            {**_standing_as_json(atlas.status(state)), "found_at": found_at}
+            for state, found_at in zip(atlas.states, atlas.found_at.tolist(), strict=True)
+        ],
+        "left_out": [_standing_as_json(standing) for standing in atlas.left_out],
+        "unseen_lower": atlas.unseen_lower,
+    }
+
+
+def print_json(document: dict[str, Any]) -> None:
+    """Prints JSON as it is, however wide the terminal."""
+    print_lines([json.dumps(document, indent=2, allow_nan=False)])
+
+
+def print_table(title: str, headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+    """Prints a table under its title."""
+    table = Table(*headings)
+    for row in rows:
+        table.add_row(*map(Text, row))  # a label may look like markup
+    print_lines([title])
+    Console().print(table)
+
+
+def print_lines(lines: Sequence[str]) -> None:
+    """Prints lines as they are."""
+    for line in lines:
+        Console().print(Text(line), soft_wrap=True)
+
+
+def _print_atlas(atlas: Atlas, folder: Path) -> None:
+    print_table(title_of(atlas), headings_of(atlas), rows_of(atlas))
+    print_lines(summary_of(atlas))
+    print_lines([f"The run is in {folder}." + (f" Check it: axplore verify {folder}" if atlas.proven else "")])
+
+
+def _standing_as_json(standing: Standing) -> dict[str, Any]:
+    bounds = standing.bounds
+    return {
+        "state": encode_label(standing.state),
+        "status": standing.status.value,
+        "lower": _finite(bounds.lower),
+        "upper": _finite(bounds.upper),
+        "regret": _finite(bounds.regret),
+        "reason": standing.reason,
+    }
+
+
+def _finite(steps: float) -> float | None:
+    return steps if math.isfinite(steps) else None
