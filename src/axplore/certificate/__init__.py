@@ -4,8 +4,8 @@
     certificate.save(folder)
     print(verify(Certificate.load(folder)))
 
-`claims` and `document` say what a certificate holds, `sealed` writes and reads it, and `region` and `checker` verify it.
-These two share no code with the solvers and statistics of the explorer that made it.
+`claims` and `document` say what a certificate holds, `sealed` writes and reads it, `region` and `checker` verify it.
+The last two share no code with the solvers and statistics of the explorer that made it.
 """
 
 from axplore.certificate.checker import verify

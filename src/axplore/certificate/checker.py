@@ -17,17 +17,16 @@ them, never from the vectors as given. The rounding of the sweep itself is allow
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from itertools import accumulate, pairwise
 from typing import Final
 
 import numpy as np
 
 from axplore.certificate.claims import RESET_ACTION, Claim, NearOptimal, Reachable, TooFar
 from axplore.certificate.document import Certificate
-from axplore.certificate.region import Region, confidence_region
+from axplore.certificate.records import contradiction
+from axplore.certificate.sweeps import Sweeper
 from axplore.certificate.verdict import ClaimKind, ClaimVerdict, Verdict
-from axplore.mdp import FloatArray, IntArray
+from axplore.mdp import FloatArray
 from axplore.objective import Objective
 
 ROUNDING: Final = 1e-9
@@ -54,68 +53,18 @@ def verify(certificate: Certificate) -> Verdict:
         sweeper = Sweeper.of(certificate)
         verdicts += [_claim_verdict(certificate, sweeper, claim) for claim in certificate.claims]
     else:
-        verdicts += [
-            _named(certificate, claim, False, "nothing follows from these counts") for claim in certificate.claims
-        ]
+        verdicts += [_named(certificate, claim, False, "the counts cannot be") for claim in certificate.claims]
     missing = _missing_claims(certificate)
     if certificate.complete:
         verdicts.append(_complete_verdict(certificate, missing, all(verdict.holds for verdict in verdicts)))
-    return Verdict(tuple(verdicts), () if certificate.complete else missing, _promise(certificate))
+    return Verdict(tuple(verdicts), missing, _promise(certificate, complete=not missing))
 
 
-@dataclass(frozen=True, eq=False)
-class Sweeper:
-    """Applies Bellman operators over the region.
-
-    Attributes:
-        region: the confidence region.
-        state_pairs: the first pair of each known state, and the end of the last one, [n + 1].
-        owners: the known state of each pair, [P].
-        n_seen: how many states were seen.
-    """
-
-    region: Region
-    state_pairs: IntArray
-    owners: IntArray
-    n_seen: int
-
-    @classmethod
-    def of(cls, certificate: Certificate) -> Sweeper:
-        n_actions = [len(actions) for actions in certificate.actions]
-        return cls(
-            region=confidence_region(certificate.counts, n_actions, certificate.delta),
-            state_pairs=certificate.state_pairs,
-            owners=np.repeat(np.arange(len(n_actions)), n_actions),
-            n_seen=certificate.n_seen,
-        )
-
-    def spread(self, vector: FloatArray, goal: int, outside: float) -> FloatArray:
-        """The value of every state that was seen: the vector's, 0 for the goal, and `outside`, [n + others]."""
-        values = np.full(self.n_seen, outside)
-        values[: len(vector)] = vector
-        if goal < self.n_seen:
-            values[goal] = 0.0
-        return values
-
-    def greatest_means(self, vector: FloatArray, goal: int, outside: float, policy: IntArray) -> FloatArray:
-        """The greatest mean of values at the next state under a policy, [n]; RESET leads to the initial state.
-
-        A successor never seen may be any state, so it has the greatest of all values.
-        """
-        values = self.spread(vector, goal, outside)
-        means = values.max() - self.region.least_means(values.max() - values)
-        plays = policy != RESET_ACTION
-        result = np.full(len(vector), values[0])
-        result[plays] = means[(self.state_pairs[:-1] + policy)[plays]]
-        return result
-
-    def least_means(self, vector: FloatArray, goal: int) -> FloatArray:
-        """The least mean of step counts at the next state for every pair, [P].
-
-        A successor never seen may be the goal, so it has the value 0. Where the goal was seen nothing better is known:
-        its probability has no upper bound other than what the others leave, as that of the unseen.
-        """
-        return self.region.least_means(self.spread(vector, goal, 1.0 + vector[0]))
+def _counts_verdict(certificate: Certificate) -> ClaimVerdict:
+    problem = contradiction(certificate)
+    total = int(certificate.counts.counts.sum())
+    why = f"{total} draws of {certificate.state_pairs[-1]} actions in {len(certificate.known)} states"
+    return ClaimVerdict(ClaimKind.COUNTS, "all draws", None, problem is None, problem or why)
 
 
 def _claim_verdict(certificate: Certificate, sweeper: Sweeper, claim: Claim) -> ClaimVerdict:
@@ -242,46 +191,6 @@ def _subject(certificate: Certificate, position: int) -> str:
     return f"state {(*certificate.known, *certificate.others)[position]!r}"
 
 
-def _counts_verdict(certificate: Certificate) -> ClaimVerdict:
-    try:
-        _check_counts(certificate)
-    except UnprovenError as reason:
-        return ClaimVerdict(ClaimKind.COUNTS, "all draws", None, False, str(reason))
-    total = int(certificate.counts.counts.sum())
-    why = f"{total} draws of {certificate.state_pairs[-1]} actions in {len(certificate.known)} states"
-    return ClaimVerdict(ClaimKind.COUNTS, "all draws", None, True, why)
-
-
-def _check_counts(certificate: Certificate) -> None:
-    """Refuses counts that no draws can give, and names that stand for two things."""
-    for what, names in (
-        ("state", (*certificate.known, *certificate.others)),
-        *(("action", a) for a in certificate.actions),
-    ):
-        twice = next((name for name, times in Counter(names).items() if times > 1), None)
-        if len(set(names)) != len(names):
-            raise UnprovenError(f"the {what} {twice!r} stands twice")
-    counts = certificate.counts
-    for pair, (first, end) in enumerate(pairwise(counts.row_offsets.tolist())):
-        row, first_draws = counts.counts[first:end].tolist(), counts.first_draws[first:end].tolist()
-        if len(set(counts.successors[first:end].tolist())) < len(row):
-            raise UnprovenError(f"{_pair_name(certificate, pair)} has a successor twice")
-        # Before a successor was first seen, all draws were of those seen before it.
-        draws_before = [0, *accumulate(row)][:-1]
-        possible = all(count >= 1 for count in row) and all(
-            earlier < draw <= before + 1
-            for earlier, draw, before in zip([0, *first_draws], first_draws, draws_before, strict=False)
-        )
-        if not possible:
-            raise UnprovenError(f"{_pair_name(certificate, pair)} has counts that no draws can give")
-
-
-def _pair_name(certificate: Certificate, pair: int) -> str:
-    state = int(np.searchsorted(certificate.state_pairs, pair, side="right")) - 1
-    action = certificate.actions[state][pair - int(certificate.state_pairs[state])]
-    return f"action {action!r} of state {certificate.known[state]!r}"
-
-
 def _missing_claims(certificate: Certificate) -> tuple[str, ...]:
     """What would have to be claimed besides, or only once, for the objective to be reached."""
     n_known, n_seen = len(certificate.known), certificate.n_seen
@@ -311,11 +220,11 @@ def _complete_verdict(certificate: Certificate, missing: tuple[str, ...], all_ho
     return ClaimVerdict(ClaimKind.COMPLETE, certificate.objective.value, None, all_hold and not missing, why)
 
 
-def _promise(certificate: Certificate) -> str:
-    """What the certificate says if every claim is proven."""
+def _promise(certificate: Certificate, *, complete: bool) -> str:
+    """What is true if every claim is proven."""
     n_known, radius, epsilon = len(certificate.known), certificate.radius, certificate.epsilon
     head = f"With probability at least {1 - certificate.delta:g} over the draws"
-    if not certificate.complete:
+    if not complete:
         return f"{head}, all these claims are true."
     promise = (
         f"{head}: no state outside these {n_known} can be reached reliably within {radius:g} expected steps, and each "

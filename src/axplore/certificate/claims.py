@@ -10,11 +10,14 @@ state resets, so its value is one more than that of the initial state; the value
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
+from axplore.errors import InvalidInputError
 from axplore.mdp import FloatArray, IntArray
 
 RESET_ACTION: Final = -1
@@ -46,6 +49,17 @@ class Counts(Record):
     successors: IntArray
     counts: IntArray
     first_draws: IntArray
+
+    def check_shape(self, n_pairs: int, n_seen: int) -> None:
+        """Refuses arrays that are no rows of so many pairs and states."""
+        _check_array("counts.row_offsets", self.row_offsets, np.int64, n_pairs + 1)
+        if self.row_offsets[0] != 0 or (np.diff(self.row_offsets) < 0).any():
+            raise InvalidInputError("counts.row_offsets do not ascend from 0")
+        n_entries = int(self.row_offsets[-1])
+        for name in ("successors", "counts", "first_draws"):
+            _check_array(f"counts.{name}", getattr(self, name), np.int64, n_entries)
+        if n_entries and not 0 <= self.successors.min() <= self.successors.max() < n_seen:
+            raise InvalidInputError(f"a successor is none of the {n_seen} states seen")
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,3 +110,36 @@ class NearOptimal(Record):
 
 
 Claim: TypeAlias = Reachable | TooFar | NearOptimal
+
+
+def check_shape(claim: Claim, n_actions: Sequence[int], n_seen: int) -> None:
+    """Refuses a claim about a state that it cannot be about, and vectors that do not fit the known states.
+
+    Args:
+        claim: what to check.
+        n_actions: of each known state, [n].
+        n_seen: how many states were seen.
+    """
+    kind, n_known = type(claim).__name__, len(n_actions)
+    first, end = (n_known, n_seen + 1) if isinstance(claim, TooFar) else (1, n_known)
+    if not first <= claim.goal < end:
+        raise InvalidInputError(f"{kind} cannot be claimed of the position {claim.goal}")
+    for name in (field.name for field in fields(claim) if field.name != "goal"):
+        _check_array(f"{kind}.{name}", getattr(claim, name), dtype_of(name), n_known)
+    if (
+        not isinstance(claim, TooFar)
+        and not ((claim.policy >= RESET_ACTION) & (claim.policy < np.array(n_actions))).all()
+    ):
+        raise InvalidInputError(f"{kind}.policy towards the position {claim.goal} plays an action that does not exist")
+
+
+def dtype_of(name: str) -> type[np.int64] | type[np.float64]:
+    """The type of the numbers in a vector of a claim."""
+    return np.int64 if name == "policy" else np.float64
+
+
+def _check_array(name: str, array: npt.NDArray[Any], dtype: type[np.generic], length: int) -> None:
+    if array.dtype != dtype or array.shape != (length,):
+        raise InvalidInputError(
+            f"{name} is of shape {array.shape} and type {array.dtype}; expected ({length},) and {np.dtype(dtype)}"
+        )

@@ -13,14 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from axplore.certificate import sealed
-from axplore.certificate.claims import RESET_ACTION, Claim, Counts, NearOptimal, Reachable, TooFar
+from axplore.certificate.claims import Claim, Counts, NearOptimal, Reachable, TooFar, check_shape, dtype_of
+from axplore.certificate.gathering import near_optimal_claims, reachable_claims, too_far_claims
 from axplore.errors import DamagedFileError, InvalidInputError
 from axplore.labels import decode_label, encode_label
 from axplore.mdp import Action, IntArray, State
 from axplore.objective import Objective
 
 if TYPE_CHECKING:
-    from axplore.explorers.evidence import Evidence
     from axplore.explorers.result import Exploration
 
 NAME: Final = "certificate"
@@ -68,9 +68,10 @@ class Certificate:
 
     def __post_init__(self) -> None:
         _check_settings(self)
-        _check_counts(self)
+        n_actions = [len(actions) for actions in self.actions]
+        self.counts.check_shape(sum(n_actions), self.n_seen)
         for claim in self.claims:
-            _check_claim(self, claim)
+            check_shape(claim, n_actions, self.n_seen)
 
     @property
     def claims(self) -> tuple[Claim, ...]:
@@ -94,9 +95,9 @@ class Certificate:
         if evidence is None:
             raise InvalidInputError("this exploration has no evidence; only the certified explorer proves anything")
         rows = exploration.counts.rows()
-        reachable = _reachable_claims(evidence)
-        too_far = _too_far_claims(evidence)
-        near_optimal = _near_optimal_claims(evidence)
+        reachable = reachable_claims(evidence)
+        too_far = too_far_claims(evidence)
+        near_optimal = near_optimal_claims(evidence)
         n_known, n_seen = len(exploration.states), len(evidence.lower)
         required = n_known - 1 if evidence.objective is Objective.OPTIMAL else 0
         return cls(
@@ -157,40 +158,6 @@ class Certificate:
         return body, arrays
 
 
-def _reachable_claims(evidence: Evidence) -> tuple[Reachable, ...]:
-    n_known, limit = evidence.model.n_known, evidence.precision.radius + evidence.precision.epsilon
-    paths = ((goal, evidence.reachable[goal]) for goal in range(1, n_known))
-    return tuple(
-        Reachable(goal, evidence.actions(path.policy), path.values[:n_known].copy())
-        for goal, path in paths
-        if path.steps <= limit
-    )
-
-
-def _too_far_claims(evidence: Evidence) -> tuple[TooFar, ...]:
-    n_known, paths = evidence.model.n_known, (*evidence.lower, evidence.unseen)
-    return tuple(
-        TooFar(goal, paths[goal].values[:n_known].copy())
-        for goal in range(n_known, len(paths))
-        if paths[goal].steps > evidence.precision.radius
-    )
-
-
-def _near_optimal_claims(evidence: Evidence) -> tuple[NearOptimal, ...]:
-    n_known = evidence.model.n_known
-    return tuple(
-        NearOptimal(
-            goal,
-            evidence.actions(regret.upper.policy),
-            regret.upper.values[:n_known].copy(),
-            regret.lower.values[:n_known].copy(),
-            regret.values[:n_known].copy(),
-        )
-        for goal, regret in enumerate(evidence.regrets)
-        if goal > 0 and regret.steps <= evidence.precision.epsilon
-    )
-
-
 def _stacked(name: str, claims: Sequence[Claim], n_known: int) -> dict[str, npt.NDArray[Any]]:
     """The claims of a kind as arrays: their goals, [c], and each of their vectors, [c, n]."""
     arrays: dict[str, npt.NDArray[Any]] = {}
@@ -199,8 +166,7 @@ def _stacked(name: str, claims: Sequence[Claim], n_known: int) -> dict[str, npt.
         if field.name == "goal":
             arrays[f"{name}.goal"] = np.array(rows, dtype=np.int64)
         else:
-            dtype = np.int64 if field.name == "policy" else np.float64
-            arrays[f"{name}.{field.name}"] = np.array(rows, dtype=dtype).reshape(len(rows), n_known)
+            arrays[f"{name}.{field.name}"] = np.array(rows, dtype_of(field.name)).reshape(len(rows), n_known)
     return arrays
 
 
@@ -250,7 +216,7 @@ def _number(body: Mapping[str, Any], key: str) -> float:
 
 
 def _check_settings(certificate: Certificate) -> None:
-    """Refuses settings for which nothing is defined, and labels that do not fit each other."""
+    """Refuses settings for which nothing is defined, and lists that do not fit each other."""
     radius, epsilon, delta = certificate.radius, certificate.epsilon, certificate.delta
     if not (math.isfinite(radius) and radius >= 1 and math.isfinite(epsilon) and epsilon > 0 and 0 < delta < 1):
         raise InvalidInputError(f"radius {radius}, epsilon {epsilon} and delta {delta} cannot be")
@@ -260,38 +226,3 @@ def _check_settings(certificate: Certificate) -> None:
         raise InvalidInputError(
             f"{len(certificate.known)} known states with {len(certificate.actions)} lists of actions"
         )
-
-
-def _check_counts(certificate: Certificate) -> None:
-    """Refuses counts that are no rows of these states."""
-    counts = certificate.counts
-    _check_array("counts.row_offsets", counts.row_offsets, np.int64, int(certificate.state_pairs[-1]) + 1)
-    n_entries = int(counts.row_offsets[-1])
-    if counts.row_offsets[0] != 0 or (np.diff(counts.row_offsets) < 0).any():
-        raise InvalidInputError("counts.row_offsets do not ascend from 0")
-    for name in ("successors", "counts", "first_draws"):
-        _check_array(f"counts.{name}", getattr(counts, name), np.int64, n_entries)
-    if n_entries and not 0 <= counts.successors.min() <= counts.successors.max() < certificate.n_seen:
-        raise InvalidInputError(f"a successor is none of the {certificate.n_seen} states seen")
-
-
-def _check_claim(certificate: Certificate, claim: Claim) -> None:
-    """Refuses a claim about a state that it cannot be about, and vectors that do not fit the known states."""
-    n_known = len(certificate.known)
-    first, end = (n_known, certificate.n_seen + 1) if isinstance(claim, TooFar) else (1, n_known)
-    if not first <= claim.goal < end:
-        raise InvalidInputError(f"a claim of the kind {type(claim).__name__} has the goal {claim.goal}")
-    for field in fields(claim):
-        if field.name == "goal":
-            continue
-        vector = getattr(claim, field.name)
-        _check_array(field.name, vector, np.int64 if field.name == "policy" else np.float64, n_known)
-        if field.name == "policy":
-            n_actions = np.array([len(actions) for actions in certificate.actions])
-            if (vector < RESET_ACTION).any() or (vector >= n_actions).any():
-                raise InvalidInputError(f"a policy towards position {claim.goal} plays an action that does not exist")
-
-
-def _check_array(name: str, array: npt.NDArray[Any], dtype: type[np.generic], length: int) -> None:
-    if array.dtype != dtype or array.shape != (length,):
-        raise InvalidInputError(f"{name} has shape {array.shape} and type {array.dtype}; expected ({length},), {dtype}")

@@ -16,8 +16,8 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import IO, Any, Final, NoReturn
+from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
@@ -60,8 +60,8 @@ def write(folder: Path, name: str, body: Mapping[str, Any], arrays: Arrays) -> N
 
 def read(folder: Path, name: str, format_name: str, version: int) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     """Reads what `write` wrote with this `format` and `version` in its body; refuses everything else."""
-    body = _read_json(folder / f"{name}.json")
     path = folder / f"{name}.json"
+    body = _read_json(path)
     if body.get("format") != format_name:
         raise DamagedFileError(f"{path} is not of the format {format_name!r}")
     if body.get("version") != version:
@@ -83,29 +83,24 @@ def _plain(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def _replace(path: Path, content: bytes) -> None:
     """Writes a file beside its place and then moves it there."""
-    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        temporary = Path(file.name)
-        try:
+    temporary = path.with_name(f".{path.name}.{uuid4().hex}")
+    try:
+        with temporary.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-            temporary.chmod(0o666 & ~_umask())
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def _read_json(path: Path) -> dict[str, Any]:
     content = _content(path, MAX_JSON_BYTES)
     try:
-        body = json.loads(content.decode("utf-8"), object_pairs_hook=_distinct, parse_constant=_no_constant)
+        body = json.loads(
+            content.decode("utf-8"), object_pairs_hook=_distinct, parse_constant=_no_constant, parse_float=_finite
+        )
+        canonical_json(body)
     except (ValueError, RecursionError) as error:
         raise DamagedFileError(f"{path} cannot be read as JSON: {error}") from None
     if not isinstance(body, dict):
@@ -122,6 +117,12 @@ def _distinct(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
+def _finite(text: str) -> float:
+    if not math.isfinite(float(text)):
+        raise ValueError(f"{text} is too large")
+    return float(text)
+
+
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
@@ -131,6 +132,8 @@ def _read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
     try:
         with zipfile.ZipFile(buffer) as archive:
             members = archive.infolist()
+            if any(member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for member in members):
+                raise ValueError("an array is compressed in an unknown way")
             if len({member.filename for member in members}) != len(members):
                 raise ValueError("an array stands twice")
             if sum(member.file_size for member in members) > MAX_ARRAY_BYTES:

@@ -1,0 +1,49 @@
+"""Whether counts are such that draws can have given them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from itertools import accumulate, pairwise
+
+import numpy as np
+
+from axplore.certificate.document import Certificate
+
+
+def contradiction(certificate: Certificate) -> str | None:
+    """The first thing in the counts and names that cannot be, in words; None if there is none."""
+    seen = _repeated((*certificate.known, *certificate.others))
+    if seen:
+        return f"the state {seen[0]!r} stands twice"
+    for state, actions in zip(certificate.known, certificate.actions, strict=True):
+        if _repeated(actions):
+            return f"state {state!r} has the action {_repeated(actions)[0]!r} twice"
+    counts = certificate.counts
+    for pair, (first, end) in enumerate(pairwise(counts.row_offsets.tolist())):
+        entries = slice(first, end)
+        if _repeated(counts.successors[entries].tolist()):
+            return f"{_pair_name(certificate, pair)} has a successor twice"
+        if not _possible(counts.counts[entries].tolist(), counts.first_draws[entries].tolist()):
+            return f"{_pair_name(certificate, pair)} has counts that no draws can give"
+    return None
+
+
+def _possible(counts: Sequence[int], first_draws: Sequence[int]) -> bool:
+    """Whether successors first seen at these draws can have been met so often."""
+    if any(count < 1 for count in counts):
+        return False
+    # Before a successor was first seen, all draws were of those seen before it.
+    draws_before = (0, *accumulate(counts))
+    earlier = (0, *first_draws)
+    return all(earlier[i] < draw <= draws_before[i] + 1 for i, draw in enumerate(first_draws))
+
+
+def _repeated(items: Sequence[Hashable]) -> list[Hashable]:
+    return [item for item, times in Counter(items).items() if times > 1]
+
+
+def _pair_name(certificate: Certificate, pair: int) -> str:
+    state = int(np.searchsorted(certificate.state_pairs, pair, side="right")) - 1
+    action = certificate.actions[state][pair - int(certificate.state_pairs[state])]
+    return f"action {action!r} of state {certificate.known[state]!r}"
