@@ -9,8 +9,9 @@ Why it is written like this, measured on the confusing chain:
 - Indices are unsigned: a signed one is tested for being negative at every access (a third of the speed).
 - The words of the stream are local variables, and every kernel spells out how a transition is counted. A helper that
   is handed the arrays counts their references at every step, which takes ten times as long as the step itself.
-- A tour takes up to twice as long a step as a visit: which pair it plays is read from memory at every play, so the
-  processor cannot go ahead by guessing it. Choosing the nearest target hardly counts, because it is remembered.
+- A tour takes 1.7 to 2.1 times as long a step as a visit. Most of that is reading at every play which pair to play:
+  with one fixed pair it was 1.2 to 1.4 times. The nearest target is remembered: with 300 targets it was computed 3,300
+  times in 26 million steps.
 - The stream is our own because calling a `numpy.random.Generator` from compiled code takes 6 ns a draw, not 1 ns.
 """
 
