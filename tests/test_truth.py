@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -393,9 +392,7 @@ def test_a_check_needs_policies_or_steps_and_an_epsilon() -> None:
         check_optimal(truth, steps=dict(truth.steps) | {"s1": math.nan}, epsilon=0.1)
 
 
-def test_a_large_model_costs_no_more_than_its_vicinity() -> None:
-    near, far = slippery_grid(12, 12), slippery_grid(300, 300)
-    assert controllable_states(near, 6).steps == pytest.approx(controllable_states(far, 6).steps)
-    assert len(controllable_states(far, 6).states) == np.count_nonzero(
-        [optimal_steps(near, cell, controllable_states(near, 6).states) <= 6 for cell in near.states]
-    )
+def test_the_size_of_the_model_beyond_the_vicinity_does_not_matter() -> None:
+    near, far = (controllable_states(slippery_grid(size, size), 6) for size in (12, 300))
+    assert near.layers == far.layers
+    assert near.steps == {state: close(value) for state, value in far.steps.items()}
