@@ -101,9 +101,9 @@ class Certificate:
         n_known, n_seen = len(exploration.states), len(evidence.lower)
         required = n_known - 1 if evidence.objective is Objective.OPTIMAL else 0
         return cls(
-            radius=evidence.precision.radius,
-            epsilon=evidence.precision.epsilon,
-            delta=evidence.precision.delta,
+            radius=float(evidence.precision.radius),
+            epsilon=float(evidence.precision.epsilon),
+            delta=float(evidence.precision.delta),
             objective=evidence.objective,
             known=exploration.states,
             others=exploration.frontier,

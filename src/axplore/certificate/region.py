@@ -147,7 +147,7 @@ def pair_weights(n_actions: Sequence[int]) -> list[float]:
     weights = []
     for position, actions in enumerate(n_actions, start=1):
         of_state = SCALE / ((position + SCALE) * (position + SCALE - 1))
-        weights += [of_state / actions] * actions
+        weights += [of_state / actions for _ in range(actions)]
     return weights
 
 

@@ -1,0 +1,440 @@
+from __future__ import annotations
+
+import json
+import math
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import axplore
+from axplore import RESET, Atlas, Status, StopReason, TabularMdp
+from axplore.atlas.standing import rounded_down, rounded_up
+from axplore.certificate import ClaimKind, sealed
+from axplore.errors import (
+    DamagedFileError,
+    InvalidInputError,
+    StorageError,
+    UnknownActionError,
+    UnknownStateError,
+)
+from axplore.truth import controllable_states, optimal_steps
+from oracle import policy_steps
+
+CHAIN = axplore.domain("confusing-chain")
+EXACT = {"s0": 0, "s1": 1, "s2": 2, "s3": 3, "s4": 4, "s5": 4}
+"""V* on the chain, restricted on S_L→ with L = 4.5."""
+CONFUSING = {f"s{number}" for number in range(6, 12)}
+FAR = 11
+"""The steps to each confusing state: one skip in six leads there, and each of the others costs a RESET besides."""
+
+
+@pytest.fixture(scope="module")
+def chain() -> Atlas:
+    return axplore.explore(CHAIN, radius=4.5, epsilon=0.1)
+
+
+@pytest.fixture(scope="module")
+def unfinished() -> Atlas:
+    return axplore.explore(CHAIN, radius=4.5, epsilon=0.1, max_steps=600)
+
+
+@pytest.fixture(scope="module")
+def estimated() -> Atlas:
+    return axplore.explore(CHAIN, radius=4.5, epsilon=0.8, explorer="disco-experiment")
+
+
+@pytest.fixture(scope="module")
+def stepwise() -> Atlas:
+    """Its policies depend on the step."""
+    return axplore.explore("star", 2, 1, explorer="ucb-explore-experiment", world_parameters={"arms": 2})
+
+
+@pytest.fixture(scope="module")
+def saved(chain: Atlas, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "chain"
+    chain.save(folder)
+    return folder
+
+
+@pytest.fixture
+def folder(saved: Path, tmp_path: Path) -> Path:
+    """A copy to damage."""
+    return Path(shutil.copytree(saved, tmp_path / "run"))
+
+
+def exact_steps(mdp: TabularMdp, atlas: Atlas, goal: Any) -> float:
+    policy = atlas.policy(goal)
+    return policy_steps(mdp, {state: policy(state) for state in mdp.states}, goal)
+
+
+# What an atlas answers.
+
+
+def test_the_bounds_of_the_chain_contain_its_exact_steps(chain: Atlas) -> None:
+    assert set(chain.states) == set(EXACT)
+    assert chain.states[0] == "s0"
+    for goal, steps in EXACT.items():
+        assert steps in chain.bounds(goal)
+        assert chain.bounds(goal).proven
+
+
+def test_every_policy_keeps_its_bounds_on_the_true_model(chain: Atlas) -> None:
+    for goal, optimum in EXACT.items():
+        steps = exact_steps(CHAIN, chain, goal)
+        assert steps in chain.bounds(goal)
+        assert steps <= optimum + chain.bounds(goal).regret
+        assert chain.bounds(goal).regret <= 0.1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_on_random_models_nothing_is_missing_and_bounds_contain_the_optimum(seed: int) -> None:
+    mdp = axplore.domain("random-sparse", states=8, actions=2, branching=(1, 2), seed=seed)
+    atlas = axplore.explore(mdp, radius=2.5, epsilon=0.5, seed=seed)
+    assert atlas.complete
+    assert set(controllable_states(mdp, 2.5).states) <= set(atlas.states)
+    for goal in atlas.states:
+        assert optimal_steps(mdp, goal, allowed=atlas.states) in atlas.bounds(goal)
+        assert exact_steps(mdp, atlas, goal) in atlas.bounds(goal)
+    for standing in atlas.left_out:
+        assert optimal_steps(mdp, standing.state, allowed=atlas.states) >= standing.bounds.lower > 2.5
+
+
+def test_a_policy_resets_at_its_goal_and_wherever_nothing_is_planned(chain: Atlas) -> None:
+    policy = chain.policy("s3")
+    assert [policy(state) for state in ("s0", "s1", "s2", "s3")] == ["forward", "forward", "forward", RESET]
+    assert policy("s7") is RESET
+    assert policy("never seen") is RESET
+    assert policy(None) is RESET
+
+
+def test_a_policy_that_depends_on_the_step_asks_for_it_and_resets_after_its_horizon(stepwise: Atlas) -> None:
+    policy = stepwise.policy("arm1.2")
+    assert policy.horizon is not None
+    assert policy("s0", 0) == "arm1"
+    assert policy("arm1.1", 1) == "out"
+    assert policy("s0", policy.horizon) is RESET
+    with pytest.raises(InvalidInputError, match=re.escape("policy(state, step)")):
+        policy("s0")
+    with pytest.raises(InvalidInputError, match="the step is -1"):
+        policy("s0", -1)
+
+
+def test_a_policy_that_does_not_depend_on_the_step_ignores_it(chain: Atlas) -> None:
+    assert chain.policy("s1").horizon is None
+    assert chain.policy("s1")("s0", 7) == "forward"
+
+
+def test_a_state_outside_the_atlas_has_neither_bounds_nor_policy(chain: Atlas) -> None:
+    for question in (chain.bounds, chain.policy):
+        with pytest.raises(UnknownStateError, match=r"'s7' is none of the 6 states of the atlas.*status\('s7'\)"):
+            question("s7")
+
+
+def test_states_left_out_are_proven_to_be_too_far(chain: Atlas) -> None:
+    assert {standing.state for standing in chain.left_out} == CONFUSING
+    for standing in chain.left_out:
+        assert standing.status is Status.SET_ASIDE
+        assert 4.5 < standing.bounds.lower <= FAR
+        assert standing.bounds.upper == math.inf
+        assert "the radius is 4.5" in standing.reason
+        assert chain.status(standing.state) == standing
+
+
+def test_the_status_says_why(chain: Atlas) -> None:
+    assert str(chain.status("s0")) == "s0: certified. It is the initial state."
+    certified = chain.status("s5")
+    assert certified.status is Status.CERTIFIED
+    assert f"within {rounded_up(chain.bounds('s5').upper)} expected steps" in certified.reason
+    unseen = chain.status("atlantis")
+    assert unseen.status is Status.SET_ASIDE
+    assert "never seen" in unseen.reason
+
+
+def test_what_is_open_says_what_blocks_it(unfinished: Atlas) -> None:
+    assert unfinished.stop is StopReason.STEP_LIMIT
+    assert not unfinished.complete
+    members = [unfinished.status(state) for state in unfinished.states]
+    (first, *_) = [standing for standing in members if standing.status is Status.OPEN]
+    assert f"may lose {rounded_up(first.bounds.regret)} against the best one" in first.reason
+    assert first.bounds.regret > 0.1
+    (undecided, *_) = [standing for standing in unfinished.left_out if standing.status is Status.OPEN]
+    assert undecided.bounds.lower <= 4.5
+    assert "It may be within the radius of 4.5" in undecided.reason
+
+
+def test_before_the_first_step_states_never_seen_are_open() -> None:
+    atlas = axplore.explore(CHAIN, radius=4.5, max_steps=0)
+    assert (atlas.states, atlas.left_out, atlas.steps) == (("s0",), (), 0)
+    assert atlas.status("s1").status is Status.OPEN
+    assert "States never seen are not ruled out" in str(atlas)
+
+
+def test_an_explorer_without_proof_gives_estimates_and_says_so(estimated: Atlas) -> None:
+    assert set(estimated.states) == set(EXACT)
+    assert not estimated.proven
+    assert estimated.complete
+    bounds = estimated.bounds("s4")
+    assert not bounds.proven
+    assert (bounds.upper, bounds.regret) == (math.inf, math.inf)
+    assert bounds.lower == pytest.approx(4, abs=0.8)
+    assert str(bounds).endswith("not proven")
+    assert {estimated.status(state).status for state in (*estimated.states, "s7", "atlantis")} == {Status.OPEN}
+    assert estimated.status("s4").reason == "Found by disco-experiment, which proves nothing."
+    assert estimated.status("s7").reason == "Left out by disco-experiment, which proves nothing."
+
+
+def test_counts_are_those_of_the_transitions_met(chain: Atlas) -> None:
+    assert set(chain.successors("s0", "skip")) == CONFUSING
+    assert set(chain.successors("s1", "skip")) == {"s1", "s5"}
+    met = chain.successors("s1", "skip")
+    assert met["s5"] / sum(met.values()) == pytest.approx(1 / 3, abs=0.1)
+    assert chain.counts.counts.sum() <= chain.steps
+    with pytest.raises(UnknownActionError, match="state 's0' has no action 'jump'"):
+        chain.successors("s0", "jump")
+
+
+def test_states_are_found_in_the_order_of_the_steps(chain: Atlas) -> None:
+    assert chain.found_at[0] == 0
+    assert (np.diff(chain.found_at) >= 0).all()
+    assert chain.found_at[-1] <= chain.steps
+
+
+def test_an_atlas_cannot_be_written_to(chain: Atlas) -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        chain.upper[0] = 1.0
+    with pytest.raises(AttributeError):
+        chain.steps = 1  # type: ignore[misc]
+
+
+# How it reads.
+
+
+@given(st.floats(min_value=0, max_value=1e6))
+def test_a_rounded_bound_is_still_a_bound(steps: float) -> None:
+    assert Fraction(rounded_down(steps)) <= Fraction(steps) <= Fraction(rounded_up(steps))
+    assert Fraction(rounded_up(steps)) - Fraction(rounded_down(steps)) <= Fraction(1, 1000)
+
+
+def test_an_atlas_reads_as_a_table(chain: Atlas) -> None:
+    assert repr(chain).startswith("Atlas(6 states within 4.5 expected steps of 's0'")
+    lines = str(chain).splitlines()
+    rows = [line.split() for line in lines if re.match(r"s\d ", line)]
+    assert [row[0] for row in rows] == list(chain.states)
+    for state, lower, upper, *_ in rows:
+        assert float(lower) <= EXACT[state] <= float(upper)
+    assert any(line.startswith("Nothing within the radius is missing: the 6 other states seen") for line in lines)
+    assert f"{chain.steps:,} steps taken." in str(chain)
+
+
+def test_an_unfinished_atlas_names_what_is_open(unfinished: Atlas) -> None:
+    text = str(unfinished)
+    assert "States within the radius may be missing." in text
+    assert "of the atlas not fully proven: s" in text
+    assert "Until they are decided" in text
+
+
+def test_an_atlas_without_proof_says_so(estimated: Atlas) -> None:
+    assert "Nothing is proven: disco-experiment leaves no certificate." in str(estimated)
+    assert "not proven" in repr(estimated)
+
+
+# How it is kept.
+
+
+@pytest.mark.parametrize("name", ["chain", "unfinished", "estimated", "stepwise"])
+def test_an_atlas_read_back_gives_the_same_answers(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    atlas: Atlas = request.getfixturevalue(name)
+    atlas.save(tmp_path)
+    loaded = Atlas.load(tmp_path)
+    assert str(loaded) == str(atlas)
+    assert loaded.states == atlas.states
+    assert loaded.left_out == atlas.left_out
+    assert (loaded.stop, loaded.rounds, loaded.precision) == (atlas.stop, atlas.rounds, atlas.precision)
+    assert loaded.found_at.tolist() == atlas.found_at.tolist()
+    assert loaded.count_arrays.keys() == atlas.count_arrays.keys()
+    for name_of_array, array in atlas.count_arrays.items():
+        assert np.array_equal(loaded.count_arrays[name_of_array], array)
+    for goal in atlas.states:
+        assert loaded.bounds(goal) == atlas.bounds(goal)
+        policy, other_policy = loaded.policy(goal), atlas.policy(goal)
+        assert policy.horizon == other_policy.horizon
+        for state in atlas.seen:
+            for step in range(policy.horizon or 1):
+                assert policy(state, step) == other_policy(state, step)
+
+
+def test_the_same_atlas_gives_the_same_bytes(chain: Atlas, saved: Path, tmp_path: Path) -> None:
+    chain.save(tmp_path)
+    Atlas.load(saved).save(tmp_path / "again")
+    for name in ("atlas.json", "atlas.npz", "certificate.json", "certificate.npz"):
+        assert (tmp_path / name).read_bytes() == (saved / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+
+
+def test_an_atlas_is_read_and_verified_without_compiled_code(saved: Path) -> None:
+    program = (
+        "import sys, axplore\n"
+        f"atlas = axplore.Atlas.load({str(saved)!r})\n"
+        "print(atlas.policy('s1')('s0'), axplore.verify(atlas).holds, 'numba' in sys.modules)"
+    )
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert answer.stdout.split() == ["forward", "True", "False"]
+
+
+def test_labels_of_any_plain_kind_survive(tmp_path: Path) -> None:
+    labels = ['a "quoted" label', "two\nlines", "</script>", ("row", 1, 2.5), 7, None, frozenset({1}), b"\x00", "größe"]
+    rows: dict[Any, Any] = {"start": {("go", number): {label: 1.0} for number, label in enumerate(labels)}}
+    rows |= {label: {} for label in labels}
+    atlas = axplore.explore(TabularMdp.from_rows(rows, "start"), radius=1, epsilon=0.5, run=tmp_path / "run")
+    loaded = Atlas.load(tmp_path / "run")
+    assert set(loaded.states) == {"start", *labels}
+    assert loaded.states == atlas.states
+    for number, label in enumerate(labels):
+        assert loaded.policy(label)("start") == ("go", number)
+    assert axplore.verify(loaded).holds
+
+
+def test_a_folder_without_an_atlas_is_no_atlas(tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(StorageError, match="there is no atlas in"):
+            Atlas.load(folder)
+
+
+def test_an_atlas_cannot_be_saved_where_a_file_stands(chain: Atlas, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match="the atlas cannot be written to"):
+        chain.save(tmp_path / "file")
+
+
+def test_an_edited_file_is_refused_by_its_digest(folder: Path) -> None:
+    path = folder / "atlas.json"
+    path.write_text(path.read_text().replace('"steps": ', '"steps": 1'))
+    with pytest.raises(DamagedFileError, match="digest"):
+        Atlas.load(folder)
+
+
+@pytest.mark.parametrize("name", ["atlas.json", "atlas.npz", "certificate.json", "certificate.npz"])
+def test_a_damaged_or_missing_file_is_refused(name: str, folder: Path) -> None:
+    path = folder / name
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(DamagedFileError, match=re.escape(name)):
+        Atlas.load(folder)
+    path.unlink()
+    with pytest.raises((DamagedFileError, StorageError), match=re.escape(name)):
+        Atlas.load(folder)
+
+
+def test_another_format_version_is_refused_with_a_clear_word(folder: Path) -> None:
+    path = folder / "atlas.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "version": 99}))
+    with pytest.raises(DamagedFileError, match="version 99"):
+        Atlas.load(folder)
+
+
+def test_parts_that_do_not_fit_are_refused_though_the_digest_does(folder: Path) -> None:
+    fields, arrays = sealed.read(folder, "atlas", "axplore atlas", 1)
+    forgeries: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({}, {"numbers": arrays["numbers"][:-1]}),
+        ({}, {"numbers": arrays["numbers"] + 100}),
+        ({}, {"policy_choices": arrays["policy_choices"] + 2}),
+        ({}, {"statuses": arrays["statuses"] + 7}),
+        ({"seen": ["s0"] * len(fields["seen"])}, {}),
+        ({"stop": "BOREDOM"}, {}),
+        ({"radius": -1.0}, {}),
+        ({"actions": 3}, {}),
+    ]
+    for other_fields, other_arrays in forgeries:
+        sealed.write(folder, "atlas", {**fields, **other_fields}, {**arrays, **other_arrays})
+        with pytest.raises(InvalidInputError):
+            Atlas.load(folder)
+
+
+# What is verified.
+
+
+@pytest.mark.parametrize("name", ["chain", "unfinished"])
+def test_a_proven_atlas_is_verified(name: str, request: pytest.FixtureRequest) -> None:
+    atlas: Atlas = request.getfixturevalue(name)
+    verdict = axplore.verify(atlas)
+    assert verdict.holds
+    assert verdict.complete == atlas.complete
+
+
+def test_a_saved_atlas_is_verified_by_its_folder(saved: Path) -> None:
+    assert axplore.verify(saved).complete
+    assert axplore.verify(str(saved)).complete
+
+
+def test_an_atlas_without_proof_cannot_be_verified(estimated: Atlas) -> None:
+    with pytest.raises(InvalidInputError, match="disco-experiment leaves no certificate"):
+        axplore.verify(estimated)
+
+
+def forged(array: Any, place: int, value: float) -> Any:
+    copy = array.copy()
+    copy[..., place] = value
+    return copy
+
+
+FORGERIES = {
+    "a lower bound raised": lambda a: replace(a, lower=forged(a.lower, 4, a.lower[4] + 0.01)),
+    "an upper bound lowered": lambda a: replace(a, upper=forged(a.upper, 4, a.upper[4] - 0.01)),
+    "a regret lowered": lambda a: replace(a, regret=forged(a.regret, 4, 0.0)),
+    "another policy": lambda a: replace(a, policies=(*a.policies[:4], forged(a.policies[4], 0, 1), *a.policies[5:])),
+    "an open state certified": lambda a: replace(a, statuses=(Status.CERTIFIED,) * len(a.states) + a.statuses[-6:]),
+    "a far state nearly ruled in": lambda a: replace(a, lower=forged(a.lower, 7, 100.0)),
+    "states never seen farther": lambda a: replace(a, unseen_lower=100.0),
+    "another radius": lambda a: replace(a, precision=replace(a.precision, radius=4.0)),
+    "a state left away": lambda a: replace(
+        a,
+        left_out_numbers=a.left_out_numbers[:-1],
+        statuses=a.statuses[:-1],
+        **{name: getattr(a, name)[:-1] for name in ("lower", "upper", "regret")},
+    ),
+    "more draws": lambda a: replace(a, count_arrays={**a.count_arrays, "counts": a.count_arrays["counts"] * 2}),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_an_atlas_that_says_more_than_its_certificate_is_rejected(forgery: str, chain: Atlas) -> None:
+    atlas = replace(chain, statuses=(*chain.statuses[:2], Status.OPEN, *chain.statuses[3:]))
+    certificate = chain.certificate
+    assert certificate is not None
+    weaker = replace(
+        certificate, near_optimal=certificate.near_optimal[:1] + certificate.near_optimal[2:], complete=False
+    )
+    verdict = axplore.verify(FORGERIES[forgery](replace(atlas, certificate=weaker)))
+    assert [claim.kind for claim in verdict.failures] == [ClaimKind.ATLAS]
+
+
+def test_the_atlas_behind_the_forgeries_is_verified(chain: Atlas) -> None:
+    assert axplore.verify(replace(chain, statuses=(*chain.statuses[:2], Status.OPEN, *chain.statuses[3:]))).holds
+
+
+def test_completeness_is_not_taken_on_trust(unfinished: Atlas) -> None:
+    verdict = axplore.verify(replace(unfinished, complete=True))
+    assert [claim.kind for claim in verdict.failures] == [ClaimKind.ATLAS]
+
+
+def test_the_certificate_of_another_run_is_rejected(chain: Atlas) -> None:
+    other = axplore.explore(CHAIN, radius=4.5, epsilon=0.1, seed=1)
+    verdict = axplore.verify(replace(chain, certificate=other.certificate))
+    (failure,) = verdict.failures
+    assert "of another run" in failure.why
+
+
+def test_the_cheaper_objective_is_verified_too() -> None:
+    atlas = axplore.explore("two-branch", radius=9, epsilon=1, objective="within-radius")
+    assert axplore.verify(atlas).complete
+    place = len(atlas.states) - 1
+    verdict = axplore.verify(replace(atlas, upper=forged(atlas.upper, place, atlas.upper[place] - 0.01)))
+    assert [claim.kind for claim in verdict.failures] == [ClaimKind.ATLAS]
