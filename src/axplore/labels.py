@@ -143,5 +143,8 @@ _TAGGED: Final[dict[str, Callable[[Any], Hashable]]] = {
 
 def _short(value: object) -> str:
     """The value for a message, however long it is."""
-    text = ascii(value)
+    try:
+        text = ascii(value)
+    except ValueError:  # Python writes no whole number of more than 4,300 digits
+        text = f"of type {type(value).__qualname__}"
     return text if len(text) <= 80 else text[:77] + "..."
