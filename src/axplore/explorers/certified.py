@@ -60,7 +60,7 @@ class Certified:
     precision: Precision
     objective: Objective = Objective.OPTIMAL
     first_draws: int = 10
-    growth: float = 0.05
+    growth: float = 0.03
     least_order: int = 50
     compared: int = 4
 
