@@ -44,8 +44,10 @@ REFINEMENTS: Final = 2
 TINY: Final = 1e-300
 """Keeps a logarithm finite where the counts rule out every model, which has probability at most delta."""
 
-ROUNDING: Final = 1e-9
-"""Slacks are enlarged by this part of themselves, far above the rounding of the arithmetic below."""
+ROUNDING, ROUNDING_PER_DRAW = 1e-9, 1e-13
+"""Slacks are enlarged by this part of themselves and by this much, far above the rounding of the arithmetic below.
+
+The second covers logarithms of factorials, whose rounding is a part of themselves and so grows with the draws."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,4 +167,4 @@ def _balls(
         slack[pair] = row_slack(counts[first:end], log_levels[pair], shares[first:end])
         if end == first + 1 and counts[first] > 1:
             slack[pair] = min(slack[pair], budget / (counts[first] - 1))
-        slack[pair] *= 1.0 + ROUNDING
+        slack[pair] = slack[pair] * (1.0 + ROUNDING) + ROUNDING_PER_DRAW

@@ -1,0 +1,557 @@
+"""The confidence region: how often it fails, exactly and by simulation, and mutants that the same tests catch."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numba import njit
+from scipy.optimize import minimize
+from scipy.stats import binom
+
+from axplore.mdp import FloatArray, IntArray
+from axplore.statistics import confidence
+from axplore.statistics.confidence import (
+    ROUNDING,
+    ROUNDING_PER_DRAW,
+    confidence_region,
+    least_mass,
+    log_mixture,
+    pair_weights,
+    row_slack,
+    shared_budget,
+)
+from axplore.statistics.counts import CountedRows
+
+FALSE_ALARM = 1e-6
+"""How likely a test of a frequency may be to fail although the frequency is as promised, or to pass if it is not."""
+
+ROWS = {
+    "certain": [1.0],
+    "one in three": [1 / 3, 2 / 3],
+    "slippery": [0.8, 0.1, 0.1],
+    "uniform": [1 / 6] * 6,
+    "heavy tail": [0.5**k for k in (1, 2, 3, 4, 5, 6, 7, 8, 9, 9)],
+    "rare successor": [0.995, 0.005],
+}
+"""Rows of which every kind has its own way to fail."""
+
+
+def integers(values: Sequence[int]) -> IntArray:
+    return np.array(values, dtype=np.int64)
+
+
+def counted_rows(rows: Sequence[Sequence[int]], first_draws: Sequence[Sequence[int]] | None = None) -> CountedRows:
+    """One state for each row of counts; unless told, all successors are first seen in the first draws."""
+    drawn = [range(1, len(row) + 1) for row in rows] if first_draws is None else first_draws
+    return CountedRows(
+        states=np.arange(len(rows)),
+        state_pairs=np.arange(len(rows) + 1),
+        visits=integers([sum(row) for row in rows]),
+        row_offsets=np.concatenate(([0], np.cumsum([len(row) for row in rows]))).astype(np.int64),
+        successors=integers([place for row in rows for place in range(len(row))]),
+        counts=integers([count for row in rows for count in row]),
+        first_draws=integers([draw for row in drawn for draw in row]),
+    )
+
+
+def slack_of(counts: Sequence[int], level: float) -> float:
+    return row_slack(integers(counts), math.log(level), np.zeros(len(counts)))
+
+
+def distance(shares: FloatArray, row: Sequence[float] | FloatArray) -> float:
+    """The sum of r log(r / p)."""
+    positive = shares > 0
+    return float(shares[positive] @ np.log(shares[positive] / np.asarray(row)[positive]))
+
+
+def patterns(length: int) -> Iterator[tuple[int, ...]]:
+    """Every sequence of draws with successors numbered in the order of first sight."""
+    for tail in itertools.product(range(length), repeat=length - 1):
+        pattern = (0, *tail)
+        if all(symbol <= max(pattern[:place]) + 1 for place, symbol in enumerate(pattern) if place):
+            yield pattern
+
+
+def counts_of(pattern: Sequence[int]) -> IntArray:
+    return np.bincount(pattern)
+
+
+# ----------------------------------------------------------------------------------------------- the mixture, exactly
+
+
+def exact_mixture(counts: Sequence[int], kinds: int) -> Fraction:
+    """The probability of a pattern with these counts under a uniform labelling and a Dirichlet(1/2) row of `kinds`."""
+    seen, total = len(counts), sum(counts)
+    labellings = math.factorial(kinds) // math.factorial(kinds - seen) if kinds >= seen else 0
+    rising = math.prod((Fraction(2 * step + 1, 2) for count in counts for step in range(count)), start=Fraction(1))
+    return labellings * rising / math.prod(Fraction(kinds, 2) + step for step in range(total))
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=8))
+def test_the_mixture_is_the_dirichlet_formula_in_exact_arithmetic(counts: list[int]) -> None:
+    kinds = len(counts)
+    exact = exact_mixture(counts, kinds) / (kinds * (kinds + 1))
+    assert log_mixture(integers(counts)) == pytest.approx(
+        math.log(exact.numerator) - math.log(exact.denominator), rel=1e-13, abs=1e-12
+    )
+
+
+def mass_of_all(module: ModuleType, length: int) -> float:
+    """What the mixture gives to all sequences of a length."""
+    return math.fsum(math.exp(module.log_mixture(counts_of(pattern))) for pattern in patterns(length))
+
+
+@pytest.mark.parametrize("length", range(1, 8))
+def test_the_mixture_of_all_sequences_of_a_length_sums_to_at_most_one(length: int) -> None:
+    assert 0.4 < mass_of_all(confidence, length) <= 1.0
+
+
+@pytest.mark.parametrize("length", range(1, 6))
+def test_the_mixture_is_below_a_martingale(length: int) -> None:
+    # The prior 1 / (J (J + 1)) up to J = 40, and all of the rest on 41: a probability measure on sequences.
+    prior = {kinds: Fraction(1, kinds * (kinds + 1)) for kinds in range(1, 41)} | {41: Fraction(1, 41)}
+
+    def whole_mixture(pattern: Sequence[int]) -> Fraction:
+        counts = counts_of(pattern).tolist()
+        return sum((weight * exact_mixture(counts, kinds) for kinds, weight in prior.items()), Fraction(0))
+
+    for pattern in patterns(length):
+        continuations = [(*pattern, symbol) for symbol in range(max(pattern) + 2)]
+        assert sum(whole_mixture(longer) for longer in continuations) == whole_mixture(pattern)
+        assert math.exp(log_mixture(counts_of(pattern))) <= float(whole_mixture(pattern)) * (1 + 1e-12)
+
+
+# ------------------------------------------------------------------------------------------------ the ball of one row
+
+
+def log_martingale(pattern: Sequence[int], row: Sequence[float], log_level: float) -> float:
+    """The log of level times mixture over true probability of a pattern whose i-th successor has probability row[i]."""
+    log_truth, seen = 0.0, 0
+    for symbol in pattern:
+        new = symbol == seen
+        log_truth += math.log(1 - sum(row[:seen]) if new else row[symbol])
+        seen += new
+    return log_mixture(counts_of(pattern)) + log_level - log_truth
+
+
+def rows_of_probabilities(width: int) -> st.SearchStrategy[list[float]]:
+    """Probabilities of the successors seen, leaving some for the others."""
+    weights = st.lists(st.integers(1, 50), min_size=width + 1, max_size=width + 1)
+    return weights.map(lambda drawn: [weight / sum(drawn) for weight in drawn[:width]])
+
+
+@given(st.data(), st.integers(1, 4), st.sampled_from([0.9, 0.3, 0.01, 1e-6]))
+def test_a_row_that_the_martingale_accepts_is_in_the_ball(data: st.DataObject, kinds: int, level: float) -> None:
+    pattern = [0]
+    for symbol in data.draw(st.lists(st.integers(0, kinds - 1), max_size=40)):
+        pattern.append(min(symbol, max(pattern) + 1))
+    row = data.draw(rows_of_probabilities(max(pattern) + 1))
+    shares = np.zeros(len(row))
+    slack = row_slack(counts_of(pattern), math.log(level), shares)
+    if log_martingale(pattern, row, math.log(level)) <= 0:
+        assert distance(shares, row) <= slack * (1 + ROUNDING)
+
+
+def test_slack_falls_with_draws_and_rises_with_confidence() -> None:
+    for counts in ([5], [3, 2], [8, 1, 1], [4, 4, 4]):
+        tenfold = [10 * count for count in counts]
+        assert slack_of(tenfold, 0.1) < slack_of(counts, 0.1) < slack_of(counts, 0.01)
+
+
+def test_draws_without_a_repetition_prove_nothing() -> None:
+    assert slack_of([1], 0.1) == slack_of([1, 1, 1], 0.1) == math.inf
+
+
+def test_a_row_with_one_successor_has_the_slack_of_the_closed_form() -> None:
+    # The mixture gives 1/2 to a row that is certain, so that (n - 1) log(1 / p) <= log(2 / level).
+    assert slack_of([101], 0.05) == pytest.approx(math.log(2 / 0.05) / 100, rel=1e-12)
+
+
+def unrefined_slack(counts: Sequence[int], level: float) -> float:
+    repeats = sum(counts) - len(counts)
+    shares = (integers(counts) - 1) / repeats
+    return (-log_mixture(integers(counts)) - math.log(level)) / repeats + distance(shares, np.ones(len(counts)))
+
+
+@given(st.lists(st.integers(1, 200), min_size=2, max_size=8).filter(lambda counts: sum(counts) > len(counts)))
+def test_refinements_only_sharpen(counts: list[int]) -> None:
+    assert slack_of(counts, 0.1) <= max(unrefined_slack(counts, 0.1), 0.0) + 1e-12
+
+
+def exact_log_gamma(number: Fraction) -> Decimal:
+    """To 40 digits: Stirling's series with its first nine terms, beyond 40."""
+    shift, argument = Decimal(0), Decimal(number.numerator) / Decimal(number.denominator)
+    while argument < 40:
+        shift -= argument.ln()
+        argument += 1
+    pi = Decimal("3.14159265358979323846264338327950288419716939937511")
+    bernoulli = [(1, 12), (-1, 360), (1, 1260), (-1, 1680), (1, 1188), (-691, 360360), (1, 156), (-3617, 122400)]
+    series = sum(
+        (Decimal(top) / Decimal(bottom) / argument ** (2 * place + 1) for place, (top, bottom) in enumerate(bernoulli)),
+        Decimal(0),
+    )
+    return (argument - Decimal("0.5")) * argument.ln() - argument + (2 * pi).ln() / 2 + series + shift
+
+
+def exact_slack(counts: Sequence[int], level: float) -> Decimal:
+    """The slack before refinements, to 30 digits or more."""
+    kinds, total = len(counts), sum(counts)
+    log_mixture = exact_log_gamma(Fraction(kinds + 1)) - (Decimal(kinds) * (kinds + 1)).ln()
+    log_mixture += exact_log_gamma(Fraction(kinds, 2)) - exact_log_gamma(total + Fraction(kinds, 2))
+    for count in counts:
+        log_mixture += exact_log_gamma(count + Fraction(1, 2)) - exact_log_gamma(Fraction(1, 2))
+    repeats = Decimal(total - kinds)
+    entropy = sum(
+        (Decimal(count - 1) * (Decimal(count - 1) / repeats).ln() for count in counts if count > 1), Decimal(0)
+    )
+    return (entropy - log_mixture - Decimal(level).ln()) / repeats
+
+
+@pytest.mark.parametrize("size", [10**3, 10**5, 10**7, 10**9, 10**11])
+@pytest.mark.parametrize("parts", [(1,), (7, 2, 1), (1, 1), (100, 1)])
+def test_rounding_never_makes_a_slack_too_small(size: int, parts: tuple[int, ...]) -> None:
+    counts = [size * part for part in parts]
+    with localcontext() as context:
+        context.prec = 50
+        exact = exact_slack(counts, 1e-6)
+    found = unrefined_slack(counts, 1e-6) * (1 + ROUNDING) + ROUNDING_PER_DRAW
+    assert exact <= Decimal(found) <= exact * (1 + Decimal("1e-8")) + Decimal("2e-13")
+
+
+def least_mass_by_optimiser(shares: FloatArray, inside: int, slack: float) -> float:
+    """The least sum of the first `inside` probabilities over rows in the ball, by sequential quadratic programmes."""
+    solve: Any = minimize
+
+    def in_ball(row: FloatArray) -> float:
+        return slack - float(shares @ np.log(shares / row))
+
+    answer = solve(
+        lambda row: row[:inside].sum(),
+        shares,
+        method="SLSQP",
+        bounds=[(1e-9, 1.0)] * len(shares),
+        constraints=[{"type": "ineq", "fun": in_ball}, {"type": "ineq", "fun": lambda row: 1 - row.sum()}],
+        options={"ftol": 1e-13, "maxiter": 1000},
+    )
+    assert in_ball(answer.x) >= -1e-8
+    assert answer.x.sum() <= 1 + 1e-8
+    return float(answer.x[:inside].sum())
+
+
+@given(st.lists(st.floats(0.05, 1.0), min_size=3, max_size=4), st.integers(1, 2), st.floats(1e-3, 2.0))
+def test_the_least_mass_is_that_of_a_general_optimiser(weights: list[float], inside: int, slack: float) -> None:
+    shares = np.array(weights) / sum(weights)
+    found = least_mass(float(shares[:inside].sum()), slack)
+    assert found == pytest.approx(least_mass_by_optimiser(shares, inside, slack), abs=1e-6)
+
+
+def test_the_least_mass_has_its_closed_forms() -> None:
+    assert least_mass(1.0, 0.7) == pytest.approx(math.exp(-0.7), rel=1e-9)
+    assert least_mass(0.3, 0.0) == pytest.approx(0.3, rel=1e-6)
+    # KL(1/2 || m) = log(1 / (2 sqrt(m (1 - m)))), which is log 2 where m (1 - m) = 1/16.
+    assert least_mass(0.5, math.log(2)) == pytest.approx((1 - math.sqrt(3) / 2) / 2, rel=1e-9)
+
+
+# ----------------------------------------------------------------- how often the truth leaves the region, at any time
+
+
+@njit
+def _probability_to_leave(slack_of_row: Any, first: float, log_level: float, n_draws: int) -> float:
+    """The exact probability that the row (p, 1 - p) whose first draw has probability p ever leaves its ball."""
+    left = 0.0
+    inside = np.array([first])  # by how often the second successor was met
+    shares = np.zeros(2)
+    for n in range(2, n_draws + 1):
+        reached = np.zeros(n)
+        reached[:-1] += inside * first
+        reached[1:] += inside * (1.0 - first)
+        for others in range(n):
+            counts = np.array([n - others, others])
+            seen = 2 if others > 0 else 1
+            slack = slack_of_row(counts[:seen], log_level, shares[:seen])
+            distance = 0.0
+            for entry in range(seen):
+                if shares[entry] > 0.0:
+                    distance += shares[entry] * math.log(shares[entry] / (first if entry == 0 else 1.0 - first))
+            if distance > slack:
+                left += reached[others]
+                reached[others] = 0.0
+        inside = reached
+    return left
+
+
+def probability_to_leave(module: ModuleType, success: float, level: float, n_draws: int = 150) -> float:
+    """The exact probability that a row of two successors ever leaves its ball: a recursion over counts."""
+    log_level = math.log(level)
+    return float(sum(_probability_to_leave(module.row_slack, p, log_level, n_draws) for p in (success, 1 - success)))
+
+
+@njit
+def _runs_that_leave(slack_of_row: Any, row: FloatArray, log_level: float, n_draws: int, n_runs: int, seed: int) -> int:
+    """How many of so many simulated runs leave the ball; looked at after each of 40 draws, then at every 40th part."""
+    np.random.seed(seed)
+    cumulative = np.cumsum(row)
+    left = 0
+    for _ in range(n_runs):
+        counts, shares = np.zeros(len(row), np.int64), np.zeros(len(row))
+        order, place = np.zeros(len(row), np.int64), np.full(len(row), -1)
+        seen, next_look = 0, 2
+        for draw in range(1, n_draws + 1):
+            successor = min(int(np.searchsorted(cumulative, np.random.random(), side="right")), len(row) - 1)
+            if place[successor] < 0:
+                place[successor], order[seen] = seen, successor
+                seen += 1
+            counts[place[successor]] += 1
+            if draw < next_look:
+                continue
+            next_look = max(draw + 1, draw * 41 // 40)
+            distance = 0.0
+            slack = slack_of_row(counts[:seen], log_level, shares[:seen])
+            for entry in range(seen):
+                if shares[entry] > 0.0:
+                    distance += shares[entry] * math.log(shares[entry] / row[order[entry]])
+            if distance > slack:
+                left += 1
+                break
+    return left
+
+
+def repeats_to_tell(level: float, alternative: float) -> tuple[int, int]:
+    """How many runs tell a frequency of at most `level` from `alternative`, and how many of them may fail."""
+    repeats = 50
+    while True:
+        allowed = int(binom.isf(FALSE_ALARM, repeats, level))
+        if binom.cdf(allowed, repeats, alternative) <= FALSE_ALARM:
+            return repeats, allowed
+        repeats += max(10, repeats // 20)
+
+
+@pytest.mark.parametrize("success", [0.5, 1 / 3, 0.1, 0.02, 0.002])
+@pytest.mark.parametrize("level", [0.5, 0.2, 0.02])
+def test_a_row_of_two_successors_leaves_its_ball_at_most_at_the_level_exactly(success: float, level: float) -> None:
+    assert probability_to_leave(confidence, success, level) <= level
+
+
+def fails_too_often(module: ModuleType, row: Sequence[float], level: float) -> bool:
+    """Whether an exact binomial test refutes that the row leaves its ball at most at the level."""
+    repeats, allowed = repeats_to_tell(level, 2 * level)
+    left = _runs_that_leave(module.row_slack, np.array(row), math.log(level), 1500, repeats, seed=1)
+    return bool(left > allowed)
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_a_row_leaves_its_ball_at_most_at_the_level(kind: str) -> None:
+    assert not fails_too_often(confidence, ROWS[kind], level=0.2)
+
+
+def mutant(tmp_path: Path, old: str, new: str) -> ModuleType:
+    """The module with one place of its source changed."""
+    source = Path(confidence.__file__).read_text(encoding="utf-8")
+    assert source.count(old) == 1, f"{old!r} is not one place of the source"
+    path = tmp_path / "confidence_mutant.py"
+    path.write_text(source.replace(old, new), encoding="utf-8")
+    specification = importlib.util.spec_from_file_location("confidence_mutant", path)
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[module.__name__] = module  # dataclasses look their module up while it is made
+    specification.loader.exec_module(module)
+    return module
+
+
+ROW_MUTANTS = {
+    "the growth of the mixture": ("- math.lgamma(total + kinds * DIRICHLET) ", ""),
+    "the norm of the mixture": ("- kinds * math.lgamma(DIRICHLET)", ""),
+    "the prior of the kinds": (" - math.log(kinds * (kinds + 1.0))", ""),
+    "the level": ("-log_mixture(counts) - log_level", "-log_mixture(counts)"),
+    "the least of the mass": ("least_mass(min(seen, 1.0), slack)", "min(seen, 1.0)"),
+    "the first draws in the shares": ("distance += (counts[entry] - 1) *", "distance += counts[entry] *"),
+}
+"""What is dropped, by what it is: each leaves a region that fails too often."""
+
+
+@pytest.mark.parametrize("dropped", ROW_MUTANTS)
+def test_a_ball_without_one_of_its_terms_is_caught(dropped: str, tmp_path: Path) -> None:
+    module = mutant(tmp_path, *ROW_MUTANTS[dropped])
+    level = 0.02
+    assert (
+        mass_of_all(module, 7) > 1
+        or probability_to_leave(module, 1 / 3, level) > level
+        or fails_too_often(module, ROWS["slippery"], level=0.2)
+    )
+
+
+# ---------------------------------------------------------------------------------- the division among pairs, jointly
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=30))
+def test_the_weights_of_a_state_do_not_depend_on_its_number_of_actions(n_actions: list[int]) -> None:
+    rows = counted_rows([[]] * sum(n_actions))
+    rows = replace(
+        rows,
+        states=np.arange(len(n_actions)),
+        state_pairs=np.concatenate(([0], np.cumsum(n_actions))).astype(np.int64),
+    )
+    weights = pair_weights(rows)
+    parts = np.split(weights, rows.state_pairs[1:-1])
+    alone = pair_weights(counted_rows([[]] * len(n_actions)))
+    for part, n, whole in zip(parts, n_actions, alone, strict=True):
+        assert part == pytest.approx(np.full(n, whole / max(n, 1)))
+
+
+def test_the_weights_sum_to_at_most_one_for_any_number_of_states() -> None:
+    sums = np.cumsum(pair_weights(counted_rows([[]] * 1_000_000)))
+    assert np.all(sums < 1)
+    assert sums[-1] == pytest.approx(1 - 4 / 1_000_004, abs=1e-12)  # the telescoping sum
+
+
+def first_draws_of(n: int, broken_at: int) -> tuple[list[int], list[int]]:
+    """The counts of a pair after n draws whose second successor came at a draw, and the draws of first sight."""
+    return ([n], [1]) if n < broken_at else ([n - 1, 1], [1, broken_at])
+
+
+def leaves_shared_budget(
+    module: ModuleType, repeat_probabilities: FloatArray, n_draws: int, level: float, generator: np.random.Generator
+) -> bool:
+    """Whether the pairs that are still certain ever exceed what the shared martingale leaves them, at any draw.
+
+    Pairs are drawn in turn. What they add up to grows with every draw until one shows a second successor, so it is
+    enough to look before each such draw and at the end.
+    """
+    certain = repeat_probabilities >= 1
+    broken_at = 1 + generator.geometric(np.where(certain, 0.5, 1 - repeat_probabilities)).astype(np.int64)
+    broken_at[certain] = n_draws + 1
+    for n in sorted({*broken_at[broken_at <= n_draws].tolist(), n_draws + 1}):
+        parts = [first_draws_of(n - 1, int(draw)) for draw in broken_at]
+        rows = counted_rows([counts for counts, _ in parts], [draws for _, draws in parts])
+        budget = module.shared_budget(rows, pair_weights(rows), level)
+        if ((n - 2) * np.log(1 / repeat_probabilities[broken_at >= n])).sum() > budget:
+            return True
+    return False
+
+
+SHARED_ROWS = {
+    "twenty pairs that seldom surprise": np.full(20, 0.9995),
+    "forty pairs that surprise soon": np.full(40, 0.8),
+    "surprises among certain pairs": np.array([1.0, 0.9, 1.0, 0.99, 1.0, 0.999, 1.0, 0.97]),
+    "one pair": np.array([0.99]),
+}
+
+
+def shared_budget_fails_too_often(module: ModuleType, kind: str) -> bool:
+    level = 0.3
+    repeats, allowed = repeats_to_tell(level, 1.5 * level)
+    generator = np.random.default_rng(3)
+    failures = sum(leaves_shared_budget(module, SHARED_ROWS[kind], 1000, level, generator) for _ in range(repeats))
+    return failures > allowed
+
+
+@pytest.mark.parametrize("kind", SHARED_ROWS)
+def test_certain_pairs_exceed_their_shared_budget_at_most_at_the_level(kind: str) -> None:
+    assert not shared_budget_fails_too_often(confidence, kind)
+
+
+def expected_evidence(module: ModuleType, repeat_probability: float, n_draws: int) -> float:
+    """What the shared martingale of one pair is worth after so many draws, in expectation; exact."""
+
+    def budget(n: int, broken_at: int) -> float:
+        counts, draws = first_draws_of(n, broken_at)
+        rows = counted_rows([counts], [draws])
+        return float(module.shared_budget(rows, pair_weights(rows), level=1.0))
+
+    broken_at = np.arange(2, n_draws + 1)
+    chances = repeat_probability ** (broken_at - 2) * (1 - repeat_probability)
+    surprised = np.array([math.exp(-budget(int(draw), int(draw))) for draw in broken_at])
+    return float(chances @ surprised) + math.exp(-budget(n_draws, n_draws + 1))
+
+
+@pytest.mark.parametrize("repeat_probability", [0.0, 0.3, 0.7, 0.9, 0.99, 0.999, 1.0])
+def test_the_shared_martingale_of_a_pair_is_worth_at_most_one(repeat_probability: float) -> None:
+    assert 0.8 < expected_evidence(confidence, repeat_probability, 300) <= 1.0
+
+
+SHARED_MUTANTS = {
+    "the level": ("budget = math.log(1.0 / level)", "budget = 0.0"),
+    "the price of surprises": ("(np.log(draw / surprise[broken]) - likeliest).sum()", "(0.0 * likeliest).sum()"),
+    "the draw of a surprise": ("np.log(draw / surprise[broken])", "np.log(1 / surprise[broken])"),
+}
+
+
+@pytest.mark.parametrize("changed", SHARED_MUTANTS)
+def test_a_shared_budget_that_is_too_small_is_caught(changed: str, tmp_path: Path) -> None:
+    module = mutant(tmp_path, *SHARED_MUTANTS[changed])
+    assert expected_evidence(module, 0.9, 300) > 1 or any(
+        shared_budget_fails_too_often(module, kind) for kind in SHARED_ROWS
+    )
+
+
+def region_fails(module: ModuleType, delta: float, generator: np.random.Generator) -> bool:
+    """Whether any of many pairs is outside the region at any of some times; the pairs have one state each."""
+    kinds = [ROWS["rare successor"], ROWS["one in three"], [0.9, 0.1], ROWS["slippery"]] * 3
+    drawn = [generator.choice(len(row), size=400, p=row) for row in kinds]
+    for n in (2, 3, 4, 5, 7, 10, 14, 20, 30, 50, 90, 160, 250, 400):
+        order = [list(dict.fromkeys(draws[:n].tolist())) for draws in drawn]
+        counts = [[int((draws[:n] == y).sum()) for y in seen] for draws, seen in zip(drawn, order, strict=True)]
+        first = [[int(np.argmax(draws == y)) + 1 for y in seen] for draws, seen in zip(drawn, order, strict=True)]
+        rows = counted_rows(counts, first)
+        region = module.confidence_region(rows, delta)
+        for pair, (row, seen) in enumerate(zip(kinds, order, strict=True)):
+            shares = region.shares[rows.row_offsets[pair] : rows.row_offsets[pair + 1]]
+            if region.slack[pair] < math.inf and distance(shares, np.array(row)[seen]) > region.slack[pair]:
+                return True
+    return False
+
+
+def region_fails_too_often(module: ModuleType) -> bool:
+    delta = 0.5
+    repeats, allowed = repeats_to_tell(delta, 0.75)
+    generator = np.random.default_rng(5)
+    return sum(region_fails(module, delta, generator) for _ in range(repeats)) > allowed
+
+
+def test_any_of_many_pairs_is_outside_the_region_at_most_with_probability_delta() -> None:
+    assert not region_fails_too_often(confidence)
+
+
+def test_a_region_whose_level_is_not_divided_among_pairs_is_caught(tmp_path: Path) -> None:
+    changed = mutant(tmp_path, "np.log(levels)", "np.log(np.full(len(levels), delta))")
+    assert region_fails_too_often(changed)
+
+
+def test_a_pair_never_drawn_has_no_shares_and_no_limit() -> None:
+    region = confidence_region(counted_rows([[], [5, 1]]), 0.1)
+    assert region.slack[0] == math.inf
+    assert region.shares.tolist() == [1.0, 0.0]
+
+
+def test_the_region_enlarges_slacks_by_more_than_rounding() -> None:
+    rows = counted_rows([[70, 30]])
+    level = (1 - confidence.SHARED_PART) * 0.1 * float(pair_weights(rows)[0])
+    (slack,) = confidence_region(rows, 0.1).slack
+    assert slack >= slack_of([70, 30], level) * (1 + ROUNDING) + ROUNDING_PER_DRAW
+    assert slack == pytest.approx(slack_of([70, 30], level), rel=1e-8)
+
+
+def test_certain_pairs_get_the_better_of_their_two_slacks() -> None:
+    rows = counted_rows([[1000]] * 50)
+    region = confidence_region(rows, 0.1)
+    weights = pair_weights(rows)
+    budget = shared_budget(rows, weights, confidence.SHARED_PART * 0.1)
+    assert region.slack == pytest.approx(np.full(50, budget / 999), rel=1e-6)
+    assert region.shared_budget == budget
+    own = math.log(2 / (0.1 * (1 - confidence.SHARED_PART) * weights[49])) / 999
+    assert region.slack[49] < own / 2
