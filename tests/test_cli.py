@@ -1,21 +1,144 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from axplore.cli import app, main
+import axplore
+from axplore.cli import EXPLORERS, app, main
+from axplore.console import fresh_folder, interruption
 from axplore.domains import DOMAINS
 
+EXACT = {"s0": 0, "s1": 1, "s2": 2, "s3": 3, "s4": 4, "s5": 4}
+"""V* on the chain, restricted on S_L→ with L = 4.5."""
 
-def run(*arguments: str) -> str:
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def run(*arguments: str, code: int = 0) -> str:
+    """What is printed on standard output."""
     result = CliRunner().invoke(app, arguments, catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.output
+    assert result.exit_code == code, result.output
+    return result.stdout
+
+
+def test_exploring_the_chain_prints_its_states_with_bounds_that_contain_the_exact_steps() -> None:
+    output = run("explore", "confusing-chain", "--radius", "4.5", "--epsilon", "0.1")
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in output.splitlines() if "│ s" in line]
+    assert {row[0] for row in rows} == set(EXACT)
+    for state, lower, upper, loss, _, status in rows:
+        assert float(lower) <= EXACT[state] <= float(upper)
+        assert float(loss) <= 0.1
+        assert status == "certified"
+    assert "Nothing within the radius is missing" in output
+    (steps,) = re.findall(r"([\d,]+) steps taken", output)
+    assert int(steps.replace(",", "")) == axplore.Atlas.load("runs/confusing-chain-1").steps
+    assert "axplore verify runs/confusing-chain-1" in output
+
+
+def test_exploring_as_json_holds_what_the_atlas_says() -> None:
+    settings = ("--set", "arms=1", "--set", "arm_length=2", "--epsilon", "0.5", "--seed", "4")
+    answer = json.loads(run("explore", "star", "--radius", "1", *settings, "--out", "here", "--json"))
+    atlas = axplore.Atlas.load("here")
+    assert answer["run"] == "here"
+    assert [item["state"] for item in answer["states"]] == ["s0", "arm1.1"] == list(atlas.states)
+    assert answer["states"][1]["upper"] == atlas.bounds("arm1.1").upper
+    assert [item["state"] for item in answer["left_out"]] == ["arm1.2"]
+    assert answer["left_out"][0]["upper"] is None
+    assert (answer["complete"], answer["proven"], answer["stop"]) == (True, True, "PROVEN")
+    assert (answer["radius"], answer["epsilon"], answer["delta"]) == (1, 0.5, 0.1)
+    assert answer["steps"] == atlas.steps
+
+
+def test_every_run_has_a_fresh_folder() -> None:
+    for number in (1, 2):
+        output = run("explore", "two-branch", "--radius", "2", "--epsilon", "1")
+        assert f"runs/two-branch-{number}" in output
+    assert fresh_folder(Path("runs"), "gym:Frozen/Lake v1") == Path("runs/gym-Frozen-Lake-v1-1")
+
+
+def test_the_step_limit_has_an_exit_code_of_its_own() -> None:
+    output = run("explore", "confusing-chain", "--radius", "4.5", "--max-steps", "600", code=3)
+    assert "States within the radius may be missing." in output
+    assert "The step limit was reached" in output
+    assert "NOT COMPLETE" in run("verify", "runs/confusing-chain-1")
+
+
+def test_the_objective_and_the_explorer_can_be_chosen() -> None:
+    common = ("explore", "two-branch", "--radius", "2", "--epsilon", "1", "--json")
+    assert json.loads(run(*common, "--objective", "within-radius"))["objective"] == "AX_L"
+    answer = json.loads(run(*common, "--explorer", "disco-experiment"))
+    assert (answer["explorer"], answer["proven"]) == ("disco-experiment", False)
+    assert "Nothing is proven" in run(*common[:-1], "--explorer", "ucb-explore-experiment")
+
+
+def test_the_help_names_every_explorer() -> None:
+    from axplore.explorers.presets import DEFAULT_EXPLORER, PRESETS
+
+    assert tuple(PRESETS) == EXPLORERS
+    assert EXPLORERS[0] == DEFAULT_EXPLORER
+
+
+@pytest.mark.parametrize("command", ["explore", "verify"])
+def test_the_help_has_an_example_and_the_exit_codes(command: str) -> None:
+    output = run(command, "--help")
+    assert f"axplore {command} " in output
+    assert "Exit codes:" in output
+
+
+def test_verifying_a_run_prints_a_verdict_per_claim() -> None:
+    run("explore", "two-branch", "--radius", "2", "--epsilon", "1", "--out", "run")
+    output = run("verify", "run")
+    assert "VERIFIED" in output
+    assert "FAILED" not in output
+    answer = json.loads(run("verify", "run", "--json"))
+    assert (answer["run"], answer["holds"], answer["complete"]) == ("run", True, True)
+    assert {claim["holds"] for claim in answer["claims"]} == {True}
+
+
+def test_a_claim_that_fails_has_exit_code_one() -> None:
+    for name, seed in (("run", "0"), ("other", "1")):
+        run("explore", "two-branch", "--radius", "2", "--epsilon", "1", "--seed", seed, "--out", name)
+    for suffix in ("json", "npz"):
+        Path(f"other/certificate.{suffix}").replace(f"run/certificate.{suffix}")
+    assert "the certificate is of another run" in run("verify", "run", code=1)
+    assert json.loads(run("verify", "run", "--json", code=1))["holds"] is False
+
+
+def test_an_interruption_ends_with_what_is_known() -> None:
+    settings = ["--radius", "10", "--epsilon", "0.1", "--set", "rows=10", "--set", "columns=10", "--out", "run"]
+    command = [sys.executable, "-m", "axplore", "explore", "slippery-grid", *settings]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert any("round" in line for line in process.stderr)  # it has begun
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "It was interrupted" in output
+    assert "Ending with what is known" in errors
+    assert axplore.verify("run").holds
+
+
+def test_a_second_interruption_ends_at_once() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with interruption() as interrupted:
+        assert not interrupted()
+        os.kill(os.getpid(), signal.SIGINT)
+        assert interrupted()
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_the_truth_of_the_chain_is_printed_by_layers() -> None:
@@ -67,6 +190,14 @@ def test_the_worlds_are_listed_with_their_parameters() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["explore", "maze", "--radius", "3"], "no domain 'maze'"),
+        (["explore", "star", "--radius", "0.5"], "radius is 0.5"),
+        (["explore", "star", "--radius", "3", "--explorer", "magellan"], "no explorer 'magellan'"),
+        (["explore", "star", "--radius", "3", "--explorer", "disco-theory"], "states_bound is missing"),
+        (["explore", "star", "--radius", "3", "--objective", "best"], "objective is 'best'"),
+        (["explore", "star", "--radius", "3", "--max-steps", "-1"], "max_steps is -1"),
+        (["explore", "star", "--radius", "3", "--out", "/dev/null/run"], "the folder /dev/null/run cannot be used"),
+        (["verify", "nowhere"], "there is no atlas in nowhere"),
         (["truth", "maze", "--radius", "3"], "no domain 'maze'"),
         (["truth", "star", "--radius", "-1"], "radius is -1.0"),
         (["truth", "star", "--radius", "3", "--set", "arms"], "--set arms: write it as NAME=VALUE"),
@@ -90,5 +221,5 @@ def test_an_error_is_one_line_and_exit_code_two(
 
 def test_the_installed_command_helps() -> None:
     result = subprocess.run([sys.executable, "-m", "axplore", "--help"], capture_output=True, text=True, check=True)
-    assert "truth" in result.stdout
-    assert "worlds" in result.stdout
+    for command in ("explore", "verify", "truth", "worlds"):
+        assert f"  {command} " in result.stdout

@@ -117,6 +117,8 @@ def explorer_from(
 ) -> tuple[Explorer[Any], str]:
     """The explorer that is meant, and what to call it."""
     if not isinstance(spec, str):
+        if not all(hasattr(spec, part) for part in ("precision", "start", "advance", "finish")):
+            raise InvalidInputError(f"{spec!r} is no explorer; give the name of a preset or a configuration")
         chosen, name = spec, type(spec).__name__
         _check_agreement(chosen, states_bound, radius=radius, epsilon=epsilon, delta=delta)
     elif radius is None:

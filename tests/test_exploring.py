@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import axplore
+from axplore import Atlas, Objective, StopReason, TabularMdp
+from axplore.errors import (
+    AxploreError,
+    InvalidInputError,
+    InvalidLabelError,
+    InvalidSettingError,
+    StorageError,
+    UnknownNameError,
+)
+from axplore.explorers.certified import Certified
+from axplore.explorers.driver import RoundReport
+from axplore.explorers.interface import Precision
+from axplore.explorers.presets import PRESETS, preset
+from axplore.progress import SECONDS_BETWEEN_LINES, Line, PlainLines, showing
+from axplore.worlds.simulated import SimulatedWorld
+
+CHAIN = axplore.domain("confusing-chain")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A label that no file can hold."""
+
+    name: str
+
+
+def same(atlas: Atlas, other: Atlas) -> bool:
+    """Whether two atlases have the same states, steps, bounds and policies."""
+    return (
+        (atlas.states, atlas.steps) == (other.states, other.steps)
+        and np.array_equal(atlas.lower, other.lower)
+        and np.array_equal(atlas.upper, other.upper)
+        and all(map(np.array_equal, atlas.policies, other.policies))
+    )
+
+
+def test_a_name_a_model_and_a_world_are_the_same_world() -> None:
+    by_name = axplore.explore("confusing-chain", 2, 0.5, seed=3)
+    assert same(by_name, axplore.explore(CHAIN, 2, 0.5, seed=3))
+    assert same(by_name, axplore.explore(SimulatedWorld(CHAIN, 3), 2, 0.5))
+    assert by_name.world == "confusing-chain"
+
+
+def test_parameters_of_a_named_world_are_set() -> None:
+    atlas = axplore.explore("star", 2, 0.5, world_parameters={"arms": 3, "arm_length": "1"})
+    assert set(atlas.states) == {"s0", "arm1.1", "arm2.1", "arm3.1"}
+
+
+def test_the_certified_explorer_is_the_default_with_epsilon_and_delta_of_a_tenth() -> None:
+    atlas = axplore.explore("two-branch", 3)
+    assert (atlas.explorer, atlas.objective) == ("certified", Objective.OPTIMAL)
+    assert (atlas.precision.epsilon, atlas.precision.delta) == (0.1, 0.1)
+    assert atlas.certificate is not None
+
+
+def test_a_configuration_explores_as_the_preset_with_its_settings() -> None:
+    configured = Certified(precision=Precision(radius=2.0, epsilon=0.5))
+    atlas = axplore.explore(CHAIN, explorer=configured)
+    assert same(atlas, axplore.explore(CHAIN, 2.0, 0.5))
+    assert atlas.explorer == "Certified"
+    assert same(atlas, axplore.explore(CHAIN, 2.0, explorer=configured))
+
+
+def test_another_seed_gives_another_run_and_the_same_seed_the_same() -> None:
+    first, again, other = (axplore.explore(CHAIN, 2, 0.5, seed=seed) for seed in (0, 0, 1))
+    assert same(first, again)
+    assert not same(first, other)
+    assert first.states == other.states
+
+
+def test_the_cheaper_objective_takes_fewer_steps() -> None:
+    optimal = axplore.explore(CHAIN, 4.5)
+    cheaper = axplore.explore(CHAIN, 4.5, objective="within-radius")
+    assert cheaper.objective is Objective.WITHIN_RADIUS
+    assert set(cheaper.states) == set(optimal.states)
+    assert cheaper.steps < optimal.steps
+    assert same(cheaper, axplore.explore(CHAIN, 4.5, objective=Objective.WITHIN_RADIUS))
+    assert same(cheaper, axplore.explore(CHAIN, 4.5, explorer="certified-within-radius"))
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_explores(name: str) -> None:
+    mdp = TabularMdp.from_rows({"here": {"go": {"there": 1.0}}, "there": {}}, "here")
+    states_bound = 2 if "theory" in name else None
+    limit = 10_000 if "theory" in name else None
+    atlas = axplore.explore(mdp, 1.5, 1, explorer=name, states_bound=states_bound, max_steps=limit)
+    assert atlas.explorer == name
+    assert "here" in atlas.states
+    if limit is None:
+        assert atlas.states == ("here", "there")
+
+
+BAD_SETTINGS: list[tuple[dict[str, Any], type[AxploreError], str]] = [
+    ({"radius": None}, InvalidSettingError, "radius is missing"),
+    ({"radius": 0.5}, InvalidSettingError, "radius is 0.5"),
+    ({"epsilon": 0}, InvalidSettingError, "epsilon is 0"),
+    ({"delta": 1}, InvalidSettingError, "delta is 1"),
+    ({"explorer": "magellan"}, UnknownNameError, "no explorer 'magellan'"),
+    ({"explorer": None}, InvalidInputError, "None is no explorer"),
+    ({"explorer": "disco-theory"}, InvalidSettingError, "states_bound is missing"),
+    ({"explorer": Certified(precision=Precision(radius=3, epsilon=0.1))}, InvalidSettingError, "configured for 3"),
+    (
+        {"explorer": preset("certified", radius=4.5, epsilon=0.1), "states_bound": 9},
+        InvalidSettingError,
+        "states_bound is for a preset",
+    ),
+    ({"objective": "fastest"}, InvalidSettingError, "objective is 'fastest'"),
+    ({"objective": Objective.STAGED}, InvalidSettingError, "must be one of optimal, within-radius"),
+    ({"objective": "optimal", "explorer": "disco-experiment"}, InvalidSettingError, "has one objective only"),
+    ({"seed": -1}, InvalidSettingError, "the seed is -1"),
+    ({"max_steps": -1}, InvalidSettingError, "max_steps is -1"),
+    ({"world": "maze"}, UnknownNameError, "no domain 'maze'"),
+    ({"world": 7}, InvalidInputError, "7 cannot be explored"),
+    ({"world": CHAIN, "world_parameters": {"skip": 2}}, InvalidSettingError, "world_parameters"),
+    ({"world_parameters": {"legs": 2}}, UnknownNameError, "has no parameter 'legs'"),
+]
+
+
+@pytest.mark.parametrize(("settings", "error", "reason"), BAD_SETTINGS)
+def test_bad_input_is_refused_with_the_reason_before_the_first_step(
+    settings: dict[str, Any], error: type[AxploreError], reason: str, tmp_path: Path
+) -> None:
+    reports: list[RoundReport] = []
+    good = {"world": "confusing-chain", "radius": 4.5, "run": tmp_path / "run"}
+    with pytest.raises(error, match=reason):
+        axplore.explore(**{**good, **settings}, on_round=reports.append)
+    assert reports == []
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_leaves_its_atlas_and_certificate_in_the_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "runs" / "chain"
+    atlas = axplore.explore(CHAIN, 2, 0.5, run=folder)
+    assert same(Atlas.load(folder), atlas)
+    assert axplore.verify(folder).complete
+
+
+def test_a_folder_that_holds_anything_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("draft")
+    with pytest.raises(StorageError, match="not empty"):
+        axplore.explore(CHAIN, 2, 0.5, run=tmp_path)
+    with pytest.raises(StorageError, match="cannot be used"):
+        axplore.explore(CHAIN, 2, 0.5, run=tmp_path / "thesis.txt")
+    assert (tmp_path / "thesis.txt").read_text() == "draft"
+
+
+def test_a_label_that_no_file_can_hold_is_refused_when_it_is_met(tmp_path: Path) -> None:
+    mdp = TabularMdp.from_rows({"here": {"go": {Place("there"): 1.0}}, Place("there"): {}}, "here")
+    reports: list[RoundReport] = []
+    with pytest.raises(InvalidLabelError, match="Place"):
+        axplore.explore(mdp, 2, 0.5, run=tmp_path, on_round=reports.append)
+    assert len(reports) == 1  # the start, before anything was met
+    assert Place("there") in axplore.explore(mdp, 2, 0.5).states
+
+
+def test_the_step_limit_counts_the_steps_of_this_exploration() -> None:
+    world = SimulatedWorld(CHAIN, 0)
+    axplore.explore(world, 2, 0.5)
+    used = world.steps
+    atlas = axplore.explore(world, 4.5, max_steps=500)
+    assert atlas.stop is StopReason.STEP_LIMIT
+    assert 500 <= atlas.steps == world.steps - used
+    assert atlas.found_at[0] == 0
+
+
+def test_a_reason_from_the_hook_ends_the_exploration_with_what_is_known() -> None:
+    atlas = axplore.explore(CHAIN, 4.5, on_round=lambda report: StopReason.INTERRUPTED if report.steps > 1000 else None)
+    assert atlas.stop is StopReason.INTERRUPTED
+    assert not atlas.complete
+    assert axplore.verify(atlas).holds
+
+
+# Progress.
+
+
+def report(steps: int, activity: str = "proving states too far (3 left)") -> RoundReport:
+    return RoundReport(round=12, known=4, frontier=6, steps=steps, activity=activity)
+
+
+def test_a_line_says_where_the_exploration_stands_and_how_fast_it_goes() -> None:
+    times = iter([10.0, 12.0])
+    line = Line(lambda: next(times))
+    assert line.of(report(1_000, "starting")) == "round 12 · known 4 · frontier 6 · 1,000 steps · starting"
+    assert line.of(report(5_000)) == (
+        "round 12 · known 4 · frontier 6 · 5,000 steps · 2,000 steps/s · proving states too far (3 left)"
+    )
+
+
+def test_plain_lines_come_from_time_to_time() -> None:
+    now = 0.0
+    said: list[str] = []
+    lines = PlainLines(said.append, lambda: now)
+    for seconds in (0.0, 1.0, SECONDS_BETWEEN_LINES - 0.1, SECONDS_BETWEEN_LINES, SECONDS_BETWEEN_LINES + 1):
+        now = seconds
+        lines.show(report(int(10 * seconds)))
+    assert len(said) == 2
+
+
+def test_progress_is_shown_on_standard_error_in_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    axplore.explore(CHAIN, 2, 0.5, progress=True)
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert "round 1 · known 1 · frontier 0 · 0 steps · starting" in output.err.splitlines()
+
+
+def test_on_a_terminal_one_line_lives_and_is_gone_at_the_end() -> None:
+    screen = StringIO()
+    with showing(Console(file=screen, force_terminal=True, width=120)) as watch:
+        watch(report(1_000))
+    _, line, after = screen.getvalue().rpartition("known 4")
+    assert line
+    assert "\x1b[2K" in after  # the line is erased
