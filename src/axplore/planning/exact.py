@@ -38,6 +38,9 @@ LARGEST_SOLVE: Final = 4000
 _ITERATION_SHARE: Final = 1 / 8
 """The part of the accuracy that value iteration may use up."""
 
+_IMPROVEMENT: Final = 1e-12
+"""The least improvement of a policy that counts, relative to the largest value."""
+
 
 @dataclass(frozen=True, eq=False)
 class OptimalPaths:
@@ -125,7 +128,8 @@ class _Problem:
         while True:
             values = evaluate(self.mdp, policy, goal, self.costs, self.reset_costs)
             best, greedy = self._backed_up(values, goal)
-            better = np.isfinite(best) & (best < values - self._rounding(values))
+            # Less than this may be the rounding of the solve, which would make the loop go round for ever.
+            better = np.isfinite(best) & (best < values - _IMPROVEMENT * _largest(values))
             if not better.any():
                 return values, policy
             policy = np.where(better, greedy, policy)
@@ -171,7 +175,12 @@ class _Problem:
     def _rounding(self, values: FloatArray) -> float:
         """The most that rounding can change in a sweep: half a unit in the last place for each operation."""
         longest = int(np.diff(self.mdp.row_offsets).max(initial=0))
-        return (longest + 2) * float(np.finfo(np.float64).eps) * float(values[np.isfinite(values)].max())
+        return (longest + 2) * float(np.finfo(np.float64).eps) * _largest(values)
+
+
+def _largest(values: FloatArray) -> float:
+    """The largest of the finite values."""
+    return float(values[np.isfinite(values)].max())
 
 
 def _check_accuracy(goal: State, values: FloatArray, lower: FloatArray, upper: FloatArray) -> None:
