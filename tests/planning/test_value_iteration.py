@@ -109,13 +109,14 @@ def test_values_are_infinite_exactly_where_no_policy_reaches_the_goal(order: Ord
         "sure": {"try": {"goal": 0.5, "sure": 0.5}, "leave": {"start": 1.0}},
         "unsure": {"try": {"sure": 0.5, "start": 0.5}},
         "goal": {},
+        "slow": {"try": {"goal": 0.125, "slow": 0.875}},
     }
     mdp = TabularMdp.from_rows(rows, "start")
     paths = value_iteration(mdp, ["goal", "start", "unsure"], precision=1e-10, order=order)
-    assert paths.values[0] == pytest.approx([math.inf, 2.0, math.inf, 0.0], abs=1e-8)
-    assert paths.policy[0].tolist() == [-1, 1, -1, -1]
-    assert paths.values[1].tolist() == [0.0, 1.0, 1.0, 1.0]
-    assert paths.values[2].tolist() == [math.inf, math.inf, 0.0, math.inf]
+    assert paths.values[0] == pytest.approx([math.inf, 2.0, math.inf, 0.0, 8.0], abs=1e-8)
+    assert paths.policy[0].tolist() == [-1, 1, -1, -1, 4]
+    assert paths.values[1].tolist() == [0.0, 1.0, 1.0, 1.0, 1.0]
+    assert paths.values[2].tolist() == [math.inf, math.inf, 0.0, math.inf, math.inf]
     assert paths.upper[0, 0] == math.inf
     assert paths.converged.all()
 
@@ -303,6 +304,14 @@ def test_a_goal_is_given_up_only_when_it_is_proven_too_far() -> None:
     assert np.all(np.isinf(paths.upper[paths.gave_up]))
     assert np.all(np.isinf(paths.lemma_bound[paths.gave_up]))
     assert paths.values[paths.converged, 0] == pytest.approx([0, 1, 2, 3, 2], abs=1e-7)
+
+
+def test_extrapolation_gives_up_nothing_that_is_within_reach() -> None:
+    # On these models values overshoot the optimum by more than this before they settle.
+    for mdp in (random_sparse(1000, 4, (3, 5), seed=3), slippery_grid(rows=15, columns=15, slip=0.7)):
+        for goal in mdp.states[1::40]:
+            optimal = value_iteration(mdp, goal, precision=1e-9).steps(goal)
+            assert value_iteration(mdp, goal, precision=1e-6, give_up_above=1.001 * optimal).converged[0]
 
 
 @FEW
