@@ -12,12 +12,14 @@ from enum import Enum
 from functools import partial
 from typing import Any, Final
 
+from axplore.domains import domain
 from axplore.errors import InvalidSettingError
 from axplore.explorers.allocation import maximum_allocation
 from axplore.explorers.disco_rules import JourneyPolicies
 from axplore.explorers.interface import Explorer
 from axplore.explorers.presets import preset
 from axplore.explorers.ucb_rules import experiment_episodes, lock_bernstein_bonus, lock_episodes
+from axplore.mdp import TabularMdp
 
 CHAIN: Final = "confusing-chain"
 LOCK: Final = "combination-lock"
@@ -36,7 +38,8 @@ class Experiment:
         options: options that differ from the preset, as (name, value).
         radius: L.
         epsilon: ε.
-        runs: how many runs the paper averages over.
+        runs: how many runs are averaged over; on the paper's domains as many as in the paper.
+        domain_parameters: parameters of the domain that differ from its defaults, as (name, value).
     """
 
     domain: str
@@ -47,12 +50,23 @@ class Experiment:
     radius: float
     epsilon: float
     runs: int
+    domain_parameters: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def place(self) -> str:
+        """The domain with its parameters, in words."""
+        parameters = ", ".join(f"{name} {value:g}" for name, value in self.domain_parameters)
+        return f"{self.domain} ({parameters})" if parameters else self.domain
 
     @property
     def id(self) -> str:
         """A readable name, different for every experiment."""
         reading = f", {self.reading}" if self.reading else ""
-        return f"{self.domain}/{self.algorithm}{reading}/epsilon={self.epsilon:g}"
+        return f"{self.place}/{self.algorithm}{reading}/epsilon={self.epsilon:g}"
+
+    def mdp(self) -> TabularMdp:
+        """The model that is explored."""
+        return domain(self.domain, **dict(self.domain_parameters))
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -103,6 +117,37 @@ LOCK_EXPERIMENTS: Final = (
     _lock("disco", "replanned", "disco-experiment", ("allocation", maximum_allocation), _REPLANNED),
     _lock("ucb-explore", "", "ucb-explore-experiment", ("episodes", lock_episodes), ("bonus", lock_bernstein_bonus)),
 )
+
+
+def _beside(
+    domain_name: str, radius: float, epsilon: float, runs: int, *disco_options: tuple[str, Any], **parameters: float
+) -> list[Experiment]:
+    """The certified explorer, and DisCo with the paper's experimental settings beside it."""
+    shared: dict[str, Any] = {
+        "radius": radius, "epsilon": epsilon, "runs": runs, "domain_parameters": tuple(parameters.items()),
+    }  # fmt: skip
+    return [
+        Experiment(domain_name, "certified", "", "certified", (), **shared),
+        Experiment(domain_name, "disco", "", "disco-experiment", disco_options, **shared),
+    ]
+
+
+GRID: Final = "slippery-grid"
+CERTIFIED_EXPERIMENTS: Final = tuple(
+    experiment
+    for pair in (
+        *(_beside(CHAIN, 4.5, epsilon, 20) for epsilon in CHAIN_EPSILONS),
+        _beside(LOCK, 2.7, 0.2, 20, ("allocation", maximum_allocation)),
+        _beside(GRID, 6, 1.0, 20, rows=4, columns=4, slip=0.2),
+        _beside(GRID, 8, 1.0, 20, rows=6, columns=6, slip=0.2),
+        _beside(GRID, 8, 1.0, 20, rows=6, columns=6, slip=0.0),
+        _beside(GRID, 10, 1.0, 20, rows=10, columns=10, slip=0.2),
+        _beside(GRID, 20, 1.0, 1, rows=20, columns=20, slip=0.0),  # every run of a deterministic world is the same
+    )
+    for experiment in pair
+)
+"""The certified explorer beside DisCo with the settings of the paper's simulations, which carry no guarantee."""
+
 THEORY_EXPERIMENT: Final = Experiment(
     CHAIN, "disco", "theory", "disco-theory", (("states_bound", 12),), radius=4.5, epsilon=0.8, runs=1
 )

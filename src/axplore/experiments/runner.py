@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from axplore.domains import domain
 from axplore.errors import InvalidSettingError
 from axplore.experiments.catalogue import Experiment
 from axplore.experiments.evaluation import policy_steps_of
@@ -37,6 +37,7 @@ class RunRecord:
         states: the states found, in order.
         found_at: the steps at which each was found.
         hitting_steps: the true expected steps of the policy to each.
+        seconds: processor time of the exploration; it depends on the machine and makes no difference to a record.
     """
 
     experiment: str
@@ -48,12 +49,15 @@ class RunRecord:
     states: list[str]
     found_at: list[int]
     hitting_steps: list[float]
+    seconds: float | None = field(default=None, compare=False)
 
 
 def run_seed(experiment: Experiment, seed: int) -> RunRecord:
     """Runs one seed of an experiment and evaluates its policies on the true model."""
-    mdp = domain(experiment.domain)
+    mdp = experiment.mdp()
+    begun = time.process_time()
     exploration = run(experiment.explorer(), SimulatedWorld(mdp, seed))
+    seconds = time.process_time() - begun
     return RunRecord(
         experiment=experiment.id,
         settings=experiment.settings,
@@ -64,6 +68,7 @@ def run_seed(experiment: Experiment, seed: int) -> RunRecord:
         states=[str(state) for state in exploration.states],
         found_at=exploration.found_at.tolist(),
         hitting_steps=[policy_steps_of(exploration, mdp, goal) for goal in exploration.states],
+        seconds=round(seconds, 3),
     )
 
 

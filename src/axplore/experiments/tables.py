@@ -14,7 +14,7 @@ from axplore.experiments import published
 from axplore.experiments.catalogue import Experiment
 from axplore.experiments.runner import RunRecord
 from axplore.experiments.statistics import estimate
-from axplore.truth import ControllableStates, check_optimal
+from axplore.truth import ControllableStates, check_optimal, controllable_states
 
 
 @dataclass(frozen=True)
@@ -144,6 +144,56 @@ def promise_table(
             rows.append({**row, "epsilon": experiment.epsilon, "steps": record.steps, "stop": record.stop})
             lines.append({**row, "found_at": f"{found_at:,}", "steps": f"{record.steps:,}"})
     return Table(name, title, rows, lines)
+
+
+def certified_table(name: str, title: str, groups: Sequence[tuple[Experiment, Sequence[RunRecord]]]) -> Table:
+    """Steps, processor time and correctness of each explorer, on each domain."""
+    rows, lines = [], []
+    for experiment, records in groups:
+        steps = estimate([record.steps for record in records])
+        seconds = estimate([record.seconds or math.nan for record in records])
+        kept = sum(_kept(experiment, records))
+        what = {
+            "domain": experiment.place,
+            "radius": experiment.radius,
+            "epsilon": experiment.epsilon,
+            "explorer": experiment.algorithm,
+        }
+        rows.append(
+            {
+                **what,
+                "runs": len(records),
+                "mean": round(steps.mean, 1),
+                "half_width": _rounded(steps.half_width, 1),
+                "most": max(record.steps for record in records),
+                "seconds": _rounded(seconds.mean, 2),
+                "runs_that_keep_the_promise": kept,
+            }
+        )
+        spread = f" ± {steps.half_width:,.0f}" if math.isfinite(steps.half_width) else ""
+        lines.append(
+            {
+                **what,
+                "steps": f"{steps.mean:,.0f}{spread}",
+                "seconds": f"{seconds.mean:.1f}",
+                "correct": f"{kept} of {len(records)}",
+            }
+        )
+    return Table(name, title, rows, lines)
+
+
+def _kept(experiment: Experiment, records: Sequence[RunRecord]) -> list[bool]:
+    """Whether each run found S_L→ and nothing beyond S_{L+ε}→, with every policy within ε of the optimum on S_L→."""
+    mdp = experiment.mdp()
+    labels = {str(state): state for state in mdp.states}
+    truth = controllable_states(mdp, experiment.radius)
+    wider = set(controllable_states(mdp, experiment.radius + min(experiment.epsilon, 1.0)).states)
+    kept = []
+    for record in records:
+        steps = {labels[state]: value for state, value in zip(record.states, record.hitting_steps, strict=True)}
+        optimal = check_optimal(truth, steps=steps, epsilon=experiment.epsilon).holds
+        kept.append(optimal and set(steps) <= wider)
+    return kept
 
 
 def _rounded(value: float, digits: int) -> float | None:

@@ -138,7 +138,7 @@ def regret_gain(
     row = np.zeros(len(rows.shares))
     local = np.zeros(n_known)
     decided = np.zeros(n_known, np.int64)
-    worst = np.argmax(regret)
+    worst = int(np.argmax(regret))
     for state in range(n_known):
         pair = upper_policy[state]
         if doubt[state] > 0.0 and doubt[state] >= regret[state] - 1e-6:
