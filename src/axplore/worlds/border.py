@@ -8,12 +8,19 @@ from typing import Final
 
 import numpy as np
 
-from axplore.errors import InvalidOrderError
+from axplore.errors import InvalidOrderError, InvalidSettingError
 from axplore.mdp import IntArray
 from axplore.worlds.orders import RESET_ACTION, Episodes, Order, Tour, Visit
 
 LARGEST: Final = 2**62
 """No number in an order is larger, so that steps can be counted in 64 bits."""
+
+
+def checked_seed(seed: int) -> int:
+    """The seed of a world; refuses what is none."""
+    if not _is_whole(seed) or seed < 0:
+        raise InvalidSettingError(f"the seed is {seed!r}; it must be a whole number, 0 or more")
+    return int(seed)
 
 
 def order_seed(seed: int, call: int, place: int) -> np.random.SeedSequence:

@@ -12,7 +12,7 @@ import numpy as np
 from axplore.errors import InvalidSettingError, UnknownStateError
 from axplore.mdp import Action, IntArray, State, TabularMdp
 from axplore.worlds import stepping
-from axplore.worlds.border import check_orders, order_seed
+from axplore.worlds.border import check_orders, checked_seed, order_seed
 from axplore.worlds.orders import Answer, Episodes, Order, Tour, Visit
 from axplore.worlds.stepping import ENTRIES, PAIRS, STATES, UNDISCOVERED, Progress, UnsignedArray
 
@@ -47,10 +47,8 @@ class SimulatedWorld:
             mdp: the model to simulate.
             seed: with the orders, it determines everything that happens; not negative.
         """
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-            raise InvalidSettingError(f"the seed is {seed!r}; it must be a whole number, 0 or more")
         self._mdp = mdp
-        self._seed = int(seed)
+        self._seed = checked_seed(seed)
         self._action_counts = np.diff(mdp.state_pairs)
         self._tables = stepping.tables_of(mdp)
         self._record = stepping.new_record(mdp)

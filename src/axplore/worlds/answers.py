@@ -1,0 +1,53 @@
+"""Counts transitions one by one, and makes an answer of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from axplore.mdp import IntArray
+from axplore.worlds.orders import Answer
+
+
+class Tally:
+    """The transitions met while an order is carried out.
+
+    Attributes:
+        rows: {pair: {successor: how often it was met}}, both in the order in which they were first met. Whoever steps
+            adds to a count that is there by himself, which is quicker, and calls `note_first` for one that is not.
+    """
+
+    __slots__ = ("_firsts", "rows")
+
+    def __init__(self) -> None:
+        self.rows: dict[tuple[int, int], dict[int, int]] = {}
+        self._firsts: list[tuple[tuple[int, int], int, int]] = []
+
+    def note_first(self, pair: tuple[int, int], successor: int) -> None:
+        """Counts a transition that was not met before, of a pair (state, action)."""
+        row = self.rows.setdefault(pair, {})
+        row[successor] = 1
+        self._firsts.append((pair, successor, sum(row.values())))
+
+    def answer(self, steps: int, completed: int, arrivals: int, travelled: int, cut_journeys: int) -> Answer:
+        """The answer to an order that is over."""
+        places = {pair: place for place, pair in enumerate(self.rows)}
+        return Answer(
+            steps=steps,
+            completed=completed,
+            arrivals=arrivals,
+            travelled=travelled,
+            cut_journeys=cut_journeys,
+            pair_states=_array([state for state, _ in self.rows]),
+            pair_actions=_array([action for _, action in self.rows]),
+            pair_draws=_array([sum(row.values()) for row in self.rows.values()]),
+            entry_pairs=_array([places[pair] for pair, _, _ in self._firsts]),
+            entry_successors=_array([successor for _, successor, _ in self._firsts]),
+            entry_counts=_array([self.rows[pair][successor] for pair, successor, _ in self._firsts]),
+            entry_first_draws=_array([first for _, _, first in self._firsts]),
+        )
+
+
+def _array(values: Sequence[int]) -> IntArray:
+    return np.array(values, dtype=np.int64)

@@ -1,0 +1,121 @@
+"""What can be explored step by step: any object that can be reset and stepped.
+
+A *system* has `reset() -> state` and `step(action) -> state`; a state is any hashable value. It may have more:
+
+- `actions`: a sequence, the same in every state, or a function `actions(state)` of the state just entered;
+- `is_terminal(state)`: whether the state only resets;
+- `reseed(seed)`: takes a `numpy.random.SeedSequence` that its noise, and nothing else, is to follow from here on;
+- `close()`.
+
+`handle_of` gives every system all of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol, TypeAlias
+
+import numpy as np
+
+from axplore.errors import InvalidInputError
+from axplore.mdp import Action, State
+from axplore.worlds.faults import FaultKind, SystemFaultError
+
+VIRTUAL_START: Final = "virtual start"
+"""The label of the state before a random start."""
+
+BEGIN: Final = "begin"
+"""The one action of the virtual start: it leads to wherever the system's own reset does."""
+
+
+class System(Protocol):
+    """An object that can be reset and stepped."""
+
+    def reset(self) -> Any:
+        """Goes back to the start and returns that state."""
+
+    def step(self, action: Any) -> Any:
+        """Plays an action and returns the state it leads to."""
+
+
+Factory: TypeAlias = Callable[[], Any]
+"""Makes a system; called again after a fault."""
+
+
+@dataclass(frozen=True)
+class Handle:
+    """A system with everything that it may leave out.
+
+    Attributes:
+        reset, step: of the system.
+        actions: the actions of a state that was just entered; none if it is terminal.
+        reseed: gives its noise a new stream, if it can be given one.
+        close: frees what it holds.
+    """
+
+    reset: Callable[[], State]
+    step: Callable[[Action], State]
+    actions: Callable[[State], tuple[Action, ...]]
+    reseed: Callable[[np.random.SeedSequence], None]
+    close: Callable[[], None]
+
+
+def is_system(thing: object) -> bool:
+    """Whether it can be reset and stepped as it is; a class is a factory."""
+    return not isinstance(thing, type) and all(callable(getattr(thing, name, None)) for name in ("reset", "step"))
+
+
+def handle_of(system: Any, actions: Sequence[Action] | Callable[[State], Sequence[Action]] | None = None) -> Handle:
+    """The handle of a system; `actions` stands in for its own."""
+    if not is_system(system):
+        raise InvalidInputError(f"{system!r} is no system: it needs the methods reset() and step(action)")
+    offered = actions if actions is not None else getattr(system, "actions", None)
+    if offered is None:
+        raise InvalidInputError(
+            f"{type(system).__name__} does not say what can be played: give it `actions`, a sequence or a function of "
+            "the state, or hand actions=... to the world"
+        )
+    ends = getattr(system, "is_terminal", None)
+    same = None if callable(offered) else tuple(offered)
+
+    def actions_of(state: State) -> tuple[Action, ...]:
+        if ends is not None and ends(state):
+            return ()
+        return same if same is not None else tuple(offered(state))  # type: ignore[operator]
+
+    return Handle(
+        reset=system.reset,
+        step=system.step,
+        actions=actions_of,
+        reseed=getattr(system, "reseed", _nothing),
+        close=getattr(system, "close", _nothing),
+    )
+
+
+def with_virtual_start(handle: Handle) -> Handle:
+    """The same system behind a start that is always the same: one more step, `BEGIN`, leads to its random start."""
+    at_start = True
+
+    def reset() -> State:
+        nonlocal at_start
+        at_start = True
+        return VIRTUAL_START
+
+    def step(action: Action) -> State:
+        nonlocal at_start
+        # By where it stands, not by the action: the system may have one of that name itself.
+        state = handle.reset() if at_start else handle.step(action)
+        at_start = False
+        if state == VIRTUAL_START:
+            raise SystemFaultError(FaultKind.INVALID, f"a state is called {VIRTUAL_START!r}, which is the start's name")
+        return state
+
+    def actions_of(state: State) -> tuple[Action, ...]:
+        return (BEGIN,) if state == VIRTUAL_START else handle.actions(state)
+
+    return replace(handle, reset=reset, step=step, actions=actions_of)
+
+
+def _nothing(*_: object) -> None:
+    """For what a system does not have."""

@@ -1,0 +1,494 @@
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plain_world import DrawingWorld, PlainWorld
+from test_simulated import as_lists, deterministic_moves, orders
+
+from axplore.domains import confusing_chain, random_sparse
+from axplore.errors import InvalidInputError, InvalidSettingError, UnfixedStartError, UnknownStateError, WorldError
+from axplore.explorers.driver import run
+from axplore.explorers.presets import preset
+from axplore.mdp import IntArray, TabularMdp
+from axplore.truth import controllable_states
+from axplore.worlds.faults import FaultKind
+from axplore.worlds.orders import Answer, Episodes, Order, Tour, Visit, World
+from axplore.worlds.simulated import SimulatedWorld
+from axplore.worlds.stepped import SteppedWorld
+from axplore.worlds.systems import BEGIN, VIRTUAL_START
+
+
+def policy(*actions: int) -> IntArray:
+    return np.array(actions, dtype=np.int64)
+
+
+def one(world: World, order: Order) -> Answer:
+    (answer,) = world.carry_out([order])
+    return answer
+
+
+class Moves:
+    """A deterministic system: `moves[state][action]`."""
+
+    def __init__(self, moves: dict[Any, list[Any]], initial_state: Any) -> None:
+        self.moves, self.initial_state, self.state = moves, initial_state, initial_state
+
+    def reset(self) -> Any:
+        self.state = self.initial_state
+        return self.state
+
+    def step(self, action: int) -> Any:
+        self.state = self.moves[self.state][action]
+        return self.state
+
+    def actions(self, state: Any) -> range:
+        assert state == self.state, "actions are asked for where the system stands"
+        return range(len(self.moves[state]))
+
+
+class Words:
+    """A system on a model, driven by the random words that a `SimulatedWorld` draws."""
+
+    def __init__(self, mdp: TabularMdp) -> None:
+        self._mdp, self._drawing = mdp, DrawingWorld(mdp, seed=0)
+        self._state = mdp.initial_index
+
+    def reseed(self, seed: np.random.SeedSequence) -> None:
+        self._drawing._words = [int(word) for word in seed.generate_state(4, np.uint64)]
+
+    def reset(self) -> Any:
+        self._state = self._mdp.initial_index
+        return self._mdp.states[self._state]
+
+    def step(self, action: Any) -> Any:
+        place = self.actions(self._mdp.states[self._state]).index(action)
+        self._state = self._drawing._successor(self._state, place)
+        return self._mdp.states[self._state]
+
+    def actions(self, state: Any) -> tuple[Any, ...]:
+        return self._mdp.actions_of(state)
+
+
+LINE = {"a": ["b"], "b": ["c"], "c": ["d"], "d": []}
+TO_THE_END = policy(0, 0, 0)
+
+
+class Failing(Moves):
+    """A line a, b, c, d that fails whenever `when(number of its own step)` says so."""
+
+    def __init__(self, when: Callable[[int], bool], how: Callable[[], Any]) -> None:
+        super().__init__(LINE, "a")
+        self._when, self._how, self._taken = when, how, 0
+
+    def step(self, action: int) -> Any:
+        self._taken += 1
+        return self._how() if self._when(self._taken) else super().step(action)
+
+
+def raising() -> Any:
+    raise RuntimeError("out of paper")
+
+
+@settings(max_examples=300)
+@given(moves=deterministic_moves(), data=st.data())
+def test_on_deterministic_systems_every_order_is_carried_out_as_in_plain_python(
+    moves: dict[int, list[int]], data: st.DataObject
+) -> None:
+    initial_state = data.draw(st.sampled_from(sorted(moves)))
+    world = SteppedWorld(Moves(moves, initial_state))
+    plain = PlainWorld(moves, initial_state)
+    for _ in range(data.draw(st.integers(1, 4))):
+        order = data.draw(orders([len(moves[label]) for label in plain.states]))
+        assert as_lists(one(world, order)) == as_lists(plain.carry_out(order))
+        assert list(world.states) == plain.states
+        assert (world.steps, world._position) == (plain.steps, plain.position)
+
+
+@settings(max_examples=150)
+@given(model_seed=st.integers(0, 20), seed=st.integers(0, 3), data=st.data())
+def test_with_the_same_random_words_every_order_is_carried_out_as_in_plain_python(
+    model_seed: int, seed: int, data: st.DataObject
+) -> None:
+    mdp = random_sparse(states=7, actions=2, branching=(1, 3), seed=model_seed)
+    world, plain = SteppedWorld(Words(mdp), seed), DrawingWorld(mdp, seed)
+    for _ in range(data.draw(st.integers(1, 4))):
+        order = data.draw(orders([2] * len(plain.states)))
+        assert as_lists(one(world, order)) == as_lists(plain.carry_out(order))
+        assert list(world.states) == [mdp.states[index] for index in plain.states]
+
+
+@pytest.mark.parametrize("name", ["certified", "disco-experiment", "ucb-explore-experiment"])
+def test_an_explorer_finds_on_a_stepped_model_exactly_what_it_finds_on_the_simulated_one(name: str) -> None:
+    mdp = confusing_chain(confusing_states=3)
+    explorer = preset(name, radius=4.5, epsilon=1.0, delta=0.1)
+    limit = 20_000
+    simulated = run(explorer, SimulatedWorld(mdp, seed=4), max_steps=limit)
+    stepped = run(explorer, SteppedWorld(Words(mdp), seed=4), max_steps=limit)
+    assert stepped.steps == simulated.steps
+    assert stepped.states == simulated.states
+    assert stepped.stop == simulated.stop
+    for array, counted in stepped.counts.to_arrays().items():
+        np.testing.assert_array_equal(counted, simulated.counts.to_arrays()[array])
+
+
+def test_a_terminal_state_only_resets() -> None:
+    class Ending(Moves):
+        def is_terminal(self, state: Any) -> bool:
+            return bool(state == "b")
+
+    world = SteppedWorld(Ending(LINE, "a"))
+    one(world, Visit(0, 0, 1, policy(), max_journey=1))
+    assert [world.actions_of(number) for number in (0, 1)] == [(0,), ()]
+
+
+@pytest.mark.parametrize("given_actions", [("on", "off"), lambda _: ("on", "off")])
+def test_actions_may_be_handed_to_the_world(given_actions: Any) -> None:
+    class Lamp:
+        def reset(self) -> str:
+            return "dark"
+
+        def step(self, action: str) -> str:
+            return {"on": "bright", "off": "dark"}[action]
+
+    assert SteppedWorld(Lamp(), actions=given_actions).actions_of(0) == ("on", "off")
+    with pytest.raises(InvalidInputError, match="Lamp does not say what can be played"):
+        SteppedWorld(Lamp())
+
+
+def test_what_cannot_be_stepped_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match="needs the methods reset"):
+        SteppedWorld(object)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"start": "pinned"}, {"max_episode_steps": 1}, {"max_faults": -1}, {"start_checks": 0}, {"seed": -1}]
+)
+def test_settings_outside_their_range_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidSettingError, match=next(iter(wrong))):
+        SteppedWorld(Moves(LINE, "a"), **wrong)
+
+
+def test_no_state_but_the_discovered_ones_has_actions() -> None:
+    with pytest.raises(UnknownStateError, match="0 to 0"):
+        SteppedWorld(Moves(LINE, "a")).actions_of(1)
+
+
+class Wandering(Moves):
+    """Its n-th reset lands in `starts[n]`, and in the last one for ever after."""
+
+    def __init__(self, starts: list[str]) -> None:
+        super().__init__(LINE, "a")
+        self._starts = list(starts)
+
+    def reset(self) -> Any:
+        self.initial_state = self._starts.pop(0) if len(self._starts) > 1 else self._starts[0]
+        return super().reset()
+
+
+def test_a_start_that_is_not_fixed_is_refused_at_once() -> None:
+    with pytest.raises(UnfixedStartError, match="'a' and 'b'"):
+        SteppedWorld(Wandering(["a", "a", "b"]))
+
+
+def test_a_start_that_changes_later_ends_the_exploration_and_is_never_counted() -> None:
+    world = SteppedWorld(Wandering(["a"] * 6 + ["b"]))
+    order = Episodes(goal=0, times=1, horizon=1, policy=policy())
+    one(world, Visit(0, 0, 1, policy(), max_journey=1))
+    one(world, order)  # the sixth reset
+    one(world, Visit(0, 0, 1, policy(), max_journey=1))
+    with pytest.raises(UnfixedStartError):
+        one(world, order)
+
+
+def test_a_virtual_start_counts_where_the_random_start_lands() -> None:
+    world = SteppedWorld(Wandering(["a", "b", "a", "a", "b", "c"]), start="virtual")
+    assert list(world.states) == [VIRTUAL_START]
+    assert world.actions_of(0) == (BEGIN,)
+    # The checks of the start leave the system alone: BEGIN is its first reset.
+    answer = one(world, Visit(0, 0, 6, policy(), max_journey=1))
+    assert list(world.states) == [VIRTUAL_START, "a", "b", "c"]
+    assert answer.entry_counts.tolist() == [3, 2, 1]
+    assert answer.steps == 6 + 5
+
+
+def test_behind_a_virtual_start_the_system_may_have_an_action_of_the_same_name() -> None:
+    class Beginning(Moves):
+        def step(self, action: Any) -> Any:
+            assert action == BEGIN
+            return super().step(0)
+
+        def actions(self, state: Any) -> Any:
+            return [BEGIN] * len(self.moves[state])
+
+    world = SteppedWorld(Beginning(LINE, "a"), start="virtual")
+    one(world, Visit(0, 0, 1, policy(), max_journey=1))
+    one(world, Visit(1, 0, 1, policy(0), max_journey=1))
+    assert list(world.states) == [VIRTUAL_START, "a", "b"]
+
+
+def test_a_state_called_like_the_virtual_start_is_refused() -> None:
+    world = SteppedWorld(Moves({VIRTUAL_START: []}, VIRTUAL_START), start="virtual")
+    with pytest.raises(WorldError, match="which is the start's name"):
+        one(world, Visit(0, 0, 1, policy(), max_journey=1))
+
+
+INVALID = [
+    (lambda: ["b"], "cannot be hashed; turn it into numbers"),
+    (lambda: ("b", {}), "return the state alone"),
+    (lambda: math.nan, "holds NaN"),
+    (lambda: ("b", (1, math.nan)), "holds NaN"),
+]
+
+
+@pytest.mark.parametrize(("how", "message"), [(raising, "RuntimeError: out of paper"), *INVALID])
+def test_without_a_factory_a_fault_is_an_error_that_says_where(how: Callable[[], Any], message: str) -> None:
+    world = SteppedWorld(Failing(lambda taken: taken == 2, how))
+    one(world, Visit(0, 0, 1, policy(), max_journey=1))
+    with pytest.raises(WorldError, match=message) as caught:
+        one(world, Visit(1, 0, 1, policy(0), max_journey=1))
+    assert "at action 0 in state 'b', after 2 steps" in str(caught.value)
+    assert [fault.state for fault in world.faults] == ["b"]
+
+
+@pytest.mark.parametrize("how", [raising, *(how for how, _ in INVALID)])
+def test_with_a_factory_a_fault_costs_one_step_and_no_count(how: Callable[[], Any], caplog: Any) -> None:
+    # Every system fails at its third step, c to d. The fourth system does not.
+    made: list[Failing] = []
+
+    def factory() -> Failing:
+        number = len(made)
+        made.append(Failing(lambda taken: taken == 3 and number < 3, how))
+        return made[-1]
+
+    world = SteppedWorld(factory)
+    for number in range(2):
+        one(world, Visit(number, 0, 1, TO_THE_END[:number], max_journey=3))
+    with caplog.at_level(logging.WARNING, logger="axplore"):
+        answer = one(world, Visit(2, 0, 1, TO_THE_END, max_journey=3))
+    # The first system stands in c: its play fails. Then a to b to c and the play, three times.
+    assert answer.steps == 1 + 3 + 3 + 3
+    assert (answer.completed, answer.cut_journeys) == (1, 0)
+    assert answer.pair_draws.tolist() == [3, 3, 1]
+    assert answer.entry_counts.tolist() == [3, 3, 1]
+    assert [(fault.state, fault.action) for fault in world.faults] == [("c", 0)] * 3
+    assert len(caplog.records) == 3
+    assert list(world.states) == ["a", "b", "c", "d"]
+
+
+def tour_to_the_end(times: int) -> Tour:
+    return Tour(policy(2), policy(0), policy(times), policy(0, 0, 0)[None], np.array([[2.0, 1.0, 0.0]]), max_journey=3)
+
+
+@pytest.mark.parametrize("kind", ["visit", "tour", "episodes"])
+@pytest.mark.parametrize("fails_at", [2, 3, 4, 5])
+def test_whatever_a_fault_interrupts_the_order_is_fulfilled_and_the_counts_are_those_of_the_steps_that_succeeded(
+    kind: str, fails_at: int
+) -> None:
+    possible: dict[str, Order] = {
+        "visit": Visit(2, 0, 20, TO_THE_END, max_journey=3),
+        "tour": tour_to_the_end(20),
+        "episodes": Episodes(3, 20, 3, TO_THE_END),
+    }
+    order = possible[kind]
+    succeeded: dict[tuple[str, str], int] = {}
+    failures = 0
+
+    class Noting(Failing):
+        def step(self, action: int) -> Any:
+            nonlocal failures
+            before = self.state
+            try:
+                after = super().step(action)
+            except RuntimeError:
+                failures += 1
+                raise
+            succeeded[before, after] = succeeded.get((before, after), 0) + 1
+            return after
+
+    every = 7
+    world = SteppedWorld(lambda: Noting(lambda taken: taken == 3 + fails_at or taken % every == 0, raising))
+    for number in range(3):
+        one(world, Visit(number, 0, 1, TO_THE_END[:number], max_journey=3))
+    succeeded.clear()
+    answer = one(world, order)
+    assert answer.completed == answer.arrivals == 20
+    assert answer.cut_journeys == 0
+    assert failures == len(world.faults) > 5
+    pairs = answer.pair_states[answer.entry_pairs].tolist()
+    counted = {
+        (world.states[state], world.states[successor]): count
+        for state, successor, count in zip(
+            pairs, answer.entry_successors.tolist(), answer.entry_counts.tolist(), strict=True
+        )
+    }
+    assert counted == succeeded
+    if kind == "episodes":
+        assert answer.travelled == 60
+
+
+def test_a_system_that_cannot_be_reset_is_started_again() -> None:
+    resets = 0
+
+    class Stuck(Moves):
+        def reset(self) -> Any:
+            nonlocal resets
+            resets += 1
+            return raising() if resets in (6, 7) else super().reset()
+
+    world = SteppedWorld(lambda: Stuck(LINE, "a"))
+    one(world, Visit(0, 0, 1, policy(), max_journey=1))
+    answer = one(world, Visit(0, 0, 1, policy(), max_journey=1))
+    assert (answer.steps, answer.completed) == (2, 1)  # RESET, the play
+    assert [(fault.state, fault.action) for fault in world.faults] == [(None, None)] * 2
+
+
+def test_after_too_many_faults_the_world_gives_up() -> None:
+    world = SteppedWorld(lambda: Failing(lambda _: True, raising), max_faults=3)
+    with pytest.raises(WorldError, match="That is fault 4; 3 are allowed"):
+        one(world, Visit(0, 0, 1, policy(), max_journey=1))
+
+
+def test_a_system_that_starts_again_elsewhere_is_refused() -> None:
+    starts = iter(["a", "b"])
+    world = SteppedWorld(lambda: Failing(lambda _: True, raising) if next(starts) == "a" else Moves(LINE, "b"))
+    with pytest.raises(UnfixedStartError):
+        one(world, Visit(0, 0, 1, policy(), max_journey=1))
+
+
+def test_a_system_that_cannot_even_start_is_refused_with_what_it_said() -> None:
+    with pytest.raises(WorldError, match="cannot be started and reset: RuntimeError: out of paper"):
+        SteppedWorld(raising)
+
+
+def test_a_restarted_system_has_noise_of_its_own() -> None:
+    seeds: list[Any] = []
+
+    class Noisy(Failing):
+        def reseed(self, seed: np.random.SeedSequence) -> None:
+            seeds.append(seed.generate_state(2).tolist())
+
+    world = SteppedWorld(lambda: Noisy(lambda taken: taken % 2 == 0, raising), seed=3)
+    one(world, Visit(0, 0, 8, policy(), max_journey=1))
+    assert len(world.faults) > 1
+    assert len({tuple(seed) for seed in seeds}) == len(seeds) == 2 + len(world.faults)
+
+
+def test_an_interruption_in_the_middle_of_an_order_leaves_a_world_that_can_go_on() -> None:
+    def interrupted() -> Any:
+        raise KeyboardInterrupt
+
+    world = SteppedWorld(Failing(lambda taken: taken == 3, interrupted))
+    for number in range(2):
+        one(world, Visit(number, 0, 1, TO_THE_END[:number], max_journey=3))
+    with pytest.raises(KeyboardInterrupt):
+        one(world, Visit(2, 0, 1, TO_THE_END, max_journey=3))
+    answer = one(world, Visit(2, 0, 1, TO_THE_END, max_journey=3))
+    assert (answer.steps, answer.completed) == (1 + 2 + 1, 1)  # RESET, there, the play
+
+
+LOOP = {0: [0, 1], 1: [1, 2], 2: [2, 0]}
+STAY, GO = 0, 1
+
+
+class Limited(Moves):
+    """Refuses to be stepped as often as `limit` without a reset."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(LOOP, 0)
+        self._limit, self._age = limit, 0
+
+    def reset(self) -> Any:
+        self._age = 0
+        return super().reset()
+
+    def step(self, action: int) -> Any:
+        self._age += 1
+        assert self._age < self._limit, "the limit was reached"
+        return super().step(action)
+
+
+def limited_world(limit: int) -> SteppedWorld:
+    world = SteppedWorld(Limited(limit), max_episode_steps=limit)
+    for number in range(2):
+        one(world, Visit(number, GO, 1, policy(*[GO] * number), max_journey=3))
+    return world
+
+
+@pytest.mark.parametrize("limit", [4, 5, 6, 9])
+def test_a_limit_is_never_reached_and_cuts_journeys(limit: int) -> None:
+    world = limited_world(limit)
+    answer = one(world, Visit(2, STAY, 50, policy(GO, GO), max_journey=10))
+    # Two plays lie behind. A reset after limit - 1 steps; each round goes two steps, and stays for the rest.
+    assert (answer.completed, answer.steps) == (50, 50 + 3 * answer.cut_journeys)
+    assert answer.cut_journeys == -(-(50 - (limit - 3)) // (limit - 3))
+    tour = Tour(policy(2), policy(STAY), policy(50), policy(GO, GO)[None], np.array([[2.0, 1.0]]), max_journey=10)
+    assert one(limited_world(limit), tour).cut_journeys == answer.cut_journeys
+
+
+def test_an_order_that_a_limit_makes_impossible_ends() -> None:
+    world = limited_world(4)
+    one(world, Visit(2, GO, 1, policy(GO, GO), max_journey=9))
+    slow = policy(STAY, STAY, STAY)
+    answer = one(world, Visit(2, GO, 1, slow, max_journey=10**9, max_cuts=5))
+    assert (answer.completed, answer.cut_journeys) == (0, 5)
+
+
+def test_in_an_episode_a_limit_is_a_reset() -> None:
+    world = limited_world(4)
+    # The policy stays for three steps, resets, and stays again: the world's own resets come at the same steps.
+    answer = one(world, Episodes(goal=2, times=2, horizon=9, policy=policy(STAY)))
+    assert (answer.completed, answer.arrivals, answer.travelled) == (2, 0, 18)
+
+
+def test_a_world_goes_on_from_a_snapshot_with_a_reset() -> None:
+    mdp = random_sparse(states=7, actions=2, seed=1)
+    visit = Visit(0, 1, 30, policy(), max_journey=1)
+    first = SteppedWorld(Words(mdp), seed=2)
+    one(first, visit)
+    second = SteppedWorld(Words(mdp), seed=2)
+    second.restore(first.snapshot())
+    assert list(second.states) == list(first.states)
+    assert [second.actions_of(number) for number in range(len(second.states))] == [("a0", "a1")] * len(first.states)
+    # The first stands elsewhere and resets too; so both draw the same.
+    assert first._position != 0
+    assert as_lists(one(second, visit)) == as_lists(one(first, visit))
+    assert (second.steps, second.snapshot().calls) == (first.steps, 2)
+    with pytest.raises(InvalidSettingError, match="another system"):
+        SteppedWorld(Moves(LINE, "a")).restore(first.snapshot())
+
+
+def test_a_world_closes_its_system() -> None:
+    closed = []
+
+    class Closing(Moves):
+        def close(self) -> None:
+            closed.append(True)
+
+    with SteppedWorld(Closing(LINE, "a")):
+        assert not closed
+    assert closed == [True]
+
+
+def test_a_system_that_crashes_now_and_then_is_explored_all_the_same() -> None:
+    mdp = confusing_chain(confusing_states=2)
+    steps, every = 0, 41
+
+    class Crashing(Words):
+        def step(self, action: Any) -> Any:
+            nonlocal steps
+            steps += 1
+            return raising() if steps % every == 0 else super().step(action)
+
+    world = SteppedWorld(lambda: Crashing(mdp), seed=1)
+    found = run(preset("certified", radius=3.0, epsilon=1.0, delta=0.1), world)
+    assert len(world.faults) == steps // every > 10
+    assert all(fault.kind is FaultKind.RAISED for fault in world.faults)
+    assert set(controllable_states(mdp, 3.0).states) <= set(found.states) <= set(controllable_states(mdp, 4.0).states)
+    assert found.counts.to_arrays()["visits"].sum() == steps - len(world.faults)
