@@ -2,13 +2,17 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from axplore.errors import InvalidSettingError, UnknownNameError
 from axplore.experiments import figures
+from axplore.experiments.catalogue import CERTIFIED_EXPERIMENTS
 from axplore.experiments.reproduce import RUNS_FILE, TARGETS, reproduce
+from axplore.experiments.runner import run_experiments
+from axplore.experiments.tables import certified_table
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +72,21 @@ def test_called_again_it_takes_the_finished_runs(out: Path) -> None:
 def test_an_unknown_target_is_refused_and_named(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="'table9'"):
         reproduce(["table9"], tmp_path)
-    assert list(TARGETS) == ["table2", "table3", "fig3", "lock", "fig-lock", "theory"]
+    assert list(TARGETS) == ["table2", "table3", "fig3", "lock", "fig-lock", "certified", "theory"]
+
+
+def test_the_certified_table_tells_steps_and_which_runs_keep_the_promise(tmp_path: Path) -> None:
+    quick = [experiment for experiment in CERTIFIED_EXPERIMENTS if experiment.epsilon == 0.8]
+    records = run_experiments(quick, tmp_path / RUNS_FILE, runs=2, jobs=1)
+    groups = [(e, [record for record in records if record.experiment == e.id]) for e in quick]
+    certified, disco = certified_table("certified", "", groups).rows
+    assert [certified["explorer"], disco["explorer"]] == ["certified", "disco"]
+    assert certified["mean"] < disco["mean"]
+    assert certified["runs_that_keep_the_promise"] == disco["runs_that_keep_the_promise"] == 2
+    # A policy that takes two steps more than the optimum breaks AX* at epsilon = 0.8.
+    worse = [replace(record, hitting_steps=[steps + 2 for steps in record.hitting_steps]) for record in groups[0][1]]
+    (row,) = certified_table("certified", "", [(quick[0], worse)]).rows
+    assert row["runs_that_keep_the_promise"] == 0
 
 
 def test_a_missing_matplotlib_is_told_before_the_first_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
