@@ -29,6 +29,9 @@ NEWTON_STEPS: Final = 40
 SAME: Final = 1e-12
 """Values nearer than this are taken as equal when an action is chosen."""
 
+NEGLIGIBLE: Final = 1e-100
+"""Distances up to this count as none: their squares might be zero."""
+
 
 class Rows(NamedTuple):
     """The region and the counts in the form that kernels read.
@@ -69,10 +72,10 @@ def least_mean(
             square += share * distance * distance
             least = min(least, distance)
             most = max(most, distance)
-    if most <= 0.0:
+    if most <= NEGLIGIBLE:
         return 0.0, 0.0, 0.0
     shift = 0.0
-    if least > 0.0:
+    if least > NEGLIGIBLE:
         log_mean, inverse_mean, _ = _means(rows, first, end, values, free, sign, 0.0)
         if log_mean + math.log(inverse_mean) <= slack:
             weight = math.exp(log_mean - slack)
@@ -212,16 +215,16 @@ def upper_bound(
     n_known = len(policy)
     for turn in range(60 if inner else 3000):
         spread_values(values, n_known, goal)
-        residual = 0.0
+        change = 0.0
         for place in range(n_known):
             state = _in_turn(place, n_known, turn)
             if state != goal:
                 value = _improve_upper(rows, state, allowed, values, policy, row)
-                residual = max(residual, value - values[state])
+                change = max(change, abs(value - values[state]))
                 values[state] = value
         if values[0] >= limit and (inner == 0 or turn > 5):
             return np.inf
-        if residual <= tolerance:
+        if change <= tolerance:  # in both directions: sweeps under an early policy may have gone too high
             residual = _upper_residual(rows, goal, values, policy)
             if residual <= tolerance:
                 return residual

@@ -1,0 +1,99 @@
+"""Counts of a known model, made by hand: what planning with a confidence region is tested on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from axplore.mdp import FloatArray, IntArray, TabularMdp
+from axplore.planning.interval import IntervalModel, interval_model
+from axplore.planning.interval_kernels import RESET_PAIR
+from axplore.statistics.confidence import ConfidenceRegion, confidence_region
+from axplore.statistics.counts import CountedRows
+
+
+def random_model(seed: int, n_states: int = 5, longest: int = 3) -> TabularMdp:
+    """A random model from state 0 on, with one to three actions, and some terminal states behind the first three."""
+    generator = np.random.default_rng(seed)
+    rows: dict[int, dict[int, dict[int, float]]] = {}
+    for state in range(n_states):
+        n_actions = int(generator.integers(1, 4)) if state < 3 else int(generator.integers(0, 3))
+        rows[state] = {}
+        for action in range(n_actions):
+            successors = generator.choice(n_states, size=int(generator.integers(1, longest + 1)), replace=False)
+            weights = generator.dirichlet(np.ones(len(successors)))
+            rows[state][action] = dict(zip(successors.tolist(), weights.tolist(), strict=True))
+    return TabularMdp.from_rows(rows, 0)
+
+
+def expected_counts(mdp: TabularMdp, known: Sequence[int], visits: float) -> CountedRows:
+    """What about so many draws of every pair of the known states bring on average; at least two of each successor."""
+    return _rows(mdp, known, np.ceil(visits * mdp.probabilities).astype(np.int64) + 1)
+
+
+def drawn_counts(mdp: TabularMdp, known: Sequence[int], visits: int, seed: int) -> CountedRows:
+    """So many draws of every pair of the known states."""
+    generator = np.random.default_rng(seed)
+    counts = np.zeros(mdp.n_transitions, dtype=np.int64)
+    for pair in range(mdp.n_pairs):
+        entries = slice(mdp.row_offsets[pair], mdp.row_offsets[pair + 1])
+        counts[entries] = generator.multinomial(visits, mdp.probabilities[entries])
+    return _rows(mdp, known, counts)
+
+
+def _rows(mdp: TabularMdp, known: Sequence[int], counts: IntArray) -> CountedRows:
+    pairs = [pair for state in known for pair in range(mdp.state_pairs[state], mdp.state_pairs[state + 1])]
+    rows = [
+        [entry for entry in range(mdp.row_offsets[pair], mdp.row_offsets[pair + 1]) if counts[entry]] for pair in pairs
+    ]
+    entries = np.array([entry for row in rows for entry in row], dtype=np.int64)
+    n_actions = [int(mdp.state_pairs[state + 1] - mdp.state_pairs[state]) for state in known]
+    return CountedRows(
+        states=np.array(known, dtype=np.int64),
+        state_pairs=np.concatenate(([0], np.cumsum(n_actions))).astype(np.int64),
+        visits=np.array([counts[row].sum() for row in rows], dtype=np.int64),
+        row_offsets=np.concatenate(([0], np.cumsum([len(row) for row in rows]))).astype(np.int64),
+        successors=mdp.successors[entries],
+        counts=counts[entries],
+        first_draws=np.array([place + 1 for row in rows for place in range(len(row))], dtype=np.int64),
+    )
+
+
+def model_of(counts: CountedRows, delta: float = 0.1, limit: float = 100.0) -> IntervalModel:
+    """Counts with their confidence region."""
+    return interval_model(counts, confidence_region(counts, delta), limit)
+
+
+def is_in_region(mdp: TabularMdp, counts: CountedRows, region: ConfidenceRegion) -> bool:
+    """Whether the true rows are within their balls."""
+    truth = true_rows(mdp, counts)
+    for pair in range(len(counts.visits)):
+        entries = slice(counts.row_offsets[pair], counts.row_offsets[pair + 1])
+        shares, row = region.shares[entries], truth[pair, counts.successors[entries]]
+        positive = shares > 0
+        if shares[positive] @ np.log(shares[positive] / row[positive]) > region.slack[pair]:
+            return False
+    return True
+
+
+def true_rows(mdp: TabularMdp, counts: CountedRows) -> FloatArray:
+    """The transition probabilities of each pair of the known states, [P, S]."""
+    rows = []
+    for state in counts.states:
+        for pair in range(mdp.state_pairs[state], mdp.state_pairs[state + 1]):
+            row = np.zeros(mdp.n_states)
+            entries = slice(mdp.row_offsets[pair], mdp.row_offsets[pair + 1])
+            row[mdp.successors[entries]] = mdp.probabilities[entries]
+            rows.append(row)
+    return np.array(rows).reshape(-1, mdp.n_states)
+
+
+def policy_on(mdp: TabularMdp, model: IntervalModel, policy: IntArray) -> IntArray:
+    """A policy of the pairs of the known states as one of the model's own pairs, with -1 for RESET, [S]."""
+    on_model = np.full(mdp.n_states, -1, dtype=np.int64)
+    for place, pair in enumerate(policy):
+        if pair != RESET_PAIR:
+            state = model.numbers[place]
+            on_model[state] = mdp.state_pairs[state] + pair - model.rows.state_pairs[place]
+    return on_model
