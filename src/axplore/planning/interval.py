@@ -83,13 +83,6 @@ class IntervalModel:
         """The same frequencies with other slacks, [P]: what more draws might bring."""
         return replace(self, rows=self.rows._replace(slack=slack), tolerance=TRIAL_TOLERANCE)
 
-    def reaches(self, goal: int) -> IntArray:
-        """1 for the pairs from which the goal was seen, [P]."""
-        seen = np.zeros(self.n_pairs, dtype=np.int64)
-        entries = np.flatnonzero(self.rows.successors == goal)
-        seen[np.searchsorted(self.rows.row_offsets, entries, side="right") - 1] = 1
-        return seen
-
     def start(self) -> FloatArray:
         """All mass on the initial state, [n]."""
         mass = np.zeros(self.n_known)
@@ -184,14 +177,14 @@ def _only(model: IntervalModel, n_allowed: int) -> IntervalModel:
 
 def lower_path(model: IntervalModel, goal: int, guess: FloatArray | None = None) -> Path:
     """A proven lower bound of the steps of every policy restricted on the known states, and what attains it."""
-    rows, reaches = model.rows, model.reaches(goal)
+    rows = model.rows
     policy = np.full(model.n_known, RESET_PAIR)
     for inner in (INNER_SWEEPS, 0):
         values = np.zeros(len(model.numbers))
         if inner and guess is not None:
             values[:] = np.minimum(guess, model.limit)
         scratch = np.zeros(len(rows.shares))
-        residual = lower_bound(rows, goal, reaches, values, policy, scratch, inner, model.limit, model.tolerance)
+        residual = lower_bound(rows, goal, values, policy, scratch, inner, model.limit, model.tolerance)
         if residual < np.inf:
             return Path(goal, values / (1 + residual), policy, proven=True)
     return Path(goal, np.zeros(len(model.numbers)), policy, proven=True)
@@ -226,8 +219,7 @@ def regret_path(model: IntervalModel, upper: Path, lower: Path) -> Regret:
     rivals = np.full(model.n_known, RESET_PAIR)
     values = np.full(len(model.numbers), np.inf)
     if upper.proven:
-        reaches = model.reaches(upper.goal)
-        doubts(model.rows, upper.goal, reaches, upper.values, lower.values, upper.policy, rivals, doubt)
+        doubts(model.rows, upper.goal, upper.values, lower.values, upper.policy, rivals, doubt)
         regret_bound(model.rows, upper.goal, upper.policy, doubt, values)
     return Regret(upper, lower, doubt, rivals, values)
 
@@ -242,16 +234,15 @@ def gain_of_upper(model: IntervalModel, path: Path) -> FloatArray:
 def gain_of_lower(model: IntervalModel, path: Path) -> FloatArray:
     """What the lower bound at the initial state would gain from more draws of each pair, [P]."""
     gain = np.zeros(model.n_pairs)
-    lower_gain(model.rows, path.goal, model.reaches(path.goal), path.values, path.policy, model.start(), gain)
+    lower_gain(model.rows, path.goal, path.values, path.policy, model.start(), gain)
     return gain
 
 
 def gain_of_regret(model: IntervalModel, regret: Regret) -> FloatArray:
     """What the regret bound at the initial state would gain from more draws of each pair, [P]."""
     gain = np.zeros(model.n_pairs)
-    goal = regret.upper.goal
     regret_gain(
-        model.rows, goal, model.reaches(goal), regret.upper.values, regret.upper.policy, regret.lower.values,
+        model.rows, regret.upper.goal, regret.upper.values, regret.upper.policy, regret.lower.values,
         regret.lower.policy, regret.rivals, regret.doubt, regret.values, gain,
     )  # fmt: skip
     return gain

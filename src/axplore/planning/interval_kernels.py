@@ -229,7 +229,7 @@ def upper_bound(
             if residual <= tolerance:
                 return residual
         for sweep in range(inner):
-            if _sweep(rows, goal, values, policy, row, limit, sweep) <= 0.3 * tolerance:
+            if _sweep(rows, goal, values, policy, row, 1.0 + values[0], limit, sweep) <= 0.3 * tolerance:
                 break
     return np.inf
 
@@ -272,12 +272,11 @@ def _upper_residual(rows: Rows, goal: int, values: FloatArray, policy: IntArray)
 
 @compiled
 def _sweep(
-    rows: Rows, goal: int, values: FloatArray, policy: IntArray, row: FloatArray, limit: float, turn: int
+    rows: Rows, goal: int, values: FloatArray, policy: IntArray, row: FloatArray, free: float, limit: float, turn: int
 ) -> float:
     """One sweep under a fixed policy and the probabilities in `row`; the rest of a row gets the free value."""
     change = 0.0
     n_known = len(policy)
-    free = 1.0 + values[0]
     for place in range(n_known):
         state = _in_turn(place, n_known, turn)
         if state == goal:
@@ -303,7 +302,6 @@ def _sweep(
 def lower_bound(
     rows: Rows,
     goal: int,
-    reaches: IntArray,
     values: FloatArray,
     policy: IntArray,
     row: FloatArray,
@@ -319,7 +317,6 @@ def lower_bound(
     Args:
         rows: region and counts.
         goal: a position, or the one after the last for a state that was never seen.
-        reaches: 1 for the pairs from which the goal was seen, [P]; their unseen successors are other states.
         values: start and result, [n + others]; cut at the limit.
         policy: what attains it, [n].
         row: scratch, [E].
@@ -330,56 +327,39 @@ def lower_bound(
     n_known = len(policy)
     for turn in range(60 if inner else 3000):
         spread_values(values, n_known, goal)
-        nearest = _nearest(values, n_known, goal)
         change = 0.0
         for place in range(n_known):
             state = _in_turn(place, n_known, turn)
             if state != goal:
-                value = min(_improve_lower(rows, state, reaches, nearest, values, policy, row), limit)
+                value = min(_improve_lower(rows, state, values, policy, row), limit)
                 change = max(change, abs(value - values[state]))
                 values[state] = value
         if change <= tolerance:
-            return lower_residual(rows, goal, reaches, values, n_known)
+            return lower_residual(rows, goal, values, n_known)
         for sweep in range(inner):
-            if _sweep_lower(rows, goal, reaches, values, policy, row, limit, sweep) <= 0.3 * tolerance:
+            if _sweep(rows, goal, values, policy, row, 0.0, limit, sweep) <= 0.3 * tolerance:
                 break
     return np.inf
 
 
 @compiled
-def _nearest(values: FloatArray, n_known: int, goal: int) -> float:
-    """The least value of a state that is not the goal."""
-    nearest: float = 1.0 + values[0]
-    for state in range(n_known):
-        if state != goal:
-            nearest = min(nearest, values[state])
-    return nearest
+def lower_backup(rows: Rows, pair: int, values: FloatArray) -> tuple[float, float, float]:
+    """One plus the least mean of the values under a pair, its derivative and the shift.
+
+    The free value is that of the goal, zero. Where the goal is among the successors seen, no other could gain more.
+    """
+    mean, weight, shift = least_mean(rows, pair, values, 0.0, -1.0, rows.slack[pair])
+    return 1.0 + mean, weight, shift
 
 
 @compiled
-def lower_backup(
-    rows: Rows, pair: int, reaches: IntArray, nearest: float, values: FloatArray
-) -> tuple[float, float, float, float]:
-    """One plus the least mean of the values under a pair; then the free value, the derivative and the shift."""
-    free = 0.0
-    if reaches[pair]:
-        free = nearest
-        for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
-            free = min(free, values[rows.successors[entry]])
-    mean, weight, shift = least_mean(rows, pair, values, free, -1.0, rows.slack[pair])
-    return 1.0 + free + mean, free, weight, shift
-
-
-@compiled
-def _improve_lower(
-    rows: Rows, state: int, reaches: IntArray, nearest: float, values: FloatArray, policy: IntArray, row: FloatArray
-) -> float:
+def _improve_lower(rows: Rows, state: int, values: FloatArray, policy: IntArray, row: FloatArray) -> float:
     best, choice = np.inf, RESET_PAIR
     for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
-        value, free, weight, shift = lower_backup(rows, pair, reaches, nearest, values)
+        value, weight, shift = lower_backup(rows, pair, values)
         if value < best - SAME:
             best, choice = value, pair
-            extreme_row(rows, pair, values, free, -1.0, weight, shift, row)
+            extreme_row(rows, pair, values, 0.0, -1.0, weight, shift, row)
     if choice == RESET_PAIR or (state > 0 and 1.0 + values[0] < best):
         best, choice = 1.0 + values[0], RESET_PAIR
     policy[state] = choice
@@ -387,55 +367,16 @@ def _improve_lower(
 
 
 @compiled
-def _sweep_lower(
-    rows: Rows,
-    goal: int,
-    reaches: IntArray,
-    values: FloatArray,
-    policy: IntArray,
-    row: FloatArray,
-    limit: float,
-    turn: int,
-) -> float:
-    """Like `_sweep`, with the free value of each pair."""
-    change = 0.0
-    n_known = len(policy)
-    nearest = _nearest(values, n_known, goal)
-    for place in range(n_known):
-        state = _in_turn(place, n_known, turn)
-        if state == goal:
-            continue
-        pair = policy[state]
-        value, rest = 1.0, 1.0
-        if pair == RESET_PAIR:
-            value += values[0]
-        else:
-            for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
-                successor = rows.successors[entry]
-                rest -= row[entry]
-                if successor != goal:
-                    value += row[entry] * (values[successor] if successor < n_known else 1.0 + values[0])
-            if reaches[pair]:
-                value += max(rest, 0.0) * nearest
-        value = min(value, limit)
-        change = max(change, abs(value - values[state]))
-        values[state] = value
-    spread_values(values, n_known, goal)
-    return change
-
-
-@compiled
-def lower_residual(rows: Rows, goal: int, reaches: IntArray, values: FloatArray, n_known: int) -> float:
+def lower_residual(rows: Rows, goal: int, values: FloatArray, n_known: int) -> float:
     """By how much the values exceed one plus the least mean of themselves, at most."""
     spread_values(values, n_known, goal)
-    nearest = _nearest(values, n_known, goal)
     residual = 0.0
     for state in range(n_known):
         if state == goal:
             continue
         best = 1.0 + values[0] if state > 0 or rows.state_pairs[1] == 0 else np.inf
         for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
-            value, _, _, _ = lower_backup(rows, pair, reaches, nearest, values)
+            value, _, _ = lower_backup(rows, pair, values)
             best = min(best, value)
         residual = max(residual, values[state] - best)
     return residual
@@ -445,7 +386,6 @@ def lower_residual(rows: Rows, goal: int, reaches: IntArray, values: FloatArray,
 def doubts(
     rows: Rows,
     goal: int,
-    reaches: IntArray,
     upper: FloatArray,
     lower: FloatArray,
     policy: IntArray,
@@ -457,14 +397,13 @@ def doubts(
     This is the upper value less the least lower value of the other actions, or zero. `rivals` names that action.
     """
     n_known = len(policy)
-    nearest = _nearest(lower, n_known, goal)
     for state in range(n_known):
         least, rival = np.inf, RESET_PAIR
         if policy[state] != RESET_PAIR and state > 0:
             least = 1.0 + lower[0]
         for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
             if pair != policy[state]:
-                value, _, _, _ = lower_backup(rows, pair, reaches, nearest, lower)
+                value, _, _ = lower_backup(rows, pair, lower)
                 if value < least:
                     least, rival = value, pair
         doubt[state] = max(upper[state] - least, 0.0) if state != goal else 0.0

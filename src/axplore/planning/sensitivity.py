@@ -89,7 +89,6 @@ def upper_gain(
 def lower_gain(
     rows: Rows,
     goal: int,
-    reaches: IntArray,
     values: FloatArray,
     policy: IntArray,
     start: FloatArray,
@@ -99,15 +98,11 @@ def lower_gain(
     n_known = len(policy)
     row = np.zeros(len(rows.shares))
     local = np.zeros(n_known)
-    nearest = values[:n_known].max()
-    for state in range(n_known):
-        if state != goal:
-            nearest = min(nearest, values[state])
     for state in range(n_known):
         pair = policy[state]
         if state != goal and pair != RESET_PAIR:
-            _, free, weight, shift = lower_backup(rows, pair, reaches, nearest, values)
-            extreme_row(rows, pair, values, free, -1.0, weight, shift, row)
+            _, weight, shift = lower_backup(rows, pair, values)
+            extreme_row(rows, pair, values, 0.0, -1.0, weight, shift, row)
             local[state] = rows.slack[pair] * weight
     met = expected_visits(rows, goal, policy, row, NOWHERE, np.zeros(n_known, np.int64), start)
     for state in range(n_known):
@@ -119,7 +114,6 @@ def lower_gain(
 def regret_gain(
     rows: Rows,
     goal: int,
-    reaches: IntArray,
     upper: FloatArray,
     upper_policy: IntArray,
     lower: FloatArray,
@@ -151,27 +145,21 @@ def regret_gain(
     start[0] = 1.0
     met = expected_visits(rows, goal, upper_policy, row, worst, decided, start)
     after = np.zeros(n_known)
-    nearest = lower[:n_known].max()
-    for state in range(n_known):
-        if state != goal:
-            nearest = min(nearest, lower[state])
     for state in range(n_known):
         if not decided[state]:
             if upper_policy[state] != RESET_PAIR:
                 gain[upper_policy[state]] += met[state] * local[state]
             met[state] = 0.0
         elif met[state] > 0.0:
-            _play_rival(rows, goal, reaches, nearest, lower, rivals[state], met[state], row, after, gain)
+            _play_rival(rows, goal, lower, rivals[state], met[state], row, after, gain)
     upper_gain(rows, goal, upper, upper_policy, met, gain)
-    lower_gain(rows, goal, reaches, lower, lower_policy, after, gain)
+    lower_gain(rows, goal, lower, lower_policy, after, gain)
 
 
 @compiled
 def _play_rival(
     rows: Rows,
     goal: int,
-    reaches: IntArray,
-    nearest: float,
     lower: FloatArray,
     rival: int,
     mass: float,
@@ -184,8 +172,8 @@ def _play_rival(
     if rival == RESET_PAIR:
         after[0] += mass
         return
-    _, free, weight, shift = lower_backup(rows, rival, reaches, nearest, lower)
-    extreme_row(rows, rival, lower, free, -1.0, weight, shift, row)
+    _, weight, shift = lower_backup(rows, rival, lower)
+    extreme_row(rows, rival, lower, 0.0, -1.0, weight, shift, row)
     gain[rival] += mass * rows.slack[rival] * weight
     for entry in range(rows.row_offsets[rival], rows.row_offsets[rival + 1]):
         successor = rows.successors[entry]
