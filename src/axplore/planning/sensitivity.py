@@ -132,7 +132,7 @@ def regret_gain(
     row = np.zeros(len(rows.shares))
     local = np.zeros(n_known)
     decided = np.zeros(n_known, np.int64)
-    worst = int(np.argmax(regret))
+    worst = int(np.argmax(doubt))  # where the greatest regret is decided; others may share it without deciding it
     for state in range(n_known):
         pair = upper_policy[state]
         if doubt[state] > 0.0 and doubt[state] >= regret[state] - 1e-6:
