@@ -30,7 +30,7 @@ from axplore.planning.value_iteration import value_iteration
 PRECISION: Final = 1e-6
 SINGLES: Final = 4
 BATCH: Final = 64
-REPEATS: Final = 3
+REPEATS: Final = 5
 KIBIBYTES_IN_MEBIBYTE: Final = 1024
 
 
