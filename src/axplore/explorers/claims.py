@@ -26,6 +26,7 @@ from axplore.planning.interval import (
     regret_path,
     upper_path,
 )
+from axplore.planning.interval_kernels import RESET_PAIR
 
 KEPT_RATIO: Final = 0.7
 """Pairs that bring at least this part of what the best pair brings per step grow together."""
@@ -69,7 +70,12 @@ class Reachable:
         if not np.isfinite(estimate.steps):
             estimate = empirical_path(model, self.goal)
         robust = upper_path(model, self.goal, follow=estimate, n_allowed=self.n_allowed)
-        return gain_of_upper(model, robust if robust.proven else estimate)
+        looks_best = gain_of_upper(model, estimate)
+        given_up = estimate.policy[robust.policy != estimate.policy]
+        # Where a pair is not known well the robust path resets instead, and gets no better for drawing the others.
+        if not robust.proven or looks_best[given_up[given_up != RESET_PAIR]].any():
+            return looks_best
+        return gain_of_upper(model, robust)
 
 
 @dataclass(frozen=True)
