@@ -75,7 +75,13 @@ class StorageError(AxploreError):
 
 
 class WorldError(AxploreError):
-    """The system under exploration broke its contract."""
+    """The system under exploration broke its contract.
+
+    Attributes:
+        atlas: what was known by then, if it was being explored.
+    """
+
+    atlas: object | None = None
 
 
 class UnfixedStartError(WorldError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -12,25 +12,29 @@ from axplore.atlas import Atlas
 from axplore.atlas.files import make_empty_folder
 from axplore.atlas.making import atlas_of
 from axplore.domains import domain
-from axplore.errors import InvalidInputError, InvalidSettingError
+from axplore.errors import InvalidInputError, InvalidSettingError, WorldError
 from axplore.explorers.certified import Certified
 from axplore.explorers.driver import RoundReport, check_max_steps
 from axplore.explorers.driver import run as run_explorer
 from axplore.explorers.interface import Explorer, ExplorerState
 from axplore.explorers.presets import DEFAULT_EXPLORER, preset
+from axplore.explorers.result import Exploration
 from axplore.explorers.stopping import StopReason
 from axplore.labels import encode_label
 from axplore.mdp import TabularMdp
 from axplore.objective import Objective
 from axplore.progress import Watcher, showing
+from axplore.worlds.catalogue import named_world, world_of
 from axplore.worlds.orders import World
 from axplore.worlds.simulated import SimulatedWorld
 
-WorldLike: TypeAlias = World | TabularMdp | str
-"""What `explore` takes as a world."""
+WorldLike: TypeAlias = World | TabularMdp | str | Any
+"""What `explore` takes as a world; what is none of the first three is for `world_of` to judge."""
 
 OnRound: TypeAlias = Callable[[RoundReport], StopReason | None]
 """Called with every report; a reason that it returns ends the exploration."""
+
+_Hook: TypeAlias = Callable[[RoundReport, ExplorerState], StopReason | None]
 
 DEFAULT_EPSILON: Final = 0.1
 DEFAULT_DELTA: Final = 0.1
@@ -62,49 +66,86 @@ def explore(
     Everything is checked before the first step.
 
     Args:
-        world: a `World`, a `TabularMdp`, or the name of a domain: see `DOMAINS`.
+        world: a `World`, a `TabularMdp`, a Gymnasium environment, an object with `reset` and `step`, a function that
+            makes one of these, or a name: of a domain (see `DOMAINS`), `gym:ID`, `exec:COMMAND` or `module:factory`.
         radius: L, the expected steps within which a state counts; at least 1.
         epsilon: ε, the steps by which a policy may miss its bound; 0.1 unless given.
         delta: δ, the probability with which the answer may be wrong; 0.1 unless given.
         explorer: the name of a preset, or a configuration. A configuration has its own L, ε and δ: leave them out here.
         objective: of the certified explorer: `optimal` (AX*, the default) or `within-radius` (AX_L, fewer steps).
-        seed: of a simulated world; a `World` has its own.
+        seed: of the noise of a world made here; a `World` has its own.
         max_steps: no order begins after so many steps; what is known then is returned.
         run: a folder for the atlas and the certificate; a new one, or an empty one.
         progress: show on standard error how it goes.
         states_bound: S, an upper bound on the number of states, which only the theory presets need.
-        world_parameters: of a domain given by its name.
+        world_parameters: of a world given by its name.
         on_round: called before the first piece of work and after each; a reason that it returns ends the exploration.
+
+    Raises:
+        WorldError: the world failed. What was known by then is kept, in `run` and as the error's `atlas`.
     """
     chosen, explorer_name = explorer_from(explorer, radius, epsilon, delta, objective, states_bound)
     check_max_steps(max_steps)
     system, world_name = world_from(world, seed, world_parameters)
-    if run is not None:
-        make_empty_folder(Path(run))
-    steps_before = system.steps
-    last_step = None if max_steps is None else steps_before + max_steps
-    with _progress_of(chosen) if progress else nullcontext() as watch:
-        hook = _hook(system, watch, on_round, check_labels=run is not None)
-        exploration = run_explorer(chosen, system, max_steps=last_step, on_round=hook)
-    atlas = atlas_of(exploration, system, world_name=world_name, explorer_name=explorer_name, steps_before=steps_before)
+    with ExitStack() as closing:
+        if system is not world and hasattr(system, "close"):
+            closing.callback(system.close)
+        if run is not None:
+            make_empty_folder(Path(run))
+        steps_before = system.steps
+        last_step = None if max_steps is None else steps_before + max_steps
+        with _progress_of(chosen) if progress else nullcontext() as watch:
+            hook = _hook(system, watch, on_round, check_labels=run is not None)
+            exploration, failure = _run_to_the_end(chosen, system, last_step, hook)
+        atlas = atlas_of(
+            exploration, system, world_name=world_name, explorer_name=explorer_name, steps_before=steps_before
+        )
     if run is not None:
         atlas.save(run)
+    if failure is not None:
+        raise _with_atlas(failure, atlas, run)
     return atlas
+
+
+def _run_to_the_end(
+    explorer: Explorer[Any], world: World, max_steps: int | None, hook: _Hook
+) -> tuple[Exploration, WorldError | None]:
+    """Runs an explorer; where the world fails, what was known before the last piece of work, and the failure."""
+    latest: ExplorerState | None = None
+
+    def remembering(report: RoundReport, state: ExplorerState) -> StopReason | None:
+        nonlocal latest
+        latest = state
+        return hook(report, state)
+
+    try:
+        return run_explorer(explorer, world, max_steps=max_steps, on_round=remembering), None
+    except WorldError as failure:
+        if latest is None:
+            raise
+        return explorer.finish(replace(latest, stop=StopReason.WORLD_FAILED), world), failure
+
+
+def _with_atlas(failure: WorldError, atlas: Atlas, run: str | Path | None) -> WorldError:
+    """The same error, with what was known when it happened."""
+    where = "" if run is None else f" What was known by then is in {run}."
+    error = type(failure)(f"{failure}.{where}" if where else str(failure))
+    error.atlas = atlas
+    error.__cause__ = failure
+    return error
 
 
 def world_from(spec: WorldLike, seed: int, parameters: Mapping[str, Any] | None = None) -> tuple[World, str]:
     """The world that is meant, and what to call it."""
     if isinstance(spec, str):
+        if ":" in spec:
+            return named_world(spec, seed, parameters or {}), spec
         return SimulatedWorld(domain(spec, **(parameters or {})), seed), spec
     if parameters:
         raise InvalidSettingError("world_parameters are for a world given by its name; set them on the world itself")
     if isinstance(spec, TabularMdp):
         return SimulatedWorld(spec, seed), f"a model of {spec.n_states} states"
-    if all(hasattr(spec, name) for name in ("states", "steps", "actions_of", "carry_out")):
-        return spec, type(spec).__name__
-    raise InvalidInputError(
-        f"{spec!r} cannot be explored; give a World, a TabularMdp, or the name of a domain: `axplore worlds` lists them"
-    )
+    return world_of(spec, seed), getattr(spec, "__qualname__", type(spec).__name__)
 
 
 def explorer_from(
@@ -156,9 +197,7 @@ def _with_objective(explorer: Explorer[Any], name: str, objective: Objective | s
     return replace(explorer, objective=wanted)
 
 
-def _hook(
-    world: World, watch: Watcher | None, on_round: OnRound | None, *, check_labels: bool
-) -> Callable[[RoundReport, ExplorerState], StopReason | None]:
+def _hook(world: World, watch: Watcher | None, on_round: OnRound | None, *, check_labels: bool) -> _Hook:
     """What the loop calls after every piece of work."""
     n_checked = 0
 

@@ -16,7 +16,9 @@ class StopReason(Enum):
     STEP_LIMIT = "The step limit was reached before the explorer was done; its promise does not hold yet."
     INTERRUPTED = "It was interrupted before the explorer was done; its promise does not hold yet."
 
+    WORLD_FAILED = "The world failed before the explorer was done; its promise does not hold yet."
+
     @property
     def complete(self) -> bool:
         """Whether the explorer ended by its own rule."""
-        return self not in (StopReason.STEP_LIMIT, StopReason.INTERRUPTED)
+        return self not in (StopReason.STEP_LIMIT, StopReason.INTERRUPTED, StopReason.WORLD_FAILED)

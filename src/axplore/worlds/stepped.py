@@ -286,6 +286,8 @@ class SteppedWorld:
         self._steps += 1
         try:
             label = self._step(self._actions[position][action])
+        except WorldError:  # it said itself that it cannot be explored; a new one could not either
+            raise
         except Exception as error:
             self._start_again(error, position, action)
         try:
@@ -293,6 +295,8 @@ class SteppedWorld:
         except KeyError:
             try:
                 successor = self._discover(label)
+            except WorldError:
+                raise
             except Exception as error:
                 self._start_again(error, position, action)
         except TypeError:
@@ -311,7 +315,7 @@ class SteppedWorld:
         try:
             label = self._handle.reset()
             self._check_start(label)
-        except UnfixedStartError:
+        except WorldError:
             raise
         except Exception as error:
             with suppress(_InterruptedJourneyError):  # it stands where the reset was to lead
@@ -347,7 +351,7 @@ class SteppedWorld:
                 self._take(self._handle_of(self._factory()))
                 self._handle.reseed(self._new_seed())
                 self._check_start(self._handle.reset())
-            except UnfixedStartError:
+            except WorldError:
                 raise
             except Exception as another:
                 error, position, action = another, None, None

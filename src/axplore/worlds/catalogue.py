@@ -1,0 +1,234 @@
+"""Worlds by what is written on the command line: `gym:ID`, `exec:COMMAND`, `package.module:factory`.
+
+`world_of` turns whatever a factory may give into a world: a world, a model, a Gymnasium environment, an AALpy system,
+or any object that can be reset and stepped.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from axplore.errors import InvalidInputError, InvalidSettingError, UnknownNameError, WorldError
+from axplore.mdp import TabularMdp
+from axplore.worlds.orders import World
+from axplore.worlds.systems import is_system
+
+
+@dataclass(frozen=True)
+class Form:
+    """A way to name worlds.
+
+    Attributes:
+        pattern: how it is written.
+        example: one that can be explored.
+        meaning: what it is, in a line.
+        parameters: what can be set, in a line.
+        needs: the package that it needs, if that is no part of axplore.
+        make: makes the world from what follows the colon, a seed and the parameters.
+    """
+
+    pattern: str
+    example: str
+    meaning: str
+    parameters: str
+    needs: str | None
+    make: Callable[[str, int, Mapping[str, Any]], World]
+
+    @property
+    def is_available(self) -> bool:
+        """Whether the package that it needs is installed."""
+        return self.needs is None or importlib.util.find_spec(self.needs) is not None
+
+
+def named_world(name: str, seed: int, parameters: Mapping[str, Any]) -> World:
+    """The world of a name with a colon; parameters given as text are read as JSON where they are JSON."""
+    kind, colon, rest = name.partition(":")
+    if not colon or not rest:
+        raise UnknownNameError(f"no world {name!r}; `axplore worlds` lists what there is")
+    values = {key: _read(value) for key, value in parameters.items()}
+    make = FORMS[kind].make if kind in FORMS else partial(_from_module, kind)
+    try:
+        return make(rest, seed, values)
+    except TypeError as error:
+        unexpected = next((key for key in values if f"'{key}'" in str(error)), None)
+        if unexpected is None:
+            raise
+        raise InvalidSettingError(f"{name} has no parameter {unexpected!r}: {error}") from error
+
+
+def world_of(thing: Any, seed: int, **options: Any) -> World:
+    """A world made of anything that can be explored.
+
+    Args:
+        thing: a world, a `TabularMdp`, a Gymnasium environment, an AALpy system with an `alphabet`, an object with
+            `reset` and `step`, or a function without arguments that makes one of these. Only with a function can a
+            system that fails be started again.
+        seed: of the noise; a world has its own.
+        options: of `SteppedWorld`, or of `gym_world` for an environment; `step_timeout` runs what a function makes in
+            a process of its own.
+    """
+    if _is_world(thing):
+        return _without(options, thing)
+    if isinstance(thing, TabularMdp):
+        from axplore.worlds.simulated import SimulatedWorld
+
+        return _without(options, SimulatedWorld(thing, seed))
+    if is_system(thing) or _is_aalpy(thing):
+        return _stepped(thing, thing, seed, options)
+    if callable(thing):
+        try:
+            made = thing()
+        except Exception as error:
+            raise WorldError(f"{thing!r} made no system: {type(error).__name__}: {error}") from error
+        if not is_system(made) and not _is_aalpy(made):
+            return world_of(made, seed, **options)
+        with suppress(Exception):  # it has shown what kind it is; the world makes its own
+            made.close()
+        return _stepped(thing, made, seed, options)
+    raise InvalidInputError(
+        f"{thing!r} cannot be explored; give a World, a TabularMdp, a Gymnasium environment, an object with reset and "
+        "step, a function that makes one, or the name of a world: `axplore worlds` lists them"
+    )
+
+
+def _stepped(source: Any, sample: Any, seed: int, options: dict[str, Any]) -> World:
+    """A world of a system or of a factory of such; the sample shows which kind it is."""
+    from axplore.worlds.stepped import SteppedWorld
+
+    if _is_environment(sample):
+        from axplore.worlds.gym import gym_world
+
+        return gym_world(source, seed, **options)
+    if _is_aalpy(sample) and not is_system(sample):
+        source = _aalpy(source, sample, options)
+    timeout = options.pop("step_timeout", None)
+    if timeout is not None:
+        from axplore.worlds.isolated import isolated
+
+        if is_system(source):
+            raise InvalidSettingError("step_timeout takes a process of its own, and so a factory of the system")
+        source = isolated(source, timeout)
+    return SteppedWorld(source, seed, **options)
+
+
+def _aalpy(source: Any, sample: Any, options: dict[str, Any]) -> Any:
+    from axplore.worlds.aalpy import AalpySystem
+
+    alphabet = options.pop("alphabet", None) or getattr(sample, "alphabet", None)
+    if alphabet is None:
+        raise InvalidSettingError(f"{sample!r} does not say its letters; give alphabet=[...]")
+    settings = {name: options.pop(name) for name in ("initial", "state") if name in options}
+    if source is sample:
+        return AalpySystem(sample, alphabet, **settings)
+    return lambda: AalpySystem(source(), alphabet, **settings)
+
+
+def _from_gym(identifier: str, seed: int, parameters: Mapping[str, Any]) -> World:
+    from axplore.worlds.gym import gym_world
+
+    return gym_world(identifier, seed, **parameters)
+
+
+def _from_program(command: str, seed: int, parameters: Mapping[str, Any]) -> World:
+    from axplore.worlds.program import program_world
+
+    return program_world(command, seed, **parameters)
+
+
+def _from_module(module: str, name: str, seed: int, parameters: Mapping[str, Any]) -> World:
+    """Imports a user's module, which runs it, and explores what its factory makes."""
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)  # as `python -m` does
+    try:
+        factory: Any = importlib.import_module(module)
+        for part in name.split("."):
+            factory = getattr(factory, part)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise WorldError(f"{module} cannot be imported: {error}") from error
+        raise UnknownNameError(
+            f"there is no module {module!r}, nor a kind of worlds of that name: {', '.join(FORMS)}"
+        ) from None
+    except AttributeError:
+        raise UnknownNameError(f"the module {module!r} has no {name!r}") from None
+    except Exception as error:
+        raise WorldError(f"{module} cannot be imported: {type(error).__name__}: {error}") from error
+    return world_of(factory, seed, **parameters)
+
+
+def _read(value: Any) -> Any:
+    """A parameter from the command line: JSON if it reads so, and text otherwise."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
+
+
+def _is_world(thing: object) -> bool:
+    return not isinstance(thing, type) and all(
+        hasattr(thing, name) for name in ("states", "steps", "actions_of", "carry_out")
+    )
+
+
+def _is_environment(thing: object) -> bool:
+    package = sys.modules.get("gymnasium")  # whoever made an environment has imported it
+    return package is not None and isinstance(thing, package.Env)
+
+
+def _is_aalpy(thing: object) -> bool:
+    from axplore.worlds.aalpy import is_aalpy
+
+    return is_aalpy(thing)
+
+
+def _without(options: Mapping[str, Any], world: World) -> World:
+    """The world, which takes no options."""
+    if options:
+        raise InvalidSettingError(f"{next(iter(options))} is for a system that is stepped; set it on the world itself")
+    return world
+
+
+FORMS: Final[Mapping[str, Form]] = MappingProxyType(
+    {
+        "gym": Form(
+            pattern="gym:ID",
+            example="gym:FrozenLake-v1",
+            meaning="A Gymnasium environment with discrete actions; MiniGrid's too.",
+            parameters="start=fixed|pinned|virtual, pin, mark_terminal, action_masks, max_episode_steps, step_timeout, "
+            "max_faults; all others are the environment's own",
+            needs=None,
+            make=_from_gym,
+        ),
+        "exec": Form(
+            pattern="exec:COMMAND",
+            example="exec:bash examples/random_walk.sh",
+            meaning="A program in any language that answers JSON lines.",
+            parameters="start=fixed|virtual, max_episode_steps, step_timeout, max_faults",
+            needs=None,
+            make=_from_program,
+        ),
+    }
+)
+"""Kinds of worlds by what stands before the colon. Any other word is a module."""
+
+MODULE_FORM: Final = Form(
+    pattern="MODULE:FACTORY",
+    example="mypackage.machines:make",
+    meaning="What a function of your own makes; its module is imported, which runs it.",
+    parameters="start=fixed|virtual, max_episode_steps, step_timeout, max_faults, alphabet",
+    needs=None,
+    make=named_world,
+)

@@ -1,0 +1,224 @@
+"""Gymnasium environments as systems to explore.
+
+- A limit on the length of episodes is no property of the states, so `TimeLimit` is taken off. An environment that still
+  ends an episode without `terminated` is refused, unless `max_episode_steps` says when: then it is reset before that.
+- `terminated` must be a property of the state: a state that was once entered as terminal and once not is refused. With
+  `mark_terminal`, states entered as terminal are called `("terminal", label)`, and so are others than the same label.
+- The environment is seeded once, at its first reset. After that every order gives its noise a new stream, and the
+  start is fixed by itself, or `pinned`: then each reset takes the same seed, and the noise its own stream right after,
+  because seeding alone would make every episode the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final, Literal, TypeAlias
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.wrappers import Autoreset, OrderEnforcing, PassiveEnvChecker, TimeLimit
+
+from axplore.errors import InvalidInputError, InvalidSettingError, UnknownNameError, WorldError
+from axplore.mdp import Action, State
+from axplore.worlds import minigrid
+from axplore.worlds.faults import FaultKind, SystemFaultError
+from axplore.worlds.isolated import isolated
+from axplore.worlds.observations import Key, key_of
+from axplore.worlds.stepped import MAX_FAULTS, SteppedWorld
+
+Environment: TypeAlias = gymnasium.Env[Any, Any]
+GymStart: TypeAlias = Literal["fixed", "pinned", "virtual"]
+
+WITHOUT_EFFECT: Final = (TimeLimit, OrderEnforcing, PassiveEnvChecker)
+"""Wrappers that change nothing but the length of an episode, or only check."""
+
+NO_LIMIT: Final = -1
+"""How `gymnasium.make` is told not to add a `TimeLimit`."""
+
+
+def gym_world(
+    environment: str | Environment | Callable[[], Environment],
+    seed: int = 0,
+    *,
+    key: Key | None = None,
+    start: GymStart = "fixed",
+    pin: int = 0,
+    mark_terminal: bool = False,
+    action_masks: bool = True,
+    max_episode_steps: int | None = None,
+    step_timeout: float | None = None,
+    max_faults: int = MAX_FAULTS,
+    **parameters: Any,
+) -> SteppedWorld:
+    """A Gymnasium environment as a world.
+
+    Args:
+        environment: an identifier as `gymnasium.make` takes it, an environment, or a function that makes one. Only an
+            environment by itself cannot be started again after a fault. It is used, and its `TimeLimit` taken off.
+        seed: of the noise.
+        key: turns an observation into the label of its state; by the observation space when not given.
+        start: `fixed`: resets must land in one state by themselves. `pinned`: every reset takes the seed `pin`.
+            `virtual`: a state stands before the random start, and its one action leads there.
+        pin: the seed of every reset where the start is pinned.
+        mark_terminal: call states entered as terminal `("terminal", label)`.
+        action_masks: play only what `info["action_mask"]` allows, where there is one.
+        max_episode_steps: the step at which the environment ends an episode by itself; it is reset before that.
+        step_timeout: seconds after which a step has failed. It takes a process of its own, and so a factory.
+        max_faults: after so many faults the world gives up.
+        parameters: of the environment, if it is given by its identifier.
+    """
+    if start not in ("fixed", "pinned", "virtual"):
+        raise InvalidSettingError(f"start is {start!r}; it must be 'fixed', 'pinned' or 'virtual'")
+    adapt = partial(
+        GymSystem,
+        key=key,
+        pin=pin if start == "pinned" else None,
+        mark_terminal=mark_terminal,
+        action_masks=action_masks,
+    )
+    system: Any
+    if isinstance(environment, gymnasium.Env):
+        if parameters or step_timeout is not None:
+            refused = next(iter(parameters), "step_timeout")
+            raise InvalidSettingError(f"{refused} is for an environment given by its identifier, or by a factory")
+        system = adapt(environment)
+    else:
+        make = partial(make_environment, environment, parameters) if isinstance(environment, str) else environment
+        if parameters and not isinstance(environment, str):
+            raise InvalidSettingError(f"{next(iter(parameters))} is for an environment given by its identifier")
+        system = partial(_made, make, adapt)
+        if step_timeout is not None:
+            system = isolated(system, step_timeout)
+    return SteppedWorld(
+        system,
+        seed,
+        start="virtual" if start == "virtual" else "fixed",
+        max_episode_steps=max_episode_steps,
+        max_faults=max_faults,
+    )
+
+
+def make_environment(identifier: str, parameters: Mapping[str, Any]) -> Environment:
+    """Makes an environment by its identifier; the packages of MiniGrid are imported as they are needed."""
+    minigrid.import_if_needed(identifier)
+    try:
+        return gymnasium.make(identifier, max_episode_steps=NO_LIMIT, disable_env_checker=True, **parameters)
+    except gymnasium.error.UnregisteredEnv as error:
+        raise UnknownNameError(f"Gymnasium has no environment {identifier!r}: {error}") from error
+    except TypeError as error:
+        raise InvalidSettingError(f"{identifier} cannot be made with {dict(parameters)}: {error}") from error
+
+
+def without_time_limit(environment: Environment) -> Environment:
+    """The environment without `TimeLimit`, wherever it is in the chain of wrappers, which is changed."""
+    while isinstance(environment, WITHOUT_EFFECT):
+        environment = environment.env
+    outer = environment
+    while isinstance(outer, gymnasium.Wrapper):
+        if isinstance(outer, Autoreset):
+            raise InvalidInputError("the environment resets itself (Autoreset), so its resets cannot be counted")
+        if isinstance(outer.env, TimeLimit):
+            outer.env = outer.env.env
+        else:
+            outer = outer.env
+    return environment
+
+
+class GymSystem:
+    """An environment as a system: see `systems`."""
+
+    def __init__(
+        self,
+        environment: Environment,
+        *,
+        key: Key | None = None,
+        pin: int | None = None,
+        mark_terminal: bool = False,
+        action_masks: bool = True,
+    ) -> None:
+        self._environment = without_time_limit(environment)
+        space = environment.action_space
+        if not isinstance(space, spaces.Discrete):
+            raise InvalidInputError(
+                f"the actions are {space}; they must be Discrete: wrap the environment so that a number says what to do"
+            )
+        self._all_actions: tuple[int, ...] = tuple(range(int(space.start), int(space.start + space.n)))
+        self._key = key or minigrid.key_of(self._environment) or key_of(environment.observation_space)
+        self._step = self._environment.step
+        self._pin = pin
+        self._mark_terminal, self._action_masks = mark_terminal, action_masks
+        self._first_seed: int | None = 0
+        self._noise = np.random.default_rng(0)
+        self._is_terminal: dict[State, bool] = {}
+        self._masks: dict[State, bytes] = {}
+        self._steps_since_reset = 0
+
+    def reseed(self, seed: np.random.SeedSequence) -> None:
+        """Gives the noise a new stream."""
+        self._noise = np.random.default_rng(seed)
+        if self._first_seed is not None:  # not reset yet
+            self._first_seed = int(seed.generate_state(1)[0])
+        else:
+            self._environment.unwrapped.np_random = self._noise
+
+    def reset(self) -> State:
+        """Resets the environment."""
+        self._steps_since_reset = 0
+        observation, info = self._environment.reset(seed=self._first_seed if self._pin is None else self._pin)
+        self._first_seed = None
+        if self._pin is not None:
+            self._environment.unwrapped.np_random = self._noise
+        return self._entered(self._key(observation), False, info)
+
+    def step(self, action: Action) -> State:
+        """Steps the environment."""
+        observation, _, terminated, truncated, info = self._step(action)
+        self._steps_since_reset += 1
+        if truncated and not terminated:
+            raise WorldError(
+                f"the environment ended an episode by itself after {self._steps_since_reset} steps. Such a limit is no "
+                f"property of its states: take it off, or have it reset before, max_episode_steps="
+                f"{self._steps_since_reset}"
+            )
+        return self._entered(self._key(observation), terminated, info)
+
+    def actions(self, state: State) -> tuple[Action, ...]:
+        """The actions of the state just entered."""
+        if self._is_terminal[state]:
+            return ()
+        mask = self._masks.get(state)
+        if mask is None:
+            return self._all_actions
+        return tuple(action for action, allowed in zip(self._all_actions, mask, strict=True) if allowed)
+
+    def close(self) -> None:
+        """Closes the environment."""
+        self._environment.close()
+
+    def _entered(self, state: State, terminated: bool, info: Mapping[str, Any]) -> State:
+        """The label of the state that was entered; refuses one that is not what it was before."""
+        if terminated and self._mark_terminal:
+            state = ("terminal", state)
+        try:
+            was_terminal = self._is_terminal.setdefault(state, terminated)
+        except TypeError:
+            raise SystemFaultError(FaultKind.INVALID, f"the label {state!r} cannot be hashed; change the key") from None
+        if was_terminal != terminated:
+            raise WorldError(
+                f"state {state!r} was entered both as a terminal state and as one that goes on: let the key tell the "
+                "two apart, or say mark_terminal=True"
+            )
+        if self._action_masks and not terminated and "action_mask" in info:
+            mask = np.asarray(info["action_mask"], dtype=bool).tobytes()
+            if self._masks.setdefault(state, mask) != mask:
+                raise WorldError(
+                    f"state {state!r} has different action masks at different times: let the key tell these apart, or "
+                    "say action_masks=False"
+                )
+        return state
+
+
+def _made(make: Callable[[], Environment], adapt: Callable[[Environment], GymSystem]) -> GymSystem:
+    return adapt(make())

@@ -1,0 +1,155 @@
+r"""A program in any language as a system: JSON lines over its standard input and output.
+
+    axplore sends            the program answers
+    {"reset": true}          {"state": [0, 0], "actions": ["left", "right"]}
+    {"action": "right"}      {"state": [0, 1], "actions": ["left", "right"]}
+    {"action": "right"}      {"state": [0, 2], "terminal": true}
+
+One line each, flushed. `actions` are any JSON values, of which one is sent back; left out, they are those of the answer
+before. `terminal` is false unless it is said. The input ends when the exploration does. What the program writes to
+its standard error is shown as it is.
+
+Labels: numbers, text, true, false and null as they are, a list as a tuple, an object as a tuple of (name, value) sorted
+by name. What Python takes as equal, 1 and 1.0 and true, is one state.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Final, Never
+
+from axplore.errors import InvalidSettingError, WorldError
+from axplore.mdp import Action, State
+from axplore.worlds.child import Child
+from axplore.worlds.faults import FaultKind, SystemFaultError
+from axplore.worlds.stepped import MAX_FAULTS, Start, SteppedWorld
+
+STEP_TIMEOUT: Final = 60.0
+"""Seconds after which a program that has not answered has failed."""
+
+
+def program_world(
+    command: str | Sequence[str],
+    seed: int = 0,
+    *,
+    start: Start = "fixed",
+    max_episode_steps: int | None = None,
+    step_timeout: float = STEP_TIMEOUT,
+    max_faults: int = MAX_FAULTS,
+) -> SteppedWorld:
+    """A program as a world. It is started again after a fault.
+
+    Args:
+        command: what to run, as a text that is split as a shell would, or in parts. No shell is involved.
+        seed: of nothing: the noise is the program's own.
+        start: see `SteppedWorld`.
+        max_episode_steps: see `SteppedWorld`.
+        step_timeout: seconds after which a program that has not answered has failed; it is then killed.
+        max_faults: after so many faults the world gives up.
+    """
+    parts = shlex.split(command) if isinstance(command, str) else list(command)
+    if not parts:
+        raise InvalidSettingError("there is no command to run; write exec:COMMAND")
+    if not step_timeout > 0:
+        raise InvalidSettingError(f"step_timeout is {step_timeout}; it must be a positive number of seconds")
+    return SteppedWorld(
+        partial(Program, parts, step_timeout),
+        seed,
+        start=start,
+        max_episode_steps=max_episode_steps,
+        max_faults=max_faults,
+    )
+
+
+class Program:
+    """A running program as a system: see `systems`."""
+
+    def __init__(self, command: Sequence[str], step_timeout: float = STEP_TIMEOUT) -> None:
+        self._child = Child(command)
+        self._timeout = step_timeout
+        self._offered: list[Any] | None = None
+        self._actions: dict[State, dict[Action, Any]] = {}
+        self._here: State = None
+
+    @property
+    def pid(self) -> int:
+        """The number of its process."""
+        return self._child.pid
+
+    def reset(self) -> State:
+        """Sends {"reset": true}."""
+        return self._ask({"reset": True})
+
+    def step(self, action: Action) -> State:
+        """Sends {"action": ...}."""
+        return self._ask({"action": self._actions[self._here][action]})
+
+    def actions(self, state: State) -> tuple[Action, ...]:
+        """What the program said of the state."""
+        return tuple(self._actions[state])
+
+    def close(self) -> None:
+        """Ends the program."""
+        self._child.close()
+
+    def _ask(self, request: dict[str, Any]) -> State:
+        line = self._child.ask(json.dumps(request).encode(), self._timeout)
+        answer = _parsed(line)
+        state, terminal = hashable(answer["state"]), answer.get("terminal", False)
+        self._offered = answer.get("actions", self._offered)
+        actions = {} if terminal else self._named_actions(line)
+        before = self._actions.setdefault(state, actions)
+        if before is not actions and before != actions:
+            raise WorldError(
+                f"state {state!r} has the actions {list(before)} at one time and {list(actions)} at another: let the "
+                "program tell the two states apart"
+            )
+        self._here = state
+        return state
+
+    def _named_actions(self, line: bytes) -> dict[Action, Any]:
+        """The actions on offer, by label."""
+        if self._offered is None:
+            raise _malformed(line, "it must name its actions, at the first reset at least")
+        actions = {hashable(action): action for action in self._offered}
+        if len(actions) != len(self._offered):
+            raise _malformed(line, "its actions are not all different")
+        return actions
+
+
+def hashable(value: Any) -> State:
+    """A JSON value as a label."""
+    if isinstance(value, list):
+        return tuple(map(hashable, value))
+    if isinstance(value, dict):
+        return tuple((name, hashable(value[name])) for name in sorted(value))
+    label: State = value
+    return label
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    """An answer that is what it should be."""
+    try:
+        answer = json.loads(line, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise _malformed(line, f"it is not JSON ({error})") from None
+    if not isinstance(answer, dict) or "state" not in answer:
+        raise _malformed(line, "it must be an object with a state")
+    if not isinstance(answer.get("actions", []), list):
+        raise _malformed(line, "its actions must be a list")
+    if not isinstance(answer.get("terminal", False), bool):
+        raise _malformed(line, "terminal must be true or false")
+    return answer
+
+
+def _refuse_constant(name: str) -> Never:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _malformed(line: bytes, why: str) -> SystemFaultError:
+    shown = line.decode(errors="backslashreplace")
+    shown = shown if len(shown) <= 200 else shown[:197] + "..."
+    return SystemFaultError(FaultKind.INVALID, f"{why}: {shown}")
