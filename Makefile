@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 .PHONY: help setup explore test lint bench clean
 
 help:
-	@echo "make explore   print the exact atlas of the confusing chain"
+	@echo "make explore   explore the confusing chain and prove what was found"
 	@echo "make test      format, lint, types, layers and tests"
 	@echo "make lint      the same without the tests"
 	@echo "make bench     speeds, beside other solvers in the same run"
@@ -18,7 +18,7 @@ help:
 setup: $(STAMP)
 
 explore: $(STAMP)
-	@$(BIN)/axplore truth confusing-chain --radius 4.5
+	@$(BIN)/axplore explore confusing-chain --radius 4.5 --epsilon 0.1
 
 test: lint
 	$(BIN)/python -m pytest -n 2

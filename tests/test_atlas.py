@@ -99,7 +99,7 @@ def test_every_policy_keeps_its_bounds_on_the_true_model(chain: Atlas) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_on_random_models_nothing_is_missing_and_bounds_contain_the_optimum(seed: int) -> None:
     mdp = axplore.domain("random-sparse", states=8, actions=2, branching=(1, 2), seed=seed)
-    atlas = axplore.explore(mdp, radius=2.5, epsilon=0.5, seed=seed)
+    atlas = axplore.explore(mdp, radius=2.5, epsilon=0.5, seed=seed, max_steps=100_000)
     assert atlas.complete
     assert set(controllable_states(mdp, 2.5).states) <= set(atlas.states)
     for goal in atlas.states:
@@ -226,7 +226,7 @@ def test_a_rounded_bound_is_still_a_bound(steps: float) -> None:
 
 
 def test_an_atlas_reads_as_a_table(chain: Atlas) -> None:
-    assert repr(chain).startswith("Atlas(6 states within 4.5 expected steps of 's0'")
+    assert repr(chain).startswith("Atlas(6 states for a radius of 4.5 around 's0'")
     lines = str(chain).splitlines()
     rows = [line.split() for line in lines if re.match(r"s\d ", line)]
     assert [row[0] for row in rows] == list(chain.states)

@@ -184,7 +184,7 @@ class Atlas:
 
     def __repr__(self) -> str:
         return (
-            f"Atlas({len(self.states)} states within {self.precision.radius:g} expected steps of {self.states[0]!r}, "
+            f"Atlas({len(self.states)} states for a radius of {self.precision.radius:g} around {self.states[0]!r}, "
             f"{self.steps} steps taken, {'' if self.complete else 'in'}complete, {'' if self.proven else 'not '}proven)"
         )
 

@@ -14,8 +14,8 @@ LISTED = 5
 def title_of(atlas: Atlas) -> str:
     """What was found, in a line."""
     return (
-        f"{atlas.world}: {_states(len(atlas.states))} within {atlas.precision.radius:g} expected steps, found by "
-        f"{atlas.explorer}"
+        f"{atlas.world}: {_states(len(atlas.states))} for a radius of {atlas.precision.radius:g} expected steps, found "
+        f"by {atlas.explorer}"
     )
 
 
@@ -57,10 +57,8 @@ def _coverage(atlas: Atlas) -> list[str]:
     if not atlas.proven:
         return [f"{others} seen and left out."]
     if atlas.complete:
-        return [
-            f"Nothing within the radius is missing: the {others} seen, and whatever was never seen, "
-            f"take more than {radius}."
-        ]
+        farther = f"the {others} seen and whatever was never seen take" if atlas.left_out else "all others take"
+        return [f"Nothing within the radius is missing: {farther} more than {radius}."]
     undecided = [standing for standing in atlas.left_out if standing.status is Status.OPEN]
     lines = ["States within the radius may be missing."]
     if undecided:
