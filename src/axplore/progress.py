@@ -22,9 +22,11 @@ SECONDS_BETWEEN_LINES: Final = 5.0
 def showing(console: Console) -> Iterator[Watcher]:
     """Gives what to call with every report. A living line is gone when the exploration is over."""
     if console.is_terminal:
+        from rich.text import Text
+
         with console.status("starting", spinner="dots") as status:
             line = Line()
-            yield lambda report: status.update(line.of(report))
+            yield lambda report: status.update(Text(line.of(report)))
     else:
         yield PlainLines(lambda text: console.print(text, highlight=False, markup=False, soft_wrap=True)).show
 

@@ -97,5 +97,6 @@ def test_an_explorer_that_has_stopped_keeps_its_own_reason() -> None:
     assert result.stop is StopReason.PROVEN
 
 
-def test_only_a_limit_or_an_interruption_leaves_an_exploration_incomplete() -> None:
-    assert [reason for reason in StopReason if not reason.complete] == [StopReason.STEP_LIMIT, StopReason.INTERRUPTED]
+def test_only_a_limit_an_interruption_or_a_failure_leaves_an_exploration_incomplete() -> None:
+    cut_short = {StopReason.STEP_LIMIT, StopReason.INTERRUPTED, StopReason.WORLD_FAILED}
+    assert {reason for reason in StopReason if not reason.complete} == cut_short
