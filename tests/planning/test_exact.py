@@ -102,8 +102,13 @@ def test_unreachable_goals_are_infinite() -> None:
 
 
 def test_values_beyond_double_precision_are_refused() -> None:
-    with pytest.raises(NotConvergedError, match="that is the rounding of values up to 1e\\+08"):
-        optimal_paths(coin(1e-8), "goal")
+    with pytest.raises(NotConvergedError, match="values as large as 1e\\+07 are out of reach of double precision"):
+        optimal_paths(coin(1e-7), "goal")
+
+
+def test_large_values_are_exact_too() -> None:
+    paths = optimal_paths(coin(1e-5), "goal")
+    assert paths.steps("goal") == pytest.approx(1e5, rel=1e-9)
 
 
 def test_bounds_that_are_too_far_apart_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

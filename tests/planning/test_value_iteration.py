@@ -334,6 +334,11 @@ def test_not_converging_is_an_error_that_names_the_goal(order: Order) -> None:
         value_iteration(mdp, [(0, 0), (4, 4)], precision=1e-9, max_sweeps=7, order=order)
 
 
+def test_a_precision_below_rounding_is_refused_at_once() -> None:
+    with pytest.raises(NotConvergedError, match="that is the rounding of values up to 1e\\+08, ask for less"):
+        value_iteration(coin(1e-8), "goal", precision=1e-10)
+
+
 # Bad input.
 
 

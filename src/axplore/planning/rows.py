@@ -23,7 +23,7 @@ CONVERGED: Final = 0
 GAVE_UP: Final = 1
 UNFINISHED: Final = 2
 
-ROUNDING: Final = 16 * float(np.finfo(np.float64).eps)
+ROUNDING: Final = 8 * float(np.finfo(np.float64).eps)
 """Changes of a value by less than this part of it are no progress."""
 
 _WIDEST: Final = 8
