@@ -40,8 +40,8 @@ _ITERATION_SHARE: Final = 1 / 2
 _PRECISION_BEFORE_SOLVES: Final = 1e-6
 """The precision of value iteration where policy iteration follows; its policy is proper, and all but optimal."""
 
-_IMPROVEMENT: Final = 1e-12
-"""The least improvement of a policy that counts, relative to the largest value."""
+_IMPROVEMENT: Final = 4
+"""The least improvement of a policy that counts, relative to the rounding of a sweep."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,14 +128,16 @@ class _Problem:
 
     def improved(self, policy: IntArray, goal: int) -> tuple[FloatArray, IntArray]:
         """The value of an optimal policy, and the policy, from one that is all but optimal (Howard)."""
+        last_total = np.inf
         while True:
             values = evaluate(self.mdp, policy, goal, self.costs, self.reset_costs)
             best, greedy = self._backed_up(values, goal)
-            # Less than this may be the rounding of the solve, which would make the loop go round for ever.
-            better = np.isfinite(best) & (best < values - _IMPROVEMENT * _largest(values))
-            if not better.any():
+            better = np.isfinite(best) & (best < values - _IMPROVEMENT * self._rounding(values))
+            total = values[np.isfinite(values)].sum()
+            # Where rounding looks like an improvement, the total no longer falls; without this it might go on for ever.
+            if not better.any() or total >= last_total:
                 return values, policy
-            policy = np.where(better, greedy, policy)
+            policy, last_total = np.where(better, greedy, policy), total
 
     def bounds(self, values: FloatArray, policy: IntArray, goal: int) -> tuple[FloatArray, FloatArray]:
         """A lower bound on the optimal values and an upper bound on the policy's, [S] and [S]."""
@@ -178,12 +180,8 @@ class _Problem:
     def _rounding(self, values: FloatArray) -> float:
         """The most that rounding can change in a sweep: half a unit in the last place for each operation."""
         longest = int(np.diff(self.mdp.row_offsets).max(initial=0))
-        return (longest + 2) * float(np.finfo(np.float64).eps) * _largest(values)
-
-
-def _largest(values: FloatArray) -> float:
-    """The largest of the finite values."""
-    return float(values[np.isfinite(values)].max())
+        largest = float(values[np.isfinite(values)].max())
+        return (longest + 2) * float(np.finfo(np.float64).eps) * largest
 
 
 def _check_accuracy(goal: State, values: FloatArray, lower: FloatArray, upper: FloatArray) -> None:
