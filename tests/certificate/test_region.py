@@ -175,23 +175,25 @@ def least_mean_by_search(shares: Sequence[float], slack: float, values: Sequence
     """The least mean over the ball, by a solver that knows nothing of duality; unseen successors have the value 0."""
     centre, cost = np.array(shares), np.array(values)
 
-    def mean(row: FloatArray) -> float:
-        return float(row @ cost)
+    # By the logarithms of the probabilities the ball is a half-space, and everything is convex.
+    def mean(logs: FloatArray) -> float:
+        return float(np.exp(logs) @ cost)
 
-    def room(row: FloatArray) -> float:
-        return float(slack - centre @ np.log(centre / row))
+    def room(logs: FloatArray) -> float:
+        return float(slack - centre @ (np.log(centre) - logs))
 
-    def rest(row: FloatArray) -> float:
-        return float(1 - row.sum())
+    def rest(logs: FloatArray) -> float:
+        return float(1 - np.exp(logs).sum())
 
     answer = minimize(
         mean,
-        centre * math.exp(-slack / 2),
+        np.log(centre) - slack / 2,
         method="SLSQP",
-        bounds=[(1e-12, 1)] * len(shares),
+        bounds=[(-50, 0)] * len(shares),
         constraints=[{"type": "ineq", "fun": rest}, {"type": "ineq", "fun": room}],
-        options={"maxiter": 500, "ftol": 1e-13},
+        options={"maxiter": 1000, "ftol": 1e-14},
     )
+    assert min(rest(answer.x), room(answer.x)) > -1e-6
     return float(answer.fun)
 
 

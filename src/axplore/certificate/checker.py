@@ -35,6 +35,9 @@ ROUNDING: Final = 1e-9
 MARGIN: Final = 1e-13
 """By how much inequalities must hold, relative to the largest value: far above the rounding of one sweep."""
 
+LARGEST: Final = 1e9
+"""Bounds beyond it are refused: their rounding would be that of whole steps."""
+
 KINDS: Final = {
     Reachable: ClaimKind.REACHABLE,
     TooFar: ClaimKind.TOO_FAR,
@@ -149,8 +152,8 @@ def _proven_regret(
 
 def _numbers(vector: FloatArray, goal: int) -> FloatArray:
     """The vector with 0 at the goal, where nothing is left to do; refuses what is no number of steps."""
-    if not (np.isfinite(vector).all() and (vector >= 0.0).all()):
-        raise UnprovenError("a bound is negative or not a number")
+    if not ((vector >= 0.0) & (vector <= LARGEST)).all():
+        raise UnprovenError(f"a bound is not a number between 0 and {LARGEST:g}")
     values = vector.copy()
     if goal < len(values):
         values[goal] = 0.0

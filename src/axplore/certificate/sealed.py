@@ -53,15 +53,15 @@ def write(folder: Path, name: str, body: Mapping[str, Any], arrays: Arrays) -> N
         for array_name in sorted(arrays):
             with archive.open(f"{array_name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, _plain(arrays[array_name]), allow_pickle=False)
-    _replace(folder / f"{name}.npz", buffer.getvalue())
+    replace_file(folder / f"{name}.npz", buffer.getvalue())
     text = json.dumps({**body, "digest": digest_of(body, arrays)}, indent=1, allow_nan=False)
-    _replace(folder / f"{name}.json", text.encode("ascii") + b"\n")
+    replace_file(folder / f"{name}.json", text.encode("ascii") + b"\n")
 
 
 def read(folder: Path, name: str, format_name: str, version: int) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     """Reads what `write` wrote with this `format` and `version` in its body; refuses everything else."""
     path = folder / f"{name}.json"
-    body = _read_json(path)
+    body = read_json(path)
     if body.get("format") != format_name:
         raise DamagedFileError(f"{path} is not of the format {format_name!r}")
     if body.get("version") != version:
@@ -81,7 +81,7 @@ def _plain(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return plain.astype("<i8" if plain.dtype.kind == "i" else "<f8", casting="safe", copy=False)
 
 
-def _replace(path: Path, content: bytes) -> None:
+def replace_file(path: Path, content: bytes) -> None:
     """Writes a file beside its place and then moves it there."""
     temporary = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
@@ -94,7 +94,8 @@ def _replace(path: Path, content: bytes) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
+    """The JSON object in a file; refuses keys that stand twice, and numbers that are none."""
     content = _content(path, MAX_JSON_BYTES)
     try:
         body = json.loads(

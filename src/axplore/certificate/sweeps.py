@@ -49,10 +49,11 @@ class Sweeper:
     def greatest_means(self, vector: FloatArray, goal: int, outside: float, policy: IntArray) -> FloatArray:
         """The greatest mean of values at the next state under a policy, [n]; RESET leads to the initial state.
 
-        A successor never seen may be any state, so it has the greatest of all values.
+        A successor never seen may be any state, known or not, so it has the greatest of all values.
         """
         values = self.spread(vector, goal, outside)
-        means = values.max() - self.region.least_means(values.max() - values)
+        greatest = max(float(values.max()), outside)
+        means = greatest - self.region.least_means(greatest - values)
         plays = policy != RESET_ACTION
         result = np.full(len(vector), values[0])
         result[plays] = means[(self.state_pairs[:-1] + policy)[plays]]

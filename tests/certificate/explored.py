@@ -1,0 +1,114 @@
+"""Explorations to certify, each run once, and small tools to look at verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from axplore.certificate import Certificate, ClaimKind, Verdict
+from axplore.certificate.claims import Claim, Counts, NearOptimal, Reachable, TooFar
+from axplore.domains import combination_lock, confusing_chain, random_sparse, slippery_grid
+from axplore.explorers.certified import Certified
+from axplore.explorers.driver import run
+from axplore.explorers.interface import Precision
+from axplore.explorers.result import Exploration
+from axplore.mdp import TabularMdp
+from axplore.objective import Objective
+from axplore.worlds.simulated import SimulatedWorld
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What to explore, and how."""
+
+    make: Callable[[], TabularMdp]
+    radius: float
+    epsilon: float
+    objective: Objective = Objective.OPTIMAL
+    max_steps: int = 40_000
+
+
+def dead_ends() -> TabularMdp:
+    """Two terminal states, one near and one far, and labels of several kinds."""
+    return TabularMdp.from_rows(
+        {
+            (0, "start"): {"push": {"near": 0.9, (0, "start"): 0.1}, 1: {None: 1.0}},
+            "near": {},
+            None: {b"on": {None: 0.5, 2.5: 0.5}},
+            2.5: {b"on": {"far": 0.1, (0, "start"): 0.9}},
+            "far": {},
+        },
+        initial_state=(0, "start"),
+    )
+
+
+def one_terminal_state() -> TabularMdp:
+    return TabularMdp.from_rows({"only": {}}, initial_state="only")
+
+
+SETTINGS = {
+    "chain": Setting(confusing_chain, 4.5, 0.1),
+    "chain within radius": Setting(confusing_chain, 4.5, 0.1, Objective.WITHIN_RADIUS),
+    "lock": Setting(combination_lock, 2.7, 0.2),
+    "slippery grid": Setting(partial(slippery_grid, 3, 3), 4.0, 1.0),
+    "deterministic grid": Setting(partial(slippery_grid, 4, 4, slip=0.0), 4.0, 1.0),
+    "dead ends": Setting(dead_ends, 3.0, 0.5),
+    "one terminal state": Setting(one_terminal_state, 2.0, 0.5),
+    **{
+        f"random {seed}": Setting(partial(random_sparse, 7, 2, (1, 3), seed), 3.0, 1.0, objective)
+        for seed, objective in enumerate([Objective.OPTIMAL, Objective.WITHIN_RADIUS] * 4)
+    },
+}
+CUT_SHORT = {
+    "chain cut short": replace(SETTINGS["chain"], max_steps=2000),
+    "grid cut short": replace(SETTINGS["slippery grid"], max_steps=500),
+    "nothing drawn": replace(SETTINGS["chain"], max_steps=0),
+}
+LARGE_ENOUGH = [name for name in SETTINGS if name != "one terminal state"]
+
+
+@cache
+def exploration_of(name: str) -> Exploration:
+    setting = (SETTINGS | CUT_SHORT)[name]
+    precision = Precision(radius=setting.radius, epsilon=setting.epsilon, delta=0.1)
+    explorer = Certified(precision=precision, objective=setting.objective)
+    return run(explorer, SimulatedWorld(setting.make(), 7), max_steps=setting.max_steps)
+
+
+def certificate_of(name: str) -> Certificate:
+    return Certificate.from_exploration(exploration_of(name))
+
+
+def failed(verdict: Verdict) -> set[tuple[ClaimKind, int | None]]:
+    """The kind and the position of each claim that is not proven."""
+    return {(claim.kind, claim.position) for claim in verdict.failures}
+
+
+def only(certificate: Certificate, claim: Claim) -> Certificate:
+    """The certificate with this claim alone."""
+    return replace(
+        certificate,
+        reachable=(claim,) if isinstance(claim, Reachable) else (),
+        too_far=(claim,) if isinstance(claim, TooFar) else (),
+        near_optimal=(claim,) if isinstance(claim, NearOptimal) else (),
+        complete=False,
+    )
+
+
+def with_rows(certificate: Certificate, rows: list[list[tuple[int, int, int]]], **changes: Any) -> Certificate:
+    """The certificate with other rows: for each pair a list of (successor, count, first draw)."""
+    entries = np.array([entry for row in rows for entry in row], dtype=np.int64).reshape(-1, 3)
+    offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+    columns = (np.ascontiguousarray(column) for column in entries.T)
+    return replace(certificate, counts=Counts(offsets, *columns), **changes)
+
+
+def rows_of(certificate: Certificate) -> list[list[tuple[int, int, int]]]:
+    """For each pair a list of (successor, count, first draw)."""
+    counts = certificate.counts
+    entries = list(zip(counts.successors.tolist(), counts.counts.tolist(), counts.first_draws.tolist(), strict=True))
+    return [entries[first:end] for first, end in zip(counts.row_offsets[:-1], counts.row_offsets[1:], strict=True)]

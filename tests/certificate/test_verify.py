@@ -1,0 +1,110 @@
+"""Honest certificates are accepted, and what they say is true."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from explored import CUT_SHORT, SETTINGS, certificate_of, exploration_of
+
+from axplore.certificate import Certificate, ClaimKind, verify
+from axplore.domains import confusing_chain
+from axplore.errors import InvalidInputError
+from axplore.explorers.driver import run
+from axplore.explorers.interface import Precision
+from axplore.explorers.presets import disco_experiment
+from axplore.objective import Objective
+from axplore.truth import controllable_states
+from axplore.worlds.simulated import SimulatedWorld
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_what_an_exploration_proves_is_accepted_as_complete(name: str) -> None:
+    certificate = certificate_of(name)
+    verdict = verify(certificate)
+    assert certificate.complete
+    assert verdict.complete, str(verdict)
+    n_known, n_others = len(certificate.known), len(certificate.others)
+    optimal = n_known - 1 if certificate.objective is Objective.OPTIMAL else 0
+    assert verdict.proven == {
+        kind: number
+        for kind, number in {
+            ClaimKind.COUNTS: 1,
+            ClaimKind.REACHABLE: n_known - 1,
+            ClaimKind.TOO_FAR: n_others + 1,
+            ClaimKind.NEAR_OPTIMAL: optimal,
+            ClaimKind.COMPLETE: 1,
+        }.items()
+        if number
+    }
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_the_states_of_an_accepted_certificate_are_the_controllable_ones(name: str) -> None:
+    certificate, setting = certificate_of(name), SETTINGS[name]
+    least = controllable_states(setting.make(), setting.radius).states
+    most = controllable_states(setting.make(), setting.radius + setting.epsilon).states
+    assert set(least) <= set(certificate.known) <= set(most)
+
+
+def test_the_bounds_of_the_chain_hold_its_distances() -> None:
+    certificate = certificate_of("chain")
+    bounds = {certificate.known[claim.goal]: (claim.lower[0], claim.upper[0]) for claim in certificate.near_optimal}
+    assert set(bounds) == {"s1", "s2", "s3", "s4", "s5"}
+    for state, steps in {"s1": 1, "s2": 2, "s3": 3, "s4": 4, "s5": 4}.items():
+        lower, upper = bounds[state]
+        assert lower <= steps <= upper
+
+
+@pytest.mark.parametrize("name", CUT_SHORT)
+def test_a_run_cut_short_certifies_what_is_proven_so_far(name: str) -> None:
+    certificate = certificate_of(name)
+    verdict = verify(certificate)
+    assert verdict.holds
+    assert not certificate.complete
+    assert not verdict.complete
+    assert verdict.open_parts
+    assert "NOT COMPLETE" in str(verdict)
+
+
+def test_fewer_claims_are_made_where_less_was_drawn() -> None:
+    early, late = certificate_of("chain cut short"), certificate_of("chain")
+    assert 0 < len(early.claims) < len(late.claims)
+
+
+def test_a_verdict_has_a_line_for_each_claim_and_says_what_is_promised() -> None:
+    certificate = certificate_of("chain")
+    lines = str(verify(certificate)).splitlines()
+    assert len(lines) == len(certificate.claims) + 4  # the counts, completeness, the summary and the promise
+    assert any(line.startswith("ok") and "reachable" in line and "state 's4'" in line for line in lines)
+    assert any(line.startswith("ok") and "too far" in line and "every state never seen" in line for line in lines)
+    assert lines[-2] == "VERIFIED: all 19 claims are proven from the counts."
+    assert lines[-1].startswith("With probability at least 0.9 over the draws: no state outside these 6 can be reached")
+
+
+def test_an_explorer_without_proof_gives_no_certificate() -> None:
+    explorer = disco_experiment(Precision(radius=1.5, epsilon=0.5))
+    exploration = run(explorer, SimulatedWorld(confusing_chain(), 0), max_steps=100)
+    with pytest.raises(InvalidInputError, match="only the certified explorer"):
+        Certificate.from_exploration(exploration)
+
+
+def test_a_certificate_does_not_change_with_the_exploration_it_was_made_of() -> None:
+    assert certificate_of("chain").digest == Certificate.from_exploration(exploration_of("chain")).digest
+    assert certificate_of("chain").digest != certificate_of("chain within radius").digest
+
+
+def test_verifying_loads_neither_solvers_nor_a_compiler(tmp_path: Path) -> None:
+    certificate_of("chain").save(tmp_path)
+    script = (
+        "import sys\n"
+        "from axplore.certificate import Certificate, verify\n"
+        f"assert verify(Certificate.load({str(tmp_path)!r})).complete\n"
+        "loaded = [name for name in sys.modules if name.split('.')[0] in ('numba', 'scipy', 'llvmlite')\n"
+        "    or name.startswith(('axplore.planning', 'axplore.statistics', 'axplore.explorers', 'axplore.worlds'))]\n"
+        "assert not loaded, loaded\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
