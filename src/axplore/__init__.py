@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from axplore.errors import AxploreError
     from axplore.explorers.status import Status
     from axplore.explorers.stopping import StopReason
-    from axplore.exploring import explore
+    from axplore.exploring import explore, resume
     from axplore.mdp import RESET, TabularMdp
     from axplore.objective import Objective
     from axplore.truth import (
@@ -51,6 +51,7 @@ __all__ = [
     "explore",
     "l_controllable",
     "optimal_steps",
+    "resume",
     "verify",
 ]
 
@@ -61,7 +62,7 @@ _HOMES: Final = {
     "axplore.errors": ("AxploreError",),
     "axplore.explorers.status": ("Status",),
     "axplore.explorers.stopping": ("StopReason",),
-    "axplore.exploring": ("explore",),
+    "axplore.exploring": ("explore", "resume"),
     "axplore.mdp": ("RESET", "TabularMdp"),
     "axplore.objective": ("Objective",),
     "axplore.truth": (

@@ -82,7 +82,7 @@ def explore(
 ) -> None:
     """Explore a world: what can be reached, in how many steps, and how surely.
 
-    Ctrl-C ends with what is known so far; pressed again, at once.
+    Ctrl-C ends with what is known so far; pressed again, at once. However it ends, `axplore resume RUN` goes on.
 
     \b
     Example:
@@ -109,6 +109,55 @@ def explore(
         max_steps=max_steps,
         states_bound=states_bound,
         world_parameters=_parsed(settings),
+    )
+    raise typer.Exit(code)
+
+
+@app.command()
+def resume(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.", show_default=False)],
+    radius: Annotated[
+        float | None, typer.Option(help="Another radius from now on (L).", show_default="as before")
+    ] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Another precision from now on (ε).", show_default="as before")
+    ] = None,
+    objective: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[optimal|within-radius]", help="Another objective from now on.", show_default="as before"
+        ),
+    ] = None,
+    max_steps: Annotated[
+        int | None,
+        typer.Option(
+            help="End after so many steps of the whole run with what is known.",
+            show_default="as before, unless that limit has ended the run",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Go on with a run that was killed, interrupted or has ended.
+
+    A simulated world ends with the same atlas and certificate as if nothing had happened. A system that is stepped
+    begins with a RESET. The certified explorer can go on with another radius, epsilon or objective, and keeps what it
+    has sampled.
+
+    \b
+    Examples:
+      axplore resume runs/confusing-chain-1
+      axplore resume runs/confusing-chain-1 --radius 6
+    \b
+    Exit codes:
+      0    the explorer is done
+      2    something given is wrong, the run is damaged or in use, or a file cannot be written
+      3    the step limit came first; what is known is printed and kept
+      130  interrupted; what is known is printed and kept, unless it was at once
+    """  # noqa: D301
+    from axplore.console import resume_on_console
+
+    code = resume_on_console(
+        run, as_json=as_json, radius=radius, epsilon=epsilon, objective=objective, max_steps=max_steps
     )
     raise typer.Exit(code)
 

@@ -1,4 +1,4 @@
-"""`explore` and `verify` for people and scripts: progress, tables, JSON, exit codes."""
+"""`explore`, `resume` and `verify` for people and scripts: progress, tables, JSON, exit codes."""
 
 from __future__ import annotations
 
@@ -44,11 +44,31 @@ def explore_on_console(world: str, out: Path | None, *, as_json: bool, **setting
 
     folder = out or fresh_folder(RUNS, world)
     with interruption() as interrupted:
+        atlas = explore(world, run=folder, progress=True, on_round=_ends_if(interrupted), **settings)
+    return _told(atlas, folder, as_json=as_json)
 
-        def end_if_interrupted(_: RoundReport) -> StopReason | None:
-            return StopReason.INTERRUPTED if interrupted() else None
 
-        atlas = explore(world, run=folder, progress=True, on_round=end_if_interrupted, **settings)
+def resume_on_console(folder: Path, *, as_json: bool, **settings: Any) -> int:
+    """Takes up a run, prints the atlas and gives the exit code.
+
+    Args:
+        folder: of the run.
+        as_json: print JSON instead of a table.
+        settings: of `resume`.
+    """
+    from axplore.exploring import resume
+
+    with interruption() as interrupted:
+        atlas = resume(folder, progress=True, on_round=_ends_if(interrupted), **settings)
+    return _told(atlas, folder, as_json=as_json)
+
+
+def _ends_if(interrupted: Callable[[], bool]) -> Callable[[RoundReport], StopReason | None]:
+    return lambda _: StopReason.INTERRUPTED if interrupted() else None
+
+
+def _told(atlas: Atlas, folder: Path, *, as_json: bool) -> int:
+    """Prints the atlas of a run and gives the exit code."""
     if as_json:
         print_json({**atlas_as_json(atlas), "run": str(folder)})
     else:
@@ -146,7 +166,12 @@ def print_lines(lines: Sequence[str]) -> None:
 def _print_atlas(atlas: Atlas, folder: Path) -> None:
     print_table(title_of(atlas), headings_of(atlas), rows_of(atlas))
     print_lines(summary_of(atlas))
-    print_lines([f"The run is in {folder}." + (f" Check it: axplore verify {folder}" if atlas.proven else "")])
+    hints = [f"The run is in {folder}."]
+    if atlas.proven:
+        hints.append(f"Check it: axplore verify {folder}")
+    if not atlas.stop.complete:
+        hints.append(f"Go on: axplore resume {folder}")
+    print_lines([" ".join(hints)])
 
 
 def _standing_as_json(standing: Standing) -> dict[str, Any]:

@@ -1,29 +1,30 @@
-"""`explore`: from a world to an atlas in one call."""
+"""`explore`: from a world to an atlas in one call; `resume`: the same for a run that was interrupted or has ended."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from axplore.atlas import Atlas
-from axplore.atlas.files import make_empty_folder
 from axplore.atlas.making import atlas_of
 from axplore.domains import domain
 from axplore.errors import InvalidInputError, InvalidSettingError, WorldError
-from axplore.explorers.certified import Certified
+from axplore.explorers.certified import Certified, CertifiedState
 from axplore.explorers.driver import RoundReport, check_max_steps
 from axplore.explorers.driver import run as run_explorer
 from axplore.explorers.interface import Explorer, ExplorerState
 from axplore.explorers.presets import DEFAULT_EXPLORER, preset
 from axplore.explorers.result import Exploration
 from axplore.explorers.stopping import StopReason
-from axplore.labels import encode_label
 from axplore.mdp import TabularMdp
 from axplore.objective import Objective
 from axplore.progress import Watcher, showing
+from axplore.runs.changing import refuse_beyond_reach, reopened, with_precision
+from axplore.runs.keeper import KeptRun, begin_run, open_run
+from axplore.runs.origin import Origin, described, explorer_from_description, plain_parameters
 from axplore.worlds.catalogue import named_world, world_of
 from axplore.worlds.orders import World
 from axplore.worlds.simulated import SimulatedWorld
@@ -75,7 +76,8 @@ def explore(
         objective: of the certified explorer: `optimal` (AX*, the default) or `within-radius` (AX_L, fewer steps).
         seed: of the noise of a world made here; a `World` has its own.
         max_steps: no order begins after so many steps; what is known then is returned.
-        run: a folder for the atlas and the certificate; a new one, or an empty one.
+        run: a folder that keeps the run, so that `resume` can take it up if it is interrupted, and then its atlas and
+            certificate; a new folder, or an empty one.
         progress: show on standard error how it goes.
         states_bound: S, an upper bound on the number of states, which only the theory presets need.
         world_parameters: of a world given by its name.
@@ -90,40 +92,137 @@ def explore(
     with ExitStack() as closing:
         if system is not world and hasattr(system, "close"):
             closing.callback(system.close)
-        if run is not None:
-            make_empty_folder(Path(run))
-        steps_before = system.steps
-        last_step = None if max_steps is None else steps_before + max_steps
-        with _progress_of(chosen) if progress else nullcontext() as watch:
-            hook = _hook(system, watch, on_round, check_labels=run is not None)
-            exploration, failure = _run_to_the_end(chosen, system, last_step, hook)
-        atlas = atlas_of(
-            exploration, system, world_name=world_name, explorer_name=explorer_name, steps_before=steps_before
+        exploring = _Exploring(chosen, explorer_name, world_name, system.steps, max_steps, progress, on_round)
+        if run is None:
+            return exploring.atlas_of(system, None)
+        origin = Origin(
+            world=world_name,
+            **_name_and_parameters(world, world_parameters),
+            seed=seed,
+            fingerprint=getattr(system, "fingerprint", None),
+            explorer=explorer_name,
+            states_bound=states_bound,
+            steps_before=system.steps,
         )
-    if run is not None:
-        atlas.save(run)
-    if failure is not None:
-        raise _with_atlas(failure, atlas, run)
-    return atlas
+        kept = closing.enter_context(begin_run(Path(run), origin, chosen, system, max_steps))
+        return exploring.atlas_of(kept.world, kept)
 
 
-def _run_to_the_end(
-    explorer: Explorer[Any], world: World, max_steps: int | None, hook: _Hook
-) -> tuple[Exploration, WorldError | None]:
-    """Runs an explorer; where the world fails, what was known before the last piece of work, and the failure."""
-    latest: ExplorerState | None = None
+def resume(
+    run: str | Path,
+    world: WorldLike | None = None,
+    *,
+    explorer: Explorer[Any] | None = None,
+    radius: float | None = None,
+    epsilon: float | None = None,
+    objective: Objective | str | None = None,
+    max_steps: int | None = None,
+    progress: bool = False,
+    on_round: OnRound | None = None,
+) -> Atlas:
+    """Takes up a run where it was interrupted or has ended.
 
-    def remembering(report: RoundReport, state: ExplorerState) -> StopReason | None:
-        nonlocal latest
-        latest = state
-        return hook(report, state)
+    A simulated world ends as if nothing had happened: with the same atlas and the same certificate. A system that is
+    stepped begins with a RESET, because nobody knows where it stands; what was learnt of it is kept.
 
-    try:
-        return run_explorer(explorer, world, max_steps=max_steps, on_round=remembering), None
-    except WorldError as failure:
-        if latest is None:
-            raise
-        return explorer.finish(replace(latest, stop=StopReason.WORLD_FAILED), world), failure
+    The certified explorer can go on with another radius, ε or objective. It keeps what it has sampled, and its
+    certificate is as good as any: see docs/runs.md.
+
+    Args:
+        run: the folder.
+        world: what was explored, if it was handed in as an object; a named world is made again.
+        explorer: what explored it, if it was a configuration other than of the certified explorer.
+        radius: L from now on.
+        epsilon: ε from now on.
+        objective: of the certified explorer from now on.
+        max_steps: no order begins after so many steps of the whole run. Without it, a limit that has ended the run is
+            lifted, and one that has not stays.
+        progress: show on standard error how it goes.
+        on_round: as for `explore`; it is called for repeated pieces of work too.
+
+    Raises:
+        WorldError: the world failed, as for `explore`.
+    """
+    check_max_steps(max_steps)
+    with ExitStack() as closing:
+        kept = closing.enter_context(open_run(Path(run)))
+        origin = kept.origin
+        before = explorer_from_description(origin, kept.checkpoint.explorer, explorer)
+        chosen: Any = with_precision(before, radius, epsilon)
+        if objective is not None:
+            chosen = _with_objective(chosen, origin.explorer, objective)
+        system = _world_again(origin, world)
+        if system is not world and hasattr(system, "close"):
+            closing.callback(system.close)
+        kept.limit(max_steps)
+        kept.take_up(system)
+        state = kept.checkpoint.state if chosen == before else _changed(kept, before, chosen)
+        kept.note_start("resumed")
+        if kept.checkpoint.narrowed:
+            kept.guard = lambda state: refuse_beyond_reach(chosen, state, kept.world)
+        limit = kept.checkpoint.max_steps
+        exploring = _Exploring(
+            chosen, origin.explorer, origin.world, origin.steps_before, limit, progress, on_round, state
+        )
+        return exploring.atlas_of(kept.world, kept)
+
+
+@dataclass(frozen=True)
+class _Exploring:
+    """What there is to do, with a world and perhaps in a run.
+
+    Attributes:
+        explorer: what decides.
+        explorer_name, world_name: what to call them.
+        steps_before: the steps of the world before the first of this exploration.
+        max_steps: no order begins after so many more.
+        progress: whether to show how it goes.
+        on_round: what else to call.
+        state: where to go on; from the start when not given.
+    """
+
+    explorer: Explorer[Any]
+    explorer_name: str
+    world_name: str
+    steps_before: int
+    max_steps: int | None
+    progress: bool
+    on_round: OnRound | None
+    state: ExplorerState | None = None
+
+    def atlas_of(self, world: World, kept: KeptRun | None) -> Atlas:
+        """Explores; in a run, also writes the atlas. Where the world fails, it does so with what was known."""
+        with _progress_of(self.explorer) if self.progress else nullcontext() as watch:
+            exploration, failure = self._run_to_the_end(world, _hook(kept, watch, self.on_round))
+        atlas = atlas_of(
+            exploration,
+            world,
+            world_name=self.world_name,
+            explorer_name=self.explorer_name,
+            steps_before=self.steps_before,
+        )
+        if kept is not None:
+            kept.end(atlas)
+        if failure is not None:
+            raise _with_atlas(failure, atlas, None if kept is None else kept.folder)
+        return atlas
+
+    def _run_to_the_end(self, world: World, hook: _Hook) -> tuple[Exploration, WorldError | None]:
+        """Runs the explorer; where the world fails, what was known before the last piece of work, and the failure."""
+        latest: ExplorerState | None = None
+
+        def remembering(report: RoundReport, state: ExplorerState) -> StopReason | None:
+            nonlocal latest
+            latest = state
+            return hook(report, state)
+
+        limit = None if self.max_steps is None else self.steps_before + self.max_steps
+        try:
+            return run_explorer(self.explorer, world, state=self.state, max_steps=limit, on_round=remembering), None
+        except WorldError as failure:
+            if latest is None:
+                raise
+            return self.explorer.finish(replace(latest, stop=StopReason.WORLD_FAILED), world), failure
 
 
 def _with_atlas(failure: WorldError, atlas: Atlas, run: str | Path | None) -> WorldError:
@@ -197,22 +296,56 @@ def _with_objective(explorer: Explorer[Any], name: str, objective: Objective | s
     return replace(explorer, objective=wanted)
 
 
-def _hook(world: World, watch: Watcher | None, on_round: OnRound | None, *, check_labels: bool) -> _Hook:
+def _hook(kept: KeptRun | None, watch: Watcher | None, on_round: OnRound | None) -> _Hook:
     """What the loop calls after every piece of work."""
-    n_checked = 0
 
-    def hook(report: RoundReport, _: ExplorerState) -> StopReason | None:
-        nonlocal n_checked
-        # A label that no file can hold is refused when it is met, not when the work is done and would be lost.
-        for number in range(n_checked, len(world.states) if check_labels else 0):
-            encode_label(world.states[number])
-            encode_label(tuple(world.actions_of(number)))
-            n_checked += 1
+    def hook(report: RoundReport, state: ExplorerState) -> StopReason | None:
+        if kept is not None:
+            kept.note(report, state)
         if watch is not None:
             watch(report)
         return None if on_round is None else on_round(report)
 
     return hook
+
+
+def _name_and_parameters(world: WorldLike, parameters: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The name from which a world can be made again, if there is one, and its parameters."""
+    plain = plain_parameters(parameters or {})
+    if isinstance(world, str) and plain is not None:
+        return {"world_name": world, "world_parameters": plain}
+    return {"world_name": None, "world_parameters": {}}
+
+
+def _world_again(origin: Origin, given: WorldLike | None) -> World:
+    """The world of a run, made again or handed in."""
+    if given is not None:
+        system, _ = world_from(given, origin.seed)
+    elif origin.world_name is not None:
+        system, _ = world_from(origin.world_name, origin.seed, origin.world_parameters)
+    else:
+        raise InvalidSettingError(
+            f"the run explored {origin.world}, which was handed in as an object; resume it from Python, and hand it "
+            "in again: axplore.resume(run, world)"
+        )
+    if getattr(system, "fingerprint", None) != origin.fingerprint:
+        raise InvalidSettingError(
+            f"the run explored {origin.world}, but this is another world: its transitions or its seed differ"
+        )
+    return system
+
+
+def _changed(kept: KeptRun, before: Certified, chosen: Certified) -> CertifiedState:
+    """The state of a run that goes on with another precision or objective, written down before anything is done."""
+    state: Any = kept.checkpoint.state
+    while kept.world.repeating:  # to the orders that were given before, so that no answer is lost
+        state = before.advance(state, kept.world)
+    asked = reopened(state)
+    narrowed = kept.checkpoint.narrowed or chosen.reach < before.reach
+    if narrowed:
+        refuse_beyond_reach(chosen, asked, kept.world)
+    kept.write_checkpoint(asked, explorer=described(chosen), narrowed=narrowed)
+    return asked
 
 
 @contextmanager

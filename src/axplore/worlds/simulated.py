@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -70,6 +71,20 @@ class SimulatedWorld:
         """How many steps were taken so far, RESET included."""
         return self._steps
 
+    @property
+    def position(self) -> int:
+        """The number of the state in which the agent stands."""
+        return int(self._record.numbers[self._position])
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the model, but for its labels, and of the seed: worlds that behave alike have the same."""
+        mdp = self._mdp
+        hashed = hashlib.sha256(f"{mdp.initial_index} {self._seed}".encode())
+        for array in (mdp.state_pairs, mdp.row_offsets, mdp.successors, mdp.probabilities):
+            hashed.update(np.ascontiguousarray(array).tobytes())
+        return hashed.hexdigest()
+
     def actions_of(self, state: int) -> tuple[Action, ...]:
         """The actions of a discovered state beside RESET; none if it is terminal."""
         discovered = self._discovered()
@@ -87,7 +102,7 @@ class SimulatedWorld:
     def snapshot(self) -> WorldSnapshot:
         """Everything that changed since the world was made; hand it to `restore` on the same model and seed."""
         return WorldSnapshot(
-            position=int(self._record.numbers[self._position]),
+            position=self.position,
             discovered=self._discovered().astype(np.int64),
             steps=self._steps,
             calls=self._calls,
@@ -105,6 +120,13 @@ class SimulatedWorld:
         self._steps = snapshot.steps
         self._calls = snapshot.calls
         self._labels = tuple(self._mdp.states[index] for index in discovered)
+
+    def restore_labels(self, labels: Sequence[State], position: int, steps: int, calls: int) -> None:
+        """Goes on where a world of the same model and seed stood, its states given by their labels; see `snapshot`."""
+        unknown = [label for label in labels if label not in self._mdp]
+        if unknown:
+            raise InvalidSettingError(f"the world that is to go on is of another model: this one has no {unknown[0]!r}")
+        self.restore(WorldSnapshot(position, self._mdp.indices_of(labels), steps, calls))
 
     def _checked(self, snapshot: WorldSnapshot) -> IntArray:
         """The discovered states of a snapshot, if this world can have made it."""

@@ -1,0 +1,195 @@
+"""A world whose answers are kept: those of an interrupted run come again, and then the world itself goes on."""
+
+from __future__ import annotations
+
+import logging
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from axplore.errors import InvalidInputError, InvalidSettingError
+from axplore.mdp import Action, State
+from axplore.runs.journal import Call
+from axplore.worlds.orders import Answer, Order, World
+from axplore.worlds.simulated import SimulatedWorld
+from axplore.worlds.stepped import SteppedSnapshot
+
+NOWHERE = -1
+"""The position of an agent whose world does not tell it."""
+
+_logger = logging.getLogger("axplore")
+
+
+@dataclass(frozen=True)
+class WorldRecord:
+    """How far a world has come.
+
+    Attributes:
+        labels: of the states discovered, by number.
+        actions: of each of them.
+        steps: steps taken.
+        calls: how often `carry_out` was called.
+        position: the number of the state in which the agent stands; -1 if the world does not say.
+    """
+
+    labels: tuple[State, ...]
+    actions: tuple[tuple[Action, ...], ...]
+    steps: int
+    calls: int
+    position: int
+
+
+def _nothing(_: int) -> None:
+    """For calls that need not be dropped from anywhere."""
+
+
+def record_of(world: World) -> WorldRecord:
+    """How far a world has come before it is explored."""
+    labels = tuple(world.states)
+    snapshot = getattr(world, "snapshot", None)
+    return WorldRecord(
+        labels=labels,
+        actions=tuple(world.actions_of(number) for number in range(len(labels))),
+        steps=world.steps,
+        calls=0 if snapshot is None else snapshot().calls,
+        position=_position_in(world),
+    )
+
+
+class RecordedWorld:
+    """A `World` that keeps what another answers, and first answers as an earlier process was answered."""
+
+    def __init__(
+        self,
+        world: World,
+        record: WorldRecord,
+        keep: Callable[[Call], None],
+        past: Iterable[Call] = (),
+        drop: Callable[[int], None] = _nothing,
+    ) -> None:
+        """Puts the world where the record says, and again when there are no more calls to repeat.
+
+        Args:
+            world: what answers.
+            record: how far it had come before the first of the calls to repeat.
+            keep: called with every call that was not repeated, before the answer is returned.
+            past: the calls to repeat.
+            drop: called with the number of calls that cannot be repeated, as the explorer orders otherwise than before.
+        """
+        self._world = world
+        self._labels, self._actions = list(record.labels), list(record.actions)
+        self._steps, self._calls, self._position = record.steps, record.calls, record.position
+        self._keep = keep
+        self._past = deque(past)
+        self._drop = drop
+        if record_of(world) != record or self._past:
+            self._put_in_place()
+
+    @property
+    def states(self) -> Sequence[State]:
+        """The labels of the states discovered so far, by number; the initial state is the first."""
+        return self._labels
+
+    @property
+    def steps(self) -> int:
+        """How many steps were taken so far, RESET included."""
+        return self._steps
+
+    @property
+    def repeating(self) -> bool:
+        """Whether the next call was answered before."""
+        return bool(self._past)
+
+    def actions_of(self, state: int) -> tuple[Action, ...]:
+        """The actions of a discovered state beside RESET; none if it is terminal."""
+        if not 0 <= state < len(self._labels):
+            return self._world.actions_of(state)  # which refuses it
+        return self._actions[state]
+
+    def carry_out(self, orders: Sequence[Order]) -> list[Answer]:
+        """Answers as before while there are calls to repeat; then the world carries out the orders."""
+        checksum = checksum_of(orders)
+        if self._past and self._past[0].checksum != checksum:
+            self._drop_past()
+        if self._past:
+            call = self._past.popleft()
+            self._note(call)
+            if not self._past:
+                self._put_in_place()
+            return list(call.answers)
+        return self._carry_out(orders, checksum)
+
+    def record(self) -> WorldRecord:
+        """How far the world has come."""
+        return WorldRecord(tuple(self._labels), tuple(self._actions), self._steps, self._calls, self._position)
+
+    def _carry_out(self, orders: Sequence[Order], checksum: int) -> list[Answer]:
+        world = self._world
+        answers = world.carry_out(orders)
+        fresh = range(len(self._labels), len(world.states))
+        call = Call(
+            checksum=checksum,
+            answers=tuple(answers),
+            discovered=tuple((world.states[number], tuple(world.actions_of(number))) for number in fresh),
+            steps=world.steps,
+            position=_position_in(world),
+        )
+        self._keep(call)
+        self._note(call)
+        return answers
+
+    def _note(self, call: Call) -> None:
+        for label, actions in call.discovered:
+            self._labels.append(label)
+            self._actions.append(actions)
+        self._steps, self._position = call.steps, call.position
+        self._calls += 1
+
+    def _drop_past(self) -> None:
+        """Goes on from here with the world itself: the kept answers are to other orders than the explorer gives now."""
+        n_dropped = len(self._past)
+        _logger.warning(
+            "the explorer orders otherwise than before, as other versions of libraries may make it; the answers to its "
+            "last %d calls are dropped",
+            n_dropped,
+        )
+        self._past.clear()
+        self._drop(n_dropped)
+        self._put_in_place()
+
+    def _put_in_place(self) -> None:
+        """Puts the world where the record says."""
+        record, world = self.record(), self._world
+        if isinstance(world, SimulatedWorld):
+            world.restore_labels(record.labels, record.position, record.steps, record.calls)
+        elif hasattr(world, "restore"):
+            world.restore(SteppedSnapshot(record.labels, record.actions, record.steps, record.calls))
+        else:
+            raise InvalidInputError(
+                f"{type(world).__name__} cannot go on where it was interrupted: it has no restore(snapshot)"
+            )
+        for number, (label, actions) in enumerate(zip(record.labels, record.actions, strict=True)):
+            if tuple(world.actions_of(number)) != actions:
+                raise InvalidSettingError(f"the world is not the one that was explored: {label!r} had {actions!r}")
+
+
+def checksum_of(orders: Sequence[Order]) -> int:
+    """A checksum of everything in the orders."""
+    checksum = 0
+    for order in orders:
+        checksum = zlib.crc32(type(order).__name__.encode(), checksum)
+        for field in fields(order):
+            value = getattr(order, field.name)
+            if isinstance(value, np.ndarray):
+                checksum = zlib.crc32(f"{value.shape}".encode(), checksum)
+                checksum = zlib.crc32(np.ascontiguousarray(value).tobytes(), checksum)
+            else:
+                checksum = zlib.crc32(f"{value}".encode(), checksum)
+    return checksum
+
+
+def _position_in(world: World) -> int:
+    return world.position if isinstance(world, SimulatedWorld) else NOWHERE
