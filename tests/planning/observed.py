@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -97,3 +97,21 @@ def policy_on(mdp: TabularMdp, model: IntervalModel, policy: IntArray) -> IntArr
             state = model.numbers[place]
             on_model[state] = mdp.state_pairs[state] + pair - model.rows.state_pairs[place]
     return on_model
+
+
+def made_up_model(rows: Sequence[Sequence[Mapping[int, float]]], slack: float) -> IntervalModel:
+    """Known states 0, 1, ... with the shares of each of their pairs, by successor, and one slack for all."""
+    pairs = [pair for options in rows for pair in options]
+    lengths = [len(pair) for pair in pairs]
+    n_entries = sum(lengths)
+    counts = CountedRows(
+        states=np.arange(len(rows)),
+        state_pairs=np.concatenate(([0], np.cumsum([len(options) for options in rows]))).astype(np.int64),
+        visits=np.array(lengths, dtype=np.int64),
+        row_offsets=np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
+        successors=np.array([successor for pair in pairs for successor in pair], dtype=np.int64),
+        counts=np.ones(n_entries, dtype=np.int64),
+        first_draws=np.array([draw for pair in pairs for draw in range(1, len(pair) + 1)], dtype=np.int64),
+    )
+    shares = np.array([share for pair in pairs for share in pair.values()], dtype=np.float64)
+    return interval_model(counts, ConfidenceRegion(shares, np.full(len(pairs), slack), 0.0), limit=100.0)

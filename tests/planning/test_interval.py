@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from observed import drawn_counts, expected_counts, is_in_region, model_of, policy_on, random_model
+from observed import drawn_counts, expected_counts, is_in_region, made_up_model, model_of, policy_on, random_model
 from scipy.optimize import minimize
 
 from axplore.mdp import FloatArray, IntArray, TabularMdp
@@ -34,9 +34,8 @@ from axplore.truth import optimal_steps
 
 
 def one_row(shares: FloatArray) -> Rows:
-    return Rows(
-        np.array([0, 1]), np.array([0, len(shares)]), np.arange(len(shares)), shares, np.zeros(1), np.zeros(len(shares))
-    )
+    """Shares of successors 0, 1, ... of the only pair."""
+    return made_up_model([[dict(enumerate(shares.tolist()))]], slack=math.nan).rows
 
 
 def least_mean_of(shares: FloatArray, distances: FloatArray, slack: float) -> tuple[float, FloatArray]:

@@ -1,4 +1,7 @@
-"""What bounds gain from more draws, against differences of the bounds themselves."""
+"""What bounds gain from more draws, against differences of the bounds themselves.
+
+Gains take the balls to be around the frequencies, so the bounds are compared on such balls.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from observed import drawn_counts, model_of, random_model
+from observed import drawn_counts, made_up_model, model_of, random_model
 
 from axplore.mdp import FloatArray, TabularMdp
 from axplore.planning.interval import (
@@ -19,7 +22,6 @@ from axplore.planning.interval import (
     regret_path,
     upper_path,
 )
-from axplore.planning.interval_kernels import Rows
 from axplore.planning.sensitivity import NOWHERE, expected_visits
 
 STEP = 1e-3
@@ -34,7 +36,8 @@ def exactly(model: IntervalModel, slack: FloatArray) -> IntervalModel:
 def observed_model(seed: int, visits: int) -> IntervalModel:
     counts = drawn_counts(random_model(seed), (0, 1, 2), visits, seed)
     model = model_of(counts, limit=200.0)
-    return exactly(model, model.rows.slack)
+    around_frequencies = replace(model, rows=model.rows._replace(shares=model.rows.frequencies))
+    return exactly(around_frequencies, model.rows.slack)
 
 
 def differences(model: IntervalModel, bound: Callable[[IntervalModel, int], float], goal: int) -> FloatArray:
@@ -107,7 +110,7 @@ def test_a_pair_that_no_extreme_model_plays_gains_nothing() -> None:
 
 def test_expected_visits_are_those_of_the_geometric_series() -> None:
     # From 0: half stays, a quarter goes on to 1, the rest is lost; 1 resets; the goal is not met.
-    rows = Rows(np.array([0, 1, 2]), np.array([0, 2, 3]), np.array([0, 1, 0]), np.ones(3), np.ones(2), np.ones(3))
+    rows = made_up_model([[{0: 0.5, 1: 0.5}], [{0: 1.0}]], slack=1.0).rows
     row = np.array([0.5, 0.25, 1.0])
     start, policy = np.array([1.0, 0.0]), np.array([0, 1])
     nowhere = expected_visits(rows, 2, policy, row, NOWHERE, np.zeros(2, dtype=np.int64), start)

@@ -66,9 +66,7 @@ class Reachable:
             return None
         # The robust optimum may be a detour through well-known pairs that never gets good enough; what looks best is
         # the policy to invest in.
-        estimate = empirical_path(model, self.goal) if self.n_allowed is None else path
-        if not np.isfinite(estimate.steps):
-            estimate = empirical_path(model, self.goal)
+        estimate = empirical_path(model, self.goal, self.n_allowed)
         robust = upper_path(model, self.goal, follow=estimate, n_allowed=self.n_allowed)
         looks_best = gain_of_upper(model, estimate)
         given_up = estimate.policy[robust.policy != estimate.policy]
@@ -142,10 +140,9 @@ def cheapest_draws(claim: Claim, model: IntervalModel, travel: FloatArray) -> Dr
         travel: the steps that one more draw of each pair takes, [P].
     """
     visits = model.visits.astype(np.float64)
-    slack = np.where(np.isfinite(model.rows.slack), model.rows.slack, 1.0)
     growth = FIRST_GROWTH
     for _ in range(TRIALS):
-        gain = claim.gain(model.with_slack(slack * model.visits / visits))
+        gain = claim.gain(model.with_visits(visits))
         if gain is None or not gain.any():
             break
         by_step = gain / (travel * visits)

@@ -54,7 +54,7 @@ class IntervalModel:
         n_known: n, how many states are known.
         limit: values beyond it are not followed: an upper bound is then infinite, a lower one stays at the limit.
         tolerance: the residual that solvers aim at.
-        estimates: empirical paths found so far, by goal; they depend on the frequencies only.
+        estimates: empirical paths found so far, by goal and `n_allowed`; they depend on the frequencies only.
     """
 
     rows: Rows
@@ -63,7 +63,7 @@ class IntervalModel:
     n_known: int
     limit: float
     tolerance: float = TOLERANCE
-    estimates: dict[int, Path] = field(default_factory=dict)
+    estimates: dict[tuple[int, int], Path] = field(default_factory=dict)
 
     @property
     def unseen(self) -> int:
@@ -79,9 +79,19 @@ class IntervalModel:
     def n_pairs(self) -> int:
         return len(self.visits)
 
-    def with_slack(self, slack: FloatArray) -> IntervalModel:
-        """The same frequencies with other slacks, [P]: what more draws might bring."""
-        return replace(self, rows=self.rows._replace(slack=slack), tolerance=TRIAL_TOLERANCE)
+    def with_visits(self, visits: FloatArray) -> IntervalModel:
+        """What more draws, [P], would bring if the frequencies stayed: shares as counted, slacks like 1 / visits."""
+        rows = self.rows
+        lengths = np.diff(rows.row_offsets)
+        repeats = np.repeat(np.maximum(visits - lengths, 1e-9), lengths)
+        shares = np.maximum(np.repeat(visits, lengths) * rows.frequencies - 1.0, 0.0) / repeats
+        slack = np.where(np.isfinite(rows.slack), rows.slack, 1.0) * self.visits / visits
+        return replace(self, rows=rows._replace(shares=shares, slack=slack), tolerance=TRIAL_TOLERANCE)
+
+    @property
+    def around_frequencies(self) -> Rows:
+        """The rows with balls around the frequencies, where more draws would move them: for gains, not for bounds."""
+        return self.rows._replace(shares=self.rows.frequencies)
 
     def start(self) -> FloatArray:
         """All mass on the initial state, [n]."""
@@ -129,15 +139,23 @@ class Path:
         return float(self.values[0])
 
 
-def empirical_path(model: IntervalModel, goal: int) -> Path:
-    """The shortest path if frequencies were probabilities; infinite values far beyond the limit of the model."""
-    if goal not in model.estimates:
+def empirical_path(model: IntervalModel, goal: int, n_allowed: int | None = None) -> Path:
+    """The shortest path if frequencies were probabilities; infinite values far beyond the limit of the model.
+
+    Args:
+        model: for its frequencies.
+        goal: a position.
+        n_allowed: restrict the policy on so many of the known states; on all when not given.
+    """
+    if n_allowed is None:
+        n_allowed = model.n_known
+    if (goal, n_allowed) not in model.estimates:
         values = np.zeros(len(model.numbers))
         policy = np.full(model.n_known, RESET_PAIR)
-        if not empirical_values(model.rows, goal, values, policy, 10 * model.limit):
+        if not empirical_values(_only(model.rows, n_allowed), goal, values, policy, 10 * model.limit):
             values[:] = np.inf
-        model.estimates[goal] = Path(goal, values, policy, proven=False)
-    return model.estimates[goal]
+        model.estimates[goal, n_allowed] = Path(goal, values, policy, proven=False)
+    return model.estimates[goal, n_allowed]
 
 
 def upper_path(model: IntervalModel, goal: int, *, follow: Path | None = None, n_allowed: int | None = None) -> Path:
@@ -156,7 +174,7 @@ def upper_path(model: IntervalModel, goal: int, *, follow: Path | None = None, n
         allowed[follow.policy == RESET_PAIR] = 0
     if n_allowed is not None:
         allowed[n_allowed:] = 0
-    estimate = empirical_path(model if n_allowed is None else _only(model, n_allowed), goal)
+    estimate = empirical_path(model, goal, n_allowed)
     policy = np.full(model.n_known, RESET_PAIR)
     for inner in (INNER_SWEEPS, 0) if estimate.steps < model.limit else ():
         values = estimate.values.copy()
@@ -167,12 +185,12 @@ def upper_path(model: IntervalModel, goal: int, *, follow: Path | None = None, n
     return Path(goal, np.full(len(model.numbers), np.inf), policy, proven=False)
 
 
-def _only(model: IntervalModel, n_allowed: int) -> IntervalModel:
-    """The model for estimates in which later states only reset: their pairs look as if never drawn."""
-    offsets = model.rows.row_offsets.copy()
-    first = model.rows.state_pairs[n_allowed]
+def _only(rows: Rows, n_allowed: int) -> Rows:
+    """The rows for estimates in which later states only reset: their pairs look as if never drawn."""
+    offsets = rows.row_offsets.copy()
+    first = rows.state_pairs[n_allowed]
     offsets[first:] = offsets[first]
-    return replace(model, rows=model.rows._replace(row_offsets=offsets), estimates={})
+    return rows._replace(row_offsets=offsets)
 
 
 def lower_path(model: IntervalModel, goal: int, guess: FloatArray | None = None) -> Path:
@@ -227,14 +245,14 @@ def regret_path(model: IntervalModel, upper: Path, lower: Path) -> Regret:
 def gain_of_upper(model: IntervalModel, path: Path) -> FloatArray:
     """What the value of the initial state would gain from more draws of each pair, [P]."""
     gain = np.zeros(model.n_pairs)
-    upper_gain(model.rows, path.goal, path.values, path.policy, model.start(), gain)
+    upper_gain(model.around_frequencies, path.goal, path.values, path.policy, model.start(), gain)
     return gain
 
 
 def gain_of_lower(model: IntervalModel, path: Path) -> FloatArray:
     """What the lower bound at the initial state would gain from more draws of each pair, [P]."""
     gain = np.zeros(model.n_pairs)
-    lower_gain(model.rows, path.goal, path.values, path.policy, model.start(), gain)
+    lower_gain(model.around_frequencies, path.goal, path.values, path.policy, model.start(), gain)
     return gain
 
 
@@ -242,7 +260,7 @@ def gain_of_regret(model: IntervalModel, regret: Regret) -> FloatArray:
     """What the regret bound at the initial state would gain from more draws of each pair, [P]."""
     gain = np.zeros(model.n_pairs)
     regret_gain(
-        model.rows, regret.upper.goal, regret.upper.values, regret.upper.policy, regret.lower.values,
+        model.around_frequencies, regret.upper.goal, regret.upper.values, regret.upper.policy, regret.lower.values,
         regret.lower.policy, regret.rivals, regret.doubt, regret.values, gain,
     )  # fmt: skip
     return gain
