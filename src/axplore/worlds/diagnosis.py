@@ -1,0 +1,139 @@
+"""What the doctor says of a system: findings, what each means for the guarantee, and what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+
+class Ailment(Enum):
+    """What can be wrong with a system; the value is its title."""
+
+    START_NOT_FIXED = "The start is not fixed"
+    NOISE_PINNED = "The noise is pinned by the seed"
+    TIME_LIMIT = "Episodes have a hidden time limit"
+    KEY_TOO_COARSE = "The state key is too coarse"
+    KEY_TOO_FINE = "The state key is too fine"
+    ACTION_FAILS = "An action fails"
+    SYSTEM_FAILS = "The system fails"
+
+
+MEANINGS: Final = {
+    Ailment.START_NOT_FIXED: (
+        "Every bound counts on RESET leading to one state. With several starts none holds, and exploring is refused."
+    ),
+    Ailment.NOISE_PINNED: (
+        "What is counted is one run of the dice again and again. Confidence grows with every repetition and proves "
+        "nothing: bounds may be far off and certified all the same."
+    ),
+    Ailment.TIME_LIMIT: (
+        "What follows an action depends on how long the episode has lasted, which no state says. Bounds do not hold "
+        "for journeys that come near the limit."
+    ),
+    Ailment.KEY_TOO_COARSE: (
+        "One label stands for situations that behave differently. Counts mix them, and a policy planned on the mixture "
+        "need not take as long as certified."
+    ),
+    Ailment.KEY_TOO_FINE: (
+        "What is certified would hold, but nothing is ever met often enough to be certified: exploring would not end."
+    ),
+    Ailment.ACTION_FAILS: (
+        "A step that fails is not counted. What is certified holds for the actions that work; exploring stops at the "
+        "failure, or goes on with a new system if a factory was given."
+    ),
+    Ailment.SYSTEM_FAILS: "Nothing can be explored until this is mended.",
+}
+
+REMEDIES: Final = {
+    Ailment.START_NOT_FIXED: (
+        "Fix the start without fixing the noise (of a Gymnasium environment: start='pinned'), or let a virtual state "
+        "stand before it: start='virtual'."
+    ),
+    Ailment.NOISE_PINNED: (
+        "Seed the system once, not at every reset. If the system is deterministic, its states hide something: add it "
+        "to the key."
+    ),
+    Ailment.TIME_LIMIT: (
+        "Take the limit off, or say max_episode_steps, so that the world resets before it. If the limit is part of "
+        "the task, add the time that is left to the key."
+    ),
+    Ailment.KEY_TOO_COARSE: "Add to the state what is missing: what is carried, where it faces, what was opened.",
+    Ailment.KEY_TOO_FINE: (
+        "Leave clocks, counters, identifiers and noise out of the key, and round real numbers. If the world is just "
+        "very large, nothing need be done."
+    ),
+    Ailment.ACTION_FAILS: (
+        "Offer the action only where it works, by actions(state), or mend it; give a factory, and a system that "
+        "fails is made again."
+    ),
+    Ailment.SYSTEM_FAILS: "See the message of the system above.",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is wrong.
+
+    Attributes:
+        ailment: what it is.
+        seen: what was observed.
+    """
+
+    ailment: Ailment
+    seen: str
+
+    @property
+    def meaning(self) -> str:
+        """What it means for the guarantee."""
+        return MEANINGS[self.ailment]
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        return REMEDIES[self.ailment]
+
+    def __str__(self) -> str:
+        return f"{self.ailment.value}. {self.seen} {self.meaning} {self.remedy}"
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What an examination found.
+
+    Attributes:
+        findings: what is wrong; empty if nothing was found.
+        steps: steps taken, resets included.
+        resets: how many of them were resets.
+        states: how many states were met.
+        seconds: how long it took.
+        longest: the most steps between two resets; a time limit beyond it cannot have been seen.
+        false_alarm: the probability with which a system without fault is said to depend on more than its state.
+    """
+
+    findings: tuple[Finding, ...]
+    steps: int
+    resets: int
+    states: int
+    seconds: float
+    longest: int
+    false_alarm: float
+
+    @property
+    def healthy(self) -> bool:
+        """Whether nothing was found."""
+        return not self.findings
+
+    @property
+    def steps_per_second(self) -> float:
+        """Of the system and the examination together; exploring is about as quick."""
+        return self.steps / self.seconds if self.seconds else 0.0
+
+    def __str__(self) -> str:
+        summary = (
+            f"{self.steps:,} steps with {self.resets:,} resets, {self.states:,} states met, "
+            f"{self.steps_per_second:,.0f} steps a second, at most {self.longest:,} steps between resets."
+        )
+        if self.healthy:
+            return f"Nothing found. {summary}"
+        return "\n".join([*map(str, self.findings), summary])

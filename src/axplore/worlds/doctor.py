@@ -1,0 +1,307 @@
+"""The doctor: walks through a system and looks for what would make a certificate worthless.
+
+A guarantee holds for a system that resets to one state and whose steps depend on nothing but state and action. None of
+this can be proven from outside, but much that breaks it shows within a few thousand steps.
+
+- What is *seen* is certain: two starts, an action that raises, a state that is terminal at one time and not at another.
+- What is *tested* is whether successors depend on more than state and action: on where the agent came from, on what
+  happened there before, on the time since the reset, on what an earlier episode with the same actions met, and whether
+  episodes return to the start at one moment. All these tests together alarm on a system without fault with a
+  probability of at most `false_alarm`, whatever the system (see `axplore.statistics.homogeneity`).
+
+That nothing was found proves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, cast
+
+import numpy as np
+
+from axplore.errors import InvalidSettingError
+from axplore.mdp import Action, State
+from axplore.worlds.diagnosis import Ailment, Diagnosis, Finding
+from axplore.worlds.explaining import change_point
+from axplore.worlds.probing import LONG_JOURNEY, BrokenSystemError, Change, Failure, Pair, Probe, Question
+from axplore.worlds.systems import Handle, handle_of, is_system
+
+FALSE_ALARM: Final = 1e-3
+STEPS: Final = 20_000
+SECONDS: Final = 30.0
+BRIEF_STEPS: Final = 2_000
+BRIEF_SECONDS: Final = 10.0
+"""What an examination before exploring may take."""
+
+FIRST_RESETS: Final = 20
+"""A second start that comes once in four times is missed by these with a probability of 0.3 %."""
+
+REPLAYED_SHARE: Final = 0.3
+"""Of the steps go into playing the same actions again."""
+
+REPLAYED_LENGTH: Final = 60
+REPLAYS: Final = 8
+"""How long an episode is that is played again, and how often."""
+
+SHORTEST: Final = 8
+LONGEST_SHARE: Final = 1 / 16
+"""Of wandering episodes: their lengths are spread evenly on a logarithmic scale from one to the other share of the
+steps, so that there are many short ones and some that meet a time limit."""
+
+SEEN_OFTEN: Final = 3
+"""So often something must have come at the same moment to be put down to time."""
+
+MOST_ARE_NEW: Final = 0.5
+"""Of the steps in the second half of an examination: from here on states are said not to repeat."""
+
+FEW_STEPS: Final = 200
+"""With fewer, nothing is said about states that do not repeat."""
+
+
+def examine(
+    system: Any,
+    *,
+    actions: Sequence[Action] | Callable[[State], Sequence[Action]] | None = None,
+    expected_actions: Sequence[Action] = (),
+    max_episode_steps: int | None = None,
+    max_steps: int = STEPS,
+    seconds: float = SECONDS,
+    seed: int = 0,
+    false_alarm: float = FALSE_ALARM,
+) -> Diagnosis:
+    """Examines a system that can be reset and stepped.
+
+    Args:
+        system: an object with `reset` and `step`, a function that makes one, or a `Handle`.
+        actions: what can be played, if the system does not say: a sequence or a function of the state.
+        expected_actions: actions that some state should offer.
+        max_episode_steps: the step at which the system is known to end an episode; it is not reached.
+        max_steps: how many steps it may take.
+        seconds: how long it may take.
+        seed: of what the doctor plays, and of the system's noise if it can be given one.
+        false_alarm: the probability with which all tests together may alarm on a system without fault.
+    """
+    if max_steps < 1 or not seconds > 0:
+        raise InvalidSettingError(f"max_steps is {max_steps} and seconds is {seconds}; both must be positive")
+    handle = _handle(system, actions)
+    own_seed, noise_seed = np.random.SeedSequence(seed).spawn(2)
+    handle.reseed(noise_seed)
+    rng = np.random.default_rng(own_seed)
+    probe = Probe(handle, rng, false_alarm, max_steps, seconds)
+    broken = None
+    try:
+        _walk(probe, rng, max_steps, max_steps if max_episode_steps is None else max_episode_steps - 1)
+    except BrokenSystemError as error:
+        broken = str(error)
+    findings = [Finding(Ailment.SYSTEM_FAILS, broken)] if broken else []
+    findings += _judge(probe, expected_actions)
+    return Diagnosis(
+        tuple(findings), probe.steps, probe.resets, len(probe.offered), probe.seconds, probe.longest, false_alarm
+    )
+
+
+def _handle(system: Any, actions: Sequence[Action] | Callable[[State], Sequence[Action]] | None) -> Handle:
+    if isinstance(system, Handle):
+        return system
+    return handle_of(system if is_system(system) else system(), actions)
+
+
+def _walk(probe: Probe, rng: np.random.Generator, max_steps: int, limit: int) -> None:
+    """Resets often, replays episodes, and wanders, never longer than the limit."""
+    for _ in range(FIRST_RESETS):
+        probe.reset()
+    while probe.steps < REPLAYED_SHARE * max_steps and not probe.spent:
+        path = probe.wander(min(REPLAYED_LENGTH, limit))
+        for _ in range(REPLAYS):
+            if not probe.spent:
+                probe.replay(path)
+    longest = max(2 * SHORTEST, int(LONGEST_SHARE * max_steps))
+    while not probe.spent:
+        probe.wander(min(limit, int(np.exp(rng.uniform(np.log(SHORTEST), np.log(longest))))))
+    probe.reset()
+
+
+def _judge(probe: Probe, expected_actions: Sequence[Action]) -> list[Finding]:
+    """The findings, the gravest first. What one cause explains is not reported as another."""
+    findings = [*_start_not_fixed(probe)]
+    timed = _time_limit(probe)
+    pinned = [] if timed else _noise_pinned(probe)
+    findings += timed or pinned or _too_coarse(probe)
+    findings += _too_fine(probe)
+    findings += _failing_actions(probe, expected_actions, explained=bool(timed))
+    return findings
+
+
+def _start_not_fixed(probe: Probe) -> list[Finding]:
+    if len(probe.starts) < 2:
+        return []
+    counted = ", ".join(f"{state!r} {times} times" for state, times in probe.starts.most_common(3))
+    more = f" and {len(probe.starts) - 3} more" if len(probe.starts) > 3 else ""
+    return [Finding(Ailment.START_NOT_FIXED, f"{probe.resets} resets landed in {counted}{more}.")]
+
+
+def _time_limit(probe: Probe) -> list[Finding]:
+    """By returns to the start at one moment, by failures at one moment, or by states that end at one moment."""
+    if probe.timing.alarmed:
+        limit, events, misses = probe.suspected_limit, probe.timing.timed_events, probe.timing.timed_misses
+        return [
+            Finding(
+                Ailment.TIME_LIMIT,
+                f"Step {limit} after a reset led back to the start {events} of {events + misses} times, from whatever "
+                "state, and the same actions in the same states did not at other times.",
+            )
+        ]
+    age = _common_age([failure.age for failure in _known_to_work(probe)])
+    if age is not None and all(failure.age == age for failure in probe.failures):
+        example = probe.failures[0].message
+        return [
+            Finding(
+                Ailment.TIME_LIMIT,
+                f"Step {age} after a reset failed {len(probe.failures)} times, with actions that had worked: {example}",
+            )
+        ]
+    ends = [change.age for change in probe.changes if not change.now]
+    age = _common_age(ends)
+    if age is not None:
+        return [
+            Finding(
+                Ailment.TIME_LIMIT,
+                f"After step {age} {len(ends)} episodes were over, in states that are not terminal at other times.",
+            )
+        ]
+    return _behaviour_changes_with_time(probe)
+
+
+def _behaviour_changes_with_time(probe: Probe) -> list[Finding]:
+    """If a test alarmed, and one moment explains more of what was seen than the agent's history does."""
+    if all(test.alarm is None for test in probe.tests.values()) or _is_pinned(probe):
+        return []
+    moment = change_point(probe.draws)
+    if moment is None:
+        return []
+    return [
+        Finding(
+            Ailment.TIME_LIMIT,
+            f"From step {moment} after a reset on, the same actions in the same states lead elsewhere than before.",
+        )
+    ]
+
+
+def _is_pinned(probe: Probe) -> bool:
+    """Whether replays never left what they repeat, though the test says that it is not the states that fix it."""
+    return probe.tests[Question.REPLAY].alarm is not None and probe.replays_left == 0
+
+
+def _noise_pinned(probe: Probe) -> list[Finding]:
+    if not _is_pinned(probe):
+        return []
+    seen = (
+        f"Episodes with the same actions were the same, all {probe.replays_followed} steps of them, though the same "
+        f"action in the same state leads to different states. {_dependence(probe, Question.REPLAY)}"
+    )
+    return [Finding(Ailment.NOISE_PINNED, seen)]
+
+
+def _too_coarse(probe: Probe) -> list[Finding]:
+    tested = [question for question in Question if probe.tests[question].alarm is not None]
+    if tested:
+        strongest = max(tested, key=lambda question: probe.tests[question].margin)
+        return [Finding(Ailment.KEY_TOO_COARSE, _dependence(probe, strongest))]
+    if probe.changes:
+        change: Change = probe.changes[0]
+        before, now = (list(actions) or "none, being terminal" for actions in (change.before, change.now))
+        return [
+            Finding(
+                Ailment.KEY_TOO_COARSE,
+                f"State {change.state!r} offered the actions {before}, and later {now}; {len(probe.changes)} times a "
+                "state offered others than before.",
+            )
+        ]
+    return []
+
+
+def _too_fine(probe: Probe) -> list[Finding]:
+    late = probe.steps - probe.steps // 2
+    new = sum(step > probe.steps // 2 for step in probe.new_at)
+    if probe.steps >= FEW_STEPS and new >= MOST_ARE_NEW * late:
+        return [
+            Finding(
+                Ailment.KEY_TOO_FINE,
+                f"{new} of the last {late} steps met a state that was never met before; {len(probe.offered)} states in "
+                f"{probe.steps} steps.",
+            )
+        ]
+    if probe.long_journeys >= SEEN_OFTEN and probe.journeys_with_repeats == 0:
+        return [
+            Finding(
+                Ailment.KEY_TOO_FINE,
+                f"No state was met twice between two resets, in {probe.long_journeys} journeys of {LONG_JOURNEY} steps "
+                "and more.",
+            )
+        ]
+    return []
+
+
+def _failing_actions(probe: Probe, expected_actions: Sequence[Action], explained: bool) -> list[Finding]:
+    """One finding for each action that raises or is never there."""
+    findings = []
+    failures: dict[Action, list[Failure]] = {}
+    for failure in probe.failures if not explained else ():
+        failures.setdefault(failure.action, []).append(failure)
+    for action, failed in failures.items():
+        worked = sum(times for (_, played), times in probe.worked.items() if played == action)
+        findings.append(
+            Finding(
+                Ailment.ACTION_FAILS,
+                f"Action {action!r} failed {len(failed)} times and worked {worked} times; in state "
+                f"{failed[0].state!r} it raised {failed[0].message}",
+            )
+        )
+    offered = {action for actions in probe.offered.values() for action in actions}
+    findings += [
+        Finding(Ailment.ACTION_FAILS, f"Action {action!r} was available in none of {len(probe.offered)} states.")
+        for action in expected_actions
+        if action not in offered
+    ]
+    if probe.offered and not offered:
+        findings.append(Finding(Ailment.ACTION_FAILS, "The start offers no action, so nothing can be explored."))
+    return findings
+
+
+def _known_to_work(probe: Probe) -> list[Failure]:
+    return [failure for failure in probe.failures if probe.worked[failure.state, failure.action]]
+
+
+def _common_age(ages: list[int]) -> int | None:
+    """The age that all have, if there are enough of them."""
+    return ages[0] if len(ages) >= SEEN_OFTEN and len(set(ages)) == 1 and ages[0] > 1 else None
+
+
+def _dependence(probe: Probe, question: Question) -> str:
+    """What a test saw, in words."""
+    alarm = probe.tests[question].alarm
+    assert alarm is not None
+    state, action = cast(Pair, alarm.pair)
+    rows = sorted(alarm.table.items(), key=lambda item: -sum(item[1].values()))[:3]
+    described = "; ".join(f"{_context(question, context)}: {_successors(row)}" for context, row in rows)
+    return (
+        f"What action {action!r} in state {state!r} leads to depends on {question.value} ({described}, among "
+        f"{alarm.draws} draws)."
+    )
+
+
+def _context(question: Question, context: Any) -> str:
+    match question:
+        case Question.ORIGIN:
+            return "at the start" if context is None else f"after {context[1]!r} in {context[0]!r}"
+        case Question.MEMORY:
+            return "the first time" if context is None else f"after {context!r}"
+        case Question.AGE:
+            return f"at steps {2 ** (context - 1)} to {2**context - 1}"
+        case Question.REPLAY:
+            return "not replayed" if context is None else f"where it had been {context[0]!r}"
+
+
+def _successors(row: dict[Any, int]) -> str:
+    common = sorted(row.items(), key=lambda item: -item[1])[:3]
+    return ", ".join(f"{successor!r} {times} times" for successor, times in common)
