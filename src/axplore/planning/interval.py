@@ -10,7 +10,7 @@ order of admission, then every other state seen. The functions answer for one go
 
 A vector is a bound only after its Bellman check: the solvers return the residual of their last sweep, and the values
 are scaled by it ([DisCo] Lem. 5, after Bertsekas and Tsitsiklis 1991, Lem. 1). The proofs are in
-docs/algorithms/certified.md.
+docs/algorithms/certified.md. Steps are counted unless the model was given costs; then all of this holds of costs.
 """
 
 from __future__ import annotations
@@ -40,6 +40,9 @@ TOLERANCE: Final = 1e-6
 TRIAL_TOLERANCE: Final = 1e-4
 """The same where it is only asked what more draws might bring."""
 
+LEAST_RESIDUAL: Final = 1e-13
+"""No residual smaller than this is aimed at: rounding would not let it be reached."""
+
 INNER_SWEEPS: Final = 10
 
 
@@ -53,7 +56,7 @@ class IntervalModel:
         numbers: the world's number of each position, known states first, [n + others].
         n_known: n, how many states are known.
         limit: values beyond it are not followed: an upper bound is then infinite, a lower one stays at the limit.
-        tolerance: the residual that solvers aim at.
+        tolerance: the residual that solvers aim at, as a part of the least cost.
         estimates: empirical paths found so far, by goal and `n_allowed`; they depend on the frequencies only.
     """
 
@@ -93,6 +96,20 @@ class IntervalModel:
         """The rows with balls around the frequencies, where more draws would move them: for gains, not for bounds."""
         return self.rows._replace(shares=self.rows.frequencies)
 
+    def with_costs(self, costs: FloatArray, reset_cost: float) -> IntervalModel:
+        """The same region with other costs: of each pair, above 0 and at most 1, [P], and of RESET."""
+        return replace(self, rows=self.rows._replace(costs=costs, reset_cost=reset_cost), estimates={})
+
+    @property
+    def min_cost(self) -> float:
+        """c_min, the least of all costs."""
+        return min(float(self.rows.costs.min(initial=1.0)), self.rows.reset_cost)
+
+    @property
+    def residual(self) -> float:
+        """What solvers aim at, so that it is the same part of the least cost whatever that is."""
+        return max(self.tolerance * self.min_cost, LEAST_RESIDUAL)
+
     def start(self) -> FloatArray:
         """All mass on the initial state, [n]."""
         mass = np.zeros(self.n_known)
@@ -113,6 +130,8 @@ def interval_model(counts: CountedRows, region: ConfidenceRegion, limit: float) 
         region.shares,
         region.slack,
         counts.counts / np.repeat(counts.visits, np.diff(counts.row_offsets)),
+        np.ones(len(counts.visits)),
+        1.0,
     )
     return IntervalModel(rows, counts.visits, numbers, len(counts.states), limit)
 
@@ -179,9 +198,9 @@ def upper_path(model: IntervalModel, goal: int, *, follow: Path | None = None, n
     for inner in (INNER_SWEEPS, 0) if estimate.steps < model.limit else ():
         values = estimate.values.copy()
         scratch = np.zeros(len(rows.shares))
-        residual = upper_bound(rows, goal, allowed, values, policy, scratch, inner, model.limit, model.tolerance)
-        if residual < 1:
-            return Path(goal, values / (1 - residual), policy, proven=True)
+        residual = upper_bound(rows, goal, allowed, values, policy, scratch, inner, model.limit, model.residual)
+        if residual < model.min_cost:
+            return Path(goal, values / (1 - residual / model.min_cost), policy, proven=True)
     return Path(goal, np.full(len(model.numbers), np.inf), policy, proven=False)
 
 
@@ -202,9 +221,9 @@ def lower_path(model: IntervalModel, goal: int, guess: FloatArray | None = None)
         if inner and guess is not None:
             values[:] = np.minimum(guess, model.limit)
         scratch = np.zeros(len(rows.shares))
-        residual = lower_bound(rows, goal, values, policy, scratch, inner, model.limit, model.tolerance)
+        residual = lower_bound(rows, goal, values, policy, scratch, inner, model.limit, model.residual)
         if residual < np.inf:
-            return Path(goal, values / (1 + residual), policy, proven=True)
+            return Path(goal, values / (1 + residual / model.min_cost), policy, proven=True)
     return Path(goal, np.zeros(len(model.numbers)), policy, proven=True)
 
 

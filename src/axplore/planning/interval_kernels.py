@@ -10,7 +10,8 @@ with equality at the best shift (docs/algorithms/certified.md). So an inexact sh
 
 States are positions: 0..n-1 are the known ones in the order of admission, the initial state is 0, and from n on come
 the other states that were seen; these reset. A goal may be any of them, or one more: the *unseen* goal, which has the
-position after the last. `values` has a place for each. Policies hold pairs, or RESET_PAIR.
+position after the last. `values` has a place for each. Policies hold pairs, or RESET_PAIR. Every pair has a cost, one
+where values are to count steps, and so has RESET.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ class Rows(NamedTuple):
         successors: the position that each entry leads to, [E].
         shares, slack: the ball around each row, [E] and [P].
         frequencies: how often each entry was met, as a part of the visits, [E].
+        costs: of each pair, [P]; ones where values count steps.
+        reset_cost: of RESET, in every state.
     """
 
     state_pairs: IntArray
@@ -50,6 +53,8 @@ class Rows(NamedTuple):
     shares: FloatArray
     slack: FloatArray
     frequencies: FloatArray
+    costs: FloatArray
+    reset_cost: float
 
 
 @compiled
@@ -130,9 +135,9 @@ def extreme_row(
 
 
 @compiled
-def spread_values(values: FloatArray, n_known: int, goal: int) -> None:
+def spread_values(rows: Rows, values: FloatArray, n_known: int, goal: int) -> None:
     """Gives the states outside their value, which resets, and the goal its own."""
-    values[n_known:] = 1.0 + values[0]
+    values[n_known:] = rows.reset_cost + values[0]
     if goal < len(values):
         values[goal] = 0.0
 
@@ -155,7 +160,7 @@ def empirical_values(rows: Rows, goal: int, values: FloatArray, policy: IntArray
     n_known = len(policy)
     for turn in range(20_000):
         change = 0.0
-        spread_values(values, n_known, goal)
+        spread_values(rows, values, n_known, goal)
         for place in range(n_known):
             state = _in_turn(place, n_known, turn)
             if state == goal:
@@ -165,20 +170,20 @@ def empirical_values(rows: Rows, goal: int, values: FloatArray, policy: IntArray
                 first, end = rows.row_offsets[pair], rows.row_offsets[pair + 1]
                 if first == end:
                     continue
-                value = 1.0
+                value = rows.costs[pair]
                 for entry in range(first, end):
                     value += rows.frequencies[entry] * values[rows.successors[entry]]
                 if value < best - SAME:
                     best, choice = value, pair
-            if choice == RESET_PAIR or (state > 0 and 1.0 + values[0] < best - SAME):
-                best, choice = 1.0 + values[0], RESET_PAIR
+            if choice == RESET_PAIR or (state > 0 and rows.reset_cost + values[0] < best - SAME):
+                best, choice = rows.reset_cost + values[0], RESET_PAIR
             change = max(change, abs(best - values[state]))
             values[state] = best
             policy[state] = choice
         if values[0] > limit:
             return False
         if change <= 1e-7:
-            spread_values(values, n_known, goal)
+            spread_values(rows, values, n_known, goal)
             return True
     return False
 
@@ -197,9 +202,10 @@ def upper_bound(
 ) -> float:
     """Robust value iteration: least over actions, greatest over the region. Returns the residual of the result.
 
-    `values` must start below its fixed point, as the empirical values do. With residual r < 1, `values / (1 - r)` is
-    at least one plus the greatest mean of itself under `policy`, and so bounds the expected steps of that policy from
-    above in every model of the region (Eq. 12). An infinite residual means that nothing was proven.
+    `values` must start below its fixed point, as the empirical values do. With residual r < c,
+    the least cost, `values / (1 - r/c)` is at least the cost plus the greatest mean of itself under `policy`, and so
+    bounds the expected cost of that policy from above in every model of the region (Eq. 12). An infinite residual means
+    that nothing was proven.
 
     Args:
         rows: region and counts.
@@ -214,7 +220,7 @@ def upper_bound(
     """
     n_known = len(policy)
     for turn in range(60 if inner else 3000):
-        spread_values(values, n_known, goal)
+        spread_values(rows, values, n_known, goal)
         change = 0.0
         for place in range(n_known):
             state = _in_turn(place, n_known, turn)
@@ -229,7 +235,8 @@ def upper_bound(
             if residual <= tolerance:
                 return residual
         for sweep in range(inner):
-            if _sweep(rows, goal, values, policy, row, 1.0 + values[0], limit, sweep) <= 0.3 * tolerance:
+            free = rows.reset_cost + values[0]
+            if _sweep(rows, goal, values, policy, row, free, limit, sweep) <= 0.3 * tolerance:
                 break
     return np.inf
 
@@ -239,12 +246,13 @@ def _improve_upper(
     rows: Rows, state: int, allowed: IntArray, values: FloatArray, policy: IntArray, row: FloatArray
 ) -> float:
     """The robust value of the best action, which is written to the policy and its extreme row to `row`."""
-    free = 1.0 + values[0]
+    free = rows.reset_cost + values[0]
     best, choice = np.inf, RESET_PAIR
     for pair in range(allowed[state, 0], allowed[state, 1]):
         mean, weight, shift = least_mean(rows, pair, values, free, 1.0, rows.slack[pair])
-        if 1.0 + free - mean < best - SAME:
-            best, choice = 1.0 + free - mean, pair
+        value = rows.costs[pair] + free - mean
+        if value < best - SAME:
+            best, choice = value, pair
             extreme_row(rows, pair, values, free, 1.0, weight, shift, row)
     if choice == RESET_PAIR or (state > 0 and free < best):
         best, choice = free, RESET_PAIR
@@ -254,9 +262,9 @@ def _improve_upper(
 
 @compiled
 def _upper_residual(rows: Rows, goal: int, values: FloatArray, policy: IntArray) -> float:
-    """By how much one plus the greatest mean under the policy exceeds the values, at most."""
-    spread_values(values, len(policy), goal)
-    free = 1.0 + values[0]
+    """By how much the cost plus the greatest mean under the policy exceeds the values, at most."""
+    spread_values(rows, values, len(policy), goal)
+    free = rows.reset_cost + values[0]
     for state in range(len(policy)):  # so that the free value is the greatest
         values[state] = min(values[state], free)
     residual = 0.0
@@ -264,7 +272,7 @@ def _upper_residual(rows: Rows, goal: int, values: FloatArray, policy: IntArray)
         pair = policy[state]
         if state != goal and pair != RESET_PAIR:
             mean, _, _ = least_mean(rows, pair, values, free, 1.0, rows.slack[pair])
-            residual = max(residual, 1.0 + free - mean - values[state])
+            residual = max(residual, rows.costs[pair] + free - mean - values[state])
         elif state != goal:
             residual = max(residual, free - values[state])
     return residual
@@ -281,20 +289,20 @@ def _sweep(
         state = _in_turn(place, n_known, turn)
         if state == goal:
             continue
-        value, rest = 1.0, 1.0
-        if policy[state] == RESET_PAIR:
-            value += values[0]
-        else:
-            for entry in range(rows.row_offsets[policy[state]], rows.row_offsets[policy[state] + 1]):
+        pair = policy[state]
+        value, rest = rows.reset_cost + values[0], 1.0
+        if pair != RESET_PAIR:
+            value = rows.costs[pair]
+            for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
                 successor = rows.successors[entry]
                 rest -= row[entry]
                 if successor != goal:
-                    value += row[entry] * (values[successor] if successor < n_known else 1.0 + values[0])
+                    value += row[entry] * (values[successor] if successor < n_known else rows.reset_cost + values[0])
             value += max(rest, 0.0) * free
         value = min(value, limit)
         change = max(change, abs(value - values[state]))
         values[state] = value
-    spread_values(values, n_known, goal)
+    spread_values(rows, values, n_known, goal)
     return change
 
 
@@ -311,8 +319,8 @@ def lower_bound(
 ) -> float:
     """Optimistic value iteration: least over actions and over the region. Returns the residual of the result.
 
-    With residual r, `values / (1 + r)` is at most one plus the least mean of itself under every action, and so bounds
-    the expected steps of every policy from below in every model of the region (Eq. 13).
+    With residual r and the least cost c, `values / (1 + r/c)` is at most the cost plus the least mean of itself under
+    every action, and so bounds the expected cost of every policy from below in every model of the region (Eq. 13).
 
     Args:
         rows: region and counts.
@@ -326,7 +334,7 @@ def lower_bound(
     """
     n_known = len(policy)
     for turn in range(60 if inner else 3000):
-        spread_values(values, n_known, goal)
+        spread_values(rows, values, n_known, goal)
         change = 0.0
         for place in range(n_known):
             state = _in_turn(place, n_known, turn)
@@ -344,12 +352,12 @@ def lower_bound(
 
 @compiled
 def lower_backup(rows: Rows, pair: int, values: FloatArray) -> tuple[float, float, float]:
-    """One plus the least mean of the values under a pair, its derivative and the shift.
+    """The cost plus the least mean of the values under a pair, its derivative and the shift.
 
     The free value is that of the goal, zero. Where the goal is among the successors seen, no other could gain more.
     """
     mean, weight, shift = least_mean(rows, pair, values, 0.0, -1.0, rows.slack[pair])
-    return 1.0 + mean, weight, shift
+    return rows.costs[pair] + mean, weight, shift
 
 
 @compiled
@@ -360,21 +368,21 @@ def _improve_lower(rows: Rows, state: int, values: FloatArray, policy: IntArray,
         if value < best - SAME:
             best, choice = value, pair
             extreme_row(rows, pair, values, 0.0, -1.0, weight, shift, row)
-    if choice == RESET_PAIR or (state > 0 and 1.0 + values[0] < best):
-        best, choice = 1.0 + values[0], RESET_PAIR
+    if choice == RESET_PAIR or (state > 0 and rows.reset_cost + values[0] < best):
+        best, choice = rows.reset_cost + values[0], RESET_PAIR
     policy[state] = choice
     return best
 
 
 @compiled
 def lower_residual(rows: Rows, goal: int, values: FloatArray, n_known: int) -> float:
-    """By how much the values exceed one plus the least mean of themselves, at most."""
-    spread_values(values, n_known, goal)
+    """By how much the values exceed the cost plus the least mean of themselves, at most."""
+    spread_values(rows, values, n_known, goal)
     residual = 0.0
     for state in range(n_known):
         if state == goal:
             continue
-        best = 1.0 + values[0] if state > 0 or rows.state_pairs[1] == 0 else np.inf
+        best = rows.reset_cost + values[0] if state > 0 or rows.state_pairs[1] == 0 else np.inf
         for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
             value, _, _ = lower_backup(rows, pair, values)
             best = min(best, value)
@@ -400,7 +408,7 @@ def doubts(
     for state in range(n_known):
         least, rival = np.inf, RESET_PAIR
         if policy[state] != RESET_PAIR and state > 0:
-            least = 1.0 + lower[0]
+            least = rows.reset_cost + lower[0]
         for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
             if pair != policy[state]:
                 value, _, _ = lower_backup(rows, pair, lower)

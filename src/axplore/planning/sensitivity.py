@@ -72,7 +72,7 @@ def upper_gain(
     n_known = len(policy)
     row = np.zeros(len(rows.shares))
     local = np.zeros(n_known)
-    free = 1.0 + values[0]
+    free = rows.reset_cost + values[0]
     for state in range(n_known):
         pair = policy[state]
         if state != goal and pair != RESET_PAIR:
