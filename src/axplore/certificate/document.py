@@ -172,7 +172,8 @@ def _stacked(name: str, claims: Sequence[Claim], n_known: int) -> dict[str, npt.
 
 def _unstacked(kind: type[Kind], name: str, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[Kind, ...]:
     columns = [_array(arrays, f"{name}.{field.name}") for field in fields(kind)]
-    if len({len(column) for column in columns}) != 1 or columns[0].ndim != 1:
+    goals = columns[0]
+    if len({len(column) for column in columns}) != 1 or goals.ndim != 1 or goals.dtype != np.int64:
         raise InvalidInputError(f"the arrays {name}.* do not have a row for each claim")
     return tuple(kind(int(goal), *vectors) for goal, *vectors in zip(*columns, strict=True))
 

@@ -12,6 +12,7 @@ import io
 import json
 import math
 import os
+import re
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
@@ -27,8 +28,12 @@ from axplore.labels import canonical_json
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
-DTYPES: Final = ("<i8", "<f8")
-"""Whole numbers and floats of eight bytes; nothing else is written or read."""
+MAGIC: Final = b"\x93NUMPY\x01\x00"
+HEADER: Final = re.compile(
+    rb"\{'descr': '(?P<dtype><[if]8)', 'fortran_order': False, "
+    rb"'shape': \((?P<shape>([0-9]{1,15}(, |,|(?=\))))*)\), \} *\n"
+)
+"""How NumPy describes an array by rows of whole numbers or floats of eight bytes; nothing else is written or read."""
 
 MAX_JSON_BYTES: Final = 2**28
 MAX_ARRAY_BYTES: Final = 2**32
@@ -150,15 +155,14 @@ def _read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
 
 def _read_array(file: IO[bytes], member: zipfile.ZipInfo) -> npt.NDArray[Any]:
     """One array; asks for no more memory than the member holds."""
-    major, _ = np.lib.format.read_magic(file)
-    readers = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}
-    if major not in readers:
-        raise ValueError(f"{member.filename} has version {major} of its format")
-    shape, by_columns, dtype = readers[major](file)
-    if dtype.str not in DTYPES or by_columns:
-        raise ValueError(f"{member.filename} holds {dtype}; only rows of {' and '.join(DTYPES)} are read")
+    start = file.read(len(MAGIC) + 2)
+    header = HEADER.fullmatch(file.read(int.from_bytes(start[len(MAGIC) :], "little")))
+    if not start.startswith(MAGIC) or header is None:
+        raise ValueError(f"{member.filename} is no plain array of whole numbers or floats")
+    dtype = np.dtype(header["dtype"].decode("ascii"))
+    shape = tuple(int(item) for item in header["shape"].split(b",") if item.strip())
     content = file.read()
-    if any(length < 0 for length in shape) or math.prod(shape) * dtype.itemsize != len(content):
+    if math.prod(shape) * dtype.itemsize != len(content):
         raise ValueError(f"{member.filename} says it has shape {shape}, but holds {len(content)} bytes")
     return np.frombuffer(content, dtype).reshape(shape)
 
