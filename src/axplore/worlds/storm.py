@@ -1,0 +1,247 @@
+"""Models of the Storm model checker as systems: PRISM and JANI programs, and DRN files.
+
+stormpy's simulator carries out the steps, so that axplore sees no more of the model than of any other system. A PRISM
+program is simulated as it is, however large; JANI and DRN models are built first.
+
+- States are called by the values of their variables, `x=1, ok=true`, and by their number where a file has none.
+- Actions are called by the names of their commands. One without a name is called `#2` by its place among the choices of
+  the state, from 0, and one whose name another choice of the state has too, `name#2`.
+- A state in which nothing can be done is terminal. One that is never left, but by a loop to itself, is not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from axplore.errors import InvalidInputError, InvalidSettingError, StorageError
+from axplore.mdp import Action, State
+from axplore.worlds.stepped import MAX_FAULTS, Start, SteppedWorld
+
+PRISM_ENDINGS: Final = (".nm", ".pm", ".prism")
+JANI_ENDINGS: Final = (".jani",)
+DRN_ENDINGS: Final = (".drn",)
+DISCRETE: Final = ("DTMC", "MDP")
+"""The kinds of models whose steps are steps. Of a POMDP only observations would be seen, and they are no states."""
+
+
+def storm_world(
+    file: str | Path, seed: int = 0, *, start: Start = "fixed", max_faults: int = MAX_FAULTS, **constants: Any
+) -> SteppedWorld:
+    """A model file as a world.
+
+    Args:
+        file: a PRISM program (`.nm`, `.pm`, `.prism`), a JANI model (`.jani`) or a DRN file (`.drn`).
+        seed: of the noise.
+        start, max_faults: of `SteppedWorld`.
+        constants: the values of constants that a PRISM or JANI model leaves open.
+    """
+    return SteppedWorld(partial(storm_system, file, constants), seed, start=start, max_faults=max_faults)
+
+
+def storm_system(file: str | Path, constants: Mapping[str, Any] | None = None) -> StormSystem:
+    """The system of a model file."""
+    path = Path(file)
+    if not path.is_file():
+        raise StorageError(f"there is no model file {path}")
+    stormpy = imported_stormpy()
+    ending = path.suffix.lower()
+    try:
+        if ending in PRISM_ENDINGS:
+            program = _with_constants(stormpy.parse_prism_program(str(path)), constants or {})
+            return StormSystem(_ProgramEngine(program))
+        if ending in JANI_ENDINGS:
+            model, _ = stormpy.parse_jani_model(str(path))
+            description = _with_constants(model, constants or {})
+            return StormSystem(_SparseEngine(_built(description), _not_of_the_state(description)))
+        if ending in DRN_ENDINGS:
+            if constants:
+                raise InvalidSettingError(f"{next(iter(constants))} is set, but a DRN file has no constants")
+            return StormSystem(_SparseEngine(_read_drn(path)))
+    except RuntimeError as error:  # what Storm raises
+        raise InvalidInputError(f"Storm cannot read {path}: {error}") from error
+    known = ", ".join((*PRISM_ENDINGS, *JANI_ENDINGS, *DRN_ENDINGS))
+    raise InvalidInputError(f"{path}: a model file ends in one of {known}")
+
+
+def imported_stormpy() -> Any:
+    """The package stormpy, or a word on how to get it."""
+    try:
+        import stormpy
+        import stormpy.simulator
+    except ImportError as error:
+        raise InvalidInputError(
+            f"a Storm model needs the package stormpy ({error}); install it with: pip install 'axplore[storm]'"
+        ) from error
+    return stormpy
+
+
+class StormSystem:
+    """A model that is simulated: see `systems`."""
+
+    def __init__(self, engine: _ProgramEngine | _SparseEngine) -> None:
+        self._engine = engine
+        self._actions: dict[State, tuple[Action, ...]] = {}
+        self._choices: dict[Action, int] = {}
+        self.labels: dict[State, frozenset[str]] = {}
+        """The labels that the model gives to each state met so far."""
+
+    def reset(self) -> State:
+        """Goes back to the initial state."""
+        self._engine.reset()
+        return self._entered()
+
+    def step(self, action: Action) -> State:
+        """Plays one of the actions of the current state."""
+        self._engine.step(self._choices[action])
+        return self._entered()
+
+    def actions(self, state: State) -> tuple[Action, ...]:
+        """The actions of a state that was met."""
+        return self._actions[state]
+
+    def reseed(self, seed: np.random.SeedSequence) -> None:
+        """Gives the simulator a new stream."""
+        self._engine.reseed(int(seed.generate_state(1)[0]))
+
+    def _entered(self) -> State:
+        state = self._engine.state()
+        if state not in self._actions:
+            self._actions[state] = action_names(self._engine.choice_names())
+            self.labels[state] = frozenset(self._engine.labels())
+        # By the names of this state: the same name may stand at another place elsewhere.
+        self._choices = {name: place for place, name in enumerate(self._actions[state])}
+        return state
+
+
+def action_names(choices: Iterable[str]) -> tuple[str, ...]:
+    """Different names for the choices of a state, by the names of their commands, which may be empty or the same."""
+    names = list(choices)
+    times = Counter(names)
+    return tuple(name if name and times[name] == 1 else f"{name}#{place}" for place, name in enumerate(names))
+
+
+class _ProgramEngine:
+    """A PRISM program, whose states are met one by one."""
+
+    def __init__(self, program: Any) -> None:
+        from stormpy.developer.storage import BitVector
+        from stormpy.simulator import SimulatorActionMode, create_simulator
+
+        _check_kind(program.model_type)
+        self._by_name, self._by_place = SimulatorActionMode.GLOBAL_NAMES, SimulatorActionMode.INDEX_LEVEL
+        self._simulator = create_simulator(program)
+        self._report = self._simulator.restart()
+        # Going back to a stored state is thousands of times quicker than asking for the initial one.
+        self._initial = BitVector(self._simulator._get_current_state())
+
+    def reset(self) -> None:
+        self._report = self._simulator.restart(self._initial)
+
+    def step(self, choice: int) -> None:
+        self._report = self._simulator.step(choice)
+
+    def state(self) -> State:
+        return _described(self._report[0])
+
+    def choice_names(self) -> list[str]:
+        self._simulator.set_action_mode(self._by_name)
+        names = list(self._simulator.available_actions())
+        self._simulator.set_action_mode(self._by_place)  # two choices may have one name
+        return names
+
+    def labels(self) -> Iterable[str]:
+        return map(str, self._report[2])
+
+    def reseed(self, seed: int) -> None:
+        self._simulator.set_seed(seed)
+
+
+class _SparseEngine:
+    """A model that was built: all its states are stored."""
+
+    def __init__(self, model: Any, left_out: Collection[str] = ()) -> None:
+        from stormpy.simulator import create_simulator
+
+        _check_kind(model.model_type)
+        if len(model.initial_states) != 1:
+            raise InvalidInputError(f"the model has {len(model.initial_states)} initial states; it must have one")
+        self._model, self._left_out = model, left_out
+        self._simulator = create_simulator(model)
+        self._number: int = self._simulator.restart()[0]
+
+    def reset(self) -> None:
+        self._number = self._simulator.restart()[0]
+
+    def step(self, choice: int) -> None:
+        self._number = self._simulator.step(choice)[0]
+
+    def state(self) -> State:
+        if not self._model.has_state_valuations():
+            return self._number
+        return _described(self._model.state_valuations.to_json(self._number), self._left_out)
+
+    def choice_names(self) -> list[str]:
+        if "deadlock" in self.labels():  # Storm gives it a loop that the model does not have
+            return []
+        places = range(self._simulator.nr_available_actions())
+        if not self._model.has_choice_labeling():
+            return [""] * len(places)
+        index, labelling = self._model.get_choice_index, self._model.choice_labeling
+        return ["+".join(sorted(labelling.get_labels_of_choice(index(self._number, place)))) for place in places]
+
+    def labels(self) -> Iterable[str]:
+        names: Iterable[str] = self._model.labeling.get_labels_of_state(self._number)
+        return names
+
+    def reseed(self, seed: int) -> None:
+        self._simulator.set_seed(seed)
+
+
+def _described(valuation: Any, left_out: Collection[str] = ()) -> str:
+    """The values of the variables, `x=1, ok=true`, in the order of the model."""
+    values = json.loads(str(valuation))
+    return ", ".join(f"{name}={json.dumps(value)}" for name, value in values.items() if name not in left_out)
+
+
+def _not_of_the_state(jani: Any) -> set[str]:
+    """The names in JANI's valuations that say nothing: transient variables, and locations where there is only one."""
+    automata = list(jani.automata)
+    variables = [*jani.global_variables, *(variable for automaton in automata for variable in automaton.variables)]
+    lonely = {f"_loc_{automaton.name}" for automaton in automata if len(list(automaton.locations)) == 1}
+    return lonely | {variable.name for variable in variables if variable.is_transient}
+
+
+def _check_kind(kind: Any) -> None:
+    if kind.name not in DISCRETE:
+        raise InvalidInputError(f"the model is a {kind.name}; only {' and '.join(DISCRETE)} can be explored")
+
+
+def _with_constants(description: Any, constants: Mapping[str, Any]) -> Any:
+    """The program or JANI model with its open constants set."""
+    values = {name: str(value).lower() if isinstance(value, bool) else value for name, value in constants.items()}
+    definitions = ",".join(f"{name}={value}" for name, value in values.items())
+    described, _ = imported_stormpy().instantiate_constants(description, definitions)
+    return described
+
+
+def _built(description: Any) -> Any:
+    stormpy = imported_stormpy()
+    options = stormpy.BuilderOptions()
+    options.set_build_all_labels(True)
+    options.set_build_choice_labels(True)
+    options.set_build_state_valuations(True)
+    return stormpy.build_model[float](description, options=options)
+
+
+def _read_drn(path: Path) -> Any:
+    stormpy = imported_stormpy()
+    options = stormpy.io.DirectEncodingParserOptions()
+    options.build_choice_labeling = True
+    return stormpy.build_model_from_drn[float](str(path), options=options)
