@@ -10,15 +10,14 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from axplore.errors import InvalidSettingError
 from axplore.experiments.catalogue import Experiment
 from axplore.experiments.evaluation import policy_steps_of
+from axplore.experiments.records import in_processes, read_lines, sort_lines
 from axplore.explorers.driver import run
 from axplore.worlds.simulated import SimulatedWorld
 
@@ -103,7 +102,7 @@ def run_experiments(
         on_done(len(wanted) - len(missing), len(wanted))
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
-        for record in _results(missing, jobs or os.cpu_count() or 1):
+        for record in in_processes(_run, missing, jobs or os.cpu_count() or 1):
             file.write(json.dumps(asdict(record)) + "\n")
             file.flush()
             finished[record.experiment, record.seed] = record
@@ -113,42 +112,16 @@ def run_experiments(
 
 
 def read_records(path: Path, settings: dict[str, dict[str, Any]]) -> Iterator[RunRecord]:
-    """The records in a file that belong to experiments with these settings, by id.
-
-    The last line may have been cut by an interruption; it is passed over, and removed so that the next line is whole.
-    """
-    if not path.exists():
-        return
-    text = path.read_text(encoding="utf-8")
-    whole = text[: text.rfind("\n") + 1]
-    if whole != text:
-        path.write_text(whole, encoding="utf-8")
-    for line in whole.splitlines():
-        fields = json.loads(line)
+    """The records in a file that belong to experiments with these settings, by id."""
+    for fields in read_lines(path):
         if settings.get(fields["experiment"]) == fields["settings"]:
             yield RunRecord(**fields)
 
 
 def sort_file(path: Path) -> None:
     """Puts the lines of a file of runs in a fixed order, so that it does not tell which process was faster."""
-    lines = set(path.read_text(encoding="utf-8").splitlines())
-    ordered = sorted(lines, key=lambda line: ((fields := json.loads(line))["experiment"], fields["seed"], line))
-    partial = path.with_suffix(".partial")
-    partial.write_text("".join(f"{line}\n" for line in ordered), encoding="utf-8")
-    partial.replace(path)
+    sort_lines(path, lambda fields: (fields["experiment"], fields["seed"]))
 
 
-def _results(missing: Sequence[tuple[Experiment, int]], jobs: int) -> Iterator[RunRecord]:
-    if jobs == 1 or len(missing) <= 1:
-        for experiment, seed in missing:
-            yield run_seed(experiment, seed)
-        return
-    # A fresh interpreter per process: forking one that holds threads or compiled code is not safe.
-    with ProcessPoolExecutor(min(jobs, len(missing)), mp_context=get_context("spawn")) as pool:
-        futures: list[Future[RunRecord]] = [pool.submit(run_seed, experiment, seed) for experiment, seed in missing]
-        try:
-            for future in as_completed(futures):
-                yield future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+def _run(experiment_and_seed: tuple[Experiment, int]) -> RunRecord:
+    return run_seed(*experiment_and_seed)
