@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from axplore.atlas.policy import Policy
 from axplore.atlas.standing import Bounds, Standing, reason_for_member, reason_to_leave_out, rounded_down
@@ -19,7 +19,13 @@ from axplore.mdp import Action, FloatArray, IntArray, State
 from axplore.objective import Objective
 
 if TYPE_CHECKING:
+    from axplore.atlas.arrival import Arrival
+    from axplore.atlas.explaining import WhyNot
+    from axplore.atlas.plans import Costs, Plan
+    from axplore.atlas.routes import Route
+    from axplore.atlas.validating import Validation
     from axplore.certificate import Certificate
+    from axplore.planning.interval import IntervalModel
     from axplore.statistics.counts import CountedRows
 
 
@@ -92,6 +98,20 @@ class Atlas:
         return tuple(self._standing(place) for place in range(len(self.states), len(self.statuses)))
 
     @cached_property
+    def pairs(self) -> tuple[tuple[State, Action], ...]:
+        """Every state of the atlas with each of its actions, in order of admission, [P]."""
+        return tuple(
+            (state, action) for state, offered in zip(self.states, self.actions, strict=True) for action in offered
+        )
+
+    @cached_property
+    def model(self) -> IntervalModel:
+        """Frequencies and confidence region of the transitions, in the form that planning reads."""
+        from axplore.atlas.learned import learned_model
+
+        return learned_model(self)
+
+    @cached_property
     def counts(self) -> CountedRows:
         """The transitions out of the states of the atlas, counted; states by number."""
         from axplore.statistics.counts import CountedRows
@@ -100,20 +120,20 @@ class Atlas:
 
     def bounds(self, goal: State) -> Bounds:
         """Between which numbers of expected steps a state of the atlas is reached."""
-        return self._bounds(self._place_of(goal))
+        return self._bounds(self.place_of(goal))
 
     def policy(self, goal: State) -> Policy:
         """The way to a state of the atlas."""
-        return Policy(goal, self._places, self.actions, self.policies[self._place_of(goal)])
+        return Policy(goal, self.places, self.actions, self.policies[self.place_of(goal)])
 
     def status(self, state: State) -> Standing:
         """What is known of any state, one that was never seen included: certified, set aside or open, and why."""
-        places = self._places if state in self._places else self._places_left_out
+        places = self.places if state in self.places else self._places_left_out
         return self._standing(places[state]) if state in places else self._standing_of_unseen(state)
 
     def successors(self, state: State, action: Action) -> dict[State, int]:
         """How often each state came next after an action of a state of the atlas."""
-        place = self._place_of(state)
+        place = self.place_of(state)
         if action not in self.actions[place]:
             raise UnknownActionError(
                 f"state {state!r} has no action {action!r}; it has {list(self.actions[place])!r} and RESET"
@@ -124,6 +144,72 @@ class Atlas:
         entries = slice(counts["row_offsets"][pair], counts["row_offsets"][pair + 1])
         numbers, met = counts["successors"][entries].tolist(), counts["counts"][entries].tolist()
         return {self.seen[number]: times for number, times in zip(numbers, met, strict=True)}
+
+    def path(self, goal: State) -> Route:
+        """The most likely way of the policy to a state of the atlas, as states and actions; an estimate."""
+        from axplore.atlas.routes import most_likely_route
+
+        self.place_of(goal)
+        return most_likely_route(self, goal)
+
+    def probability(self, goal: State, steps: int) -> Arrival:
+        """The chance that the policy arrives at a state of the atlas within so many steps: an estimate and bounds."""
+        from axplore.atlas.arrival import arrival
+
+        self.place_of(goal)
+        return arrival(self, goal, steps)
+
+    def within(self, radius: float) -> Atlas:
+        """What is proven for a smaller radius, as an atlas; what is undecided there is open. It has no certificate."""
+        from axplore.atlas.restricting import within
+
+        return within(self, radius)
+
+    def why_not(self, state: State) -> WhyNot:
+        """Why a state is not in: too unlikely, too far by how much, undecided until what, or never seen."""
+        from axplore.atlas.explaining import why_not
+
+        return why_not(self, state)
+
+    def plan(self, goal: State, costs: Costs = None, reset_cost: float = 1.0) -> Plan:
+        """A way to a state of the atlas at small cost, without the world ([DisCo] Cor. 1).
+
+        Args:
+            goal: a state of the atlas.
+            costs: above 0 and at most 1. A function of state and action, a table `{(state, action): cost}` in which
+                what is not named costs 1, or numbers in the order of `pairs`, [P]. Steps are counted when not given.
+            reset_cost: of RESET, in every state.
+        """
+        return self.plans([goal], costs, reset_cost)[goal]
+
+    def plans(
+        self, goals: Iterable[State] | None = None, costs: Costs = None, reset_cost: float = 1.0
+    ) -> dict[State, Plan]:
+        """The same for many goals, by goal; for all states of the atlas when none are given."""
+        from axplore.atlas.plans import plans_for
+
+        wanted = self.states if goals is None else tuple(goals)
+        for goal in wanted:
+            self.place_of(goal)
+        return plans_for(self, wanted, costs, reset_cost)
+
+    def to_pandas(self) -> Any:
+        """A `pandas.DataFrame` with a row for each state seen. Pandas has to be installed."""
+        from axplore.atlas.frames import to_pandas
+
+        return to_pandas(self)
+
+    def validate(self, world: Any, episodes: int = 100, **settings: Any) -> Validation:
+        """Runs the policies on a world, so many episodes each, and compares the steps they take with the bounds.
+
+        Args:
+            world: a `World`, or anything else that can be explored but a name.
+            episodes: for each goal.
+            settings: of `axplore.atlas.validating.validate`: `goals`, `horizon`, `false_alarm`, `seed`.
+        """
+        from axplore.atlas.validating import validate
+
+        return validate(self, world, episodes, **settings)
 
     def save(self, folder: str | Path) -> None:
         """Writes the atlas, and the certificate if there is one, into a folder, which is made if there is none."""
@@ -139,19 +225,21 @@ class Atlas:
         return load(Path(folder))
 
     @cached_property
-    def _places(self) -> dict[State, int]:
+    def places(self) -> dict[State, int]:
+        """The place of each state of the atlas in `states`."""
         return {state: place for place, state in enumerate(self.states)}
 
     @cached_property
     def _places_left_out(self) -> dict[State, int]:
         return {self.seen[number]: len(self.states) + i for i, number in enumerate(self.left_out_numbers.tolist())}
 
-    def _place_of(self, goal: State) -> int:
-        if goal not in self._places:
+    def place_of(self, goal: State) -> int:
+        """The place of a state in `states`."""
+        if goal not in self.places:
             raise UnknownStateError(
                 f"{goal!r} is none of the {len(self.states)} states of the atlas; `atlas.status({goal!r})` says why"
             )
-        return self._places[goal]
+        return self.places[goal]
 
     def _bounds(self, place: int) -> Bounds:
         return Bounds(float(self.lower[place]), float(self.upper[place]), float(self.regret[place]), self.proven)

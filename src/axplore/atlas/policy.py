@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from axplore.errors import InvalidInputError
 from axplore.mdp import RESET, Action, IntArray, Reset, State
 from axplore.worlds.orders import RESET_ACTION
+
+if TYPE_CHECKING:
+    from axplore.atlas.running import Journeys
+    from axplore.worlds.orders import World
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +53,26 @@ class Policy:
             return RESET
         choice = choices[place]
         return RESET if choice == RESET_ACTION else self.actions[place][choice]
+
+    def predict(
+        self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
+    ) -> tuple[Action | Reset, None]:
+        """What to play, in the form of Stable-Baselines3: the action, or RESET, and no hidden state.
+
+        Args:
+            observation: the label of a state, or a NumPy scalar or array without dimensions that holds it.
+            state: not used.
+            episode_start: not used.
+            deterministic: not used; the policy always is.
+        """
+        del state, episode_start, deterministic
+        return self(observation.item() if getattr(observation, "shape", None) == () else observation), None
+
+    def run(self, world: World, times: int = 1, max_steps: int = 10_000) -> Journeys:
+        """Follows the policy in a world, so many times from the initial state, and at most so many steps each."""
+        from axplore.atlas.running import run
+
+        return run(self, world, times, max_steps)
 
     def _choices_at(self, step: int | None) -> IntArray | None:
         """What to play at a step, [m]; None where the horizon is over."""

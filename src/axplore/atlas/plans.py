@@ -1,0 +1,213 @@
+"""Planning without the system: any goal of an atlas, any costs ([DisCo] Cor. 1)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from axplore.atlas.learned import choices_of_policy, known_places, position_of
+from axplore.atlas.policy import Policy
+from axplore.atlas.standing import rounded_up
+from axplore.errors import InvalidCostsError, UnknownActionError, UnknownStateError
+from axplore.explorers.allocation import model_accuracy
+from axplore.explorers.interface import Precision
+from axplore.mdp import RESET, Action, FloatArray, IntArray, State
+from axplore.planning.costs import checked_costs
+from axplore.planning.interval import IntervalModel, Path, Regret, empirical_path, lower_path, regret_path, upper_path
+from axplore.planning.interval_kernels import RESET_PAIR
+
+if TYPE_CHECKING:
+    from axplore.atlas.atlas import Atlas
+
+Costs: TypeAlias = Callable[[Any, Any], float] | Mapping[tuple[Any, Any], float] | npt.ArrayLike | None
+"""Of a state and an action: a function, a table (what it does not name costs 1), or numbers in the order of `pairs`."""
+
+SIMULATION_FACTOR: Final = 0.5
+"""η ‖V'‖ may be so large a part of c_min ([DisCo] Lem. "Simulation lemma": its proof needs η ‖V'‖ <= c_min/2)."""
+
+GUARANTEED_EXPLORER: Final = "disco-theory"
+"""The one explorer whose allocation the corollary speaks of."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A way to a goal at small cost, planned from the counts of an atlas alone.
+
+    Attributes:
+        goal: its goal.
+        policy: what to play.
+        estimate: its expected cost if the frequencies met were the probabilities. No bound.
+        lower: no policy through the states of the atlas costs less; 0 if nothing is proven.
+        upper: this policy costs at most this; infinite if nothing is proven.
+        regret: the most that it loses against the best policy through the states of the atlas.
+        proven: whether bounds and regret are proven.
+        min_cost: c_min, the least of all costs.
+        guarantee: what holds of the policy, in a sentence.
+    """
+
+    goal: State
+    policy: Policy
+    estimate: float
+    lower: float
+    upper: float
+    regret: float
+    proven: bool
+    min_cost: float
+    guarantee: str
+
+    def __contains__(self, cost: float) -> bool:
+        return self.lower <= cost <= self.upper
+
+    def __str__(self) -> str:
+        return f"to {self.goal}: expected cost about {self.estimate:.4g}. {self.guarantee}"
+
+
+def plans_for(atlas: Atlas, goals: Iterable[State], costs: Costs = None, reset_cost: float = 1.0) -> dict[State, Plan]:
+    """A plan for each goal of an atlas.
+
+    Args:
+        atlas: whose counts to plan from.
+        goals: states of the atlas.
+        costs: above 0 and at most 1, of every state of the atlas with each of its actions; 1 when not given.
+        reset_cost: of RESET, in every state.
+    """
+    model = atlas.model
+    if not 0 < reset_cost <= 1:
+        raise InvalidCostsError(f"RESET: the cost is {reset_cost:g}; it must be above 0 and at most 1")
+    priced = model.with_costs(_pair_costs(atlas, model, costs), float(reset_cost))
+    return {goal: _plan(atlas, priced, goal) for goal in goals}
+
+
+def _plan(atlas: Atlas, model: IntervalModel, goal: State) -> Plan:
+    position = position_of(model, int(atlas.numbers[atlas.place_of(goal)]))
+    estimate = empirical_path(model, position)
+    lower, upper, regret, pairs = 0.0, math.inf, math.inf, estimate.policy
+    if atlas.proven:
+        best = _best(model, position, estimate)
+        lower, upper, regret, pairs = best.lower.steps, best.upper.steps, best.steps, best.upper.policy
+    if not math.isfinite(upper):
+        pairs = estimate.policy
+    return Plan(
+        goal=goal,
+        policy=Policy(goal, atlas.places, atlas.actions, choices_of_policy(atlas, model, pairs)),
+        estimate=_expected_cost(model, pairs, position),
+        lower=lower,
+        upper=upper,
+        regret=regret,
+        proven=atlas.proven,
+        min_cost=model.min_cost,
+        guarantee=_guarantee(atlas, model.min_cost, upper, regret),
+    )
+
+
+def _best(model: IntervalModel, goal: int, estimate: Path) -> Regret:
+    """The better of two policies: the robust optimum, and what looks best."""
+    lower = lower_path(model, goal, estimate.values)
+    robust = regret_path(model, upper_path(model, goal), lower)
+    if (robust.upper.policy == estimate.policy).all():
+        return robust
+    followed = regret_path(model, upper_path(model, goal, follow=estimate), lower)
+    return min(robust, followed, key=lambda regret: (regret.steps, regret.upper.steps))
+
+
+def _guarantee(atlas: Atlas, min_cost: float, upper: float, regret: float) -> str:
+    precision = atlas.precision
+    if atlas.proven and math.isfinite(upper):
+        return (
+            f"With a probability of at least {1 - precision.delta:g} it costs at most {rounded_up(upper)}, and at most "
+            f"{rounded_up(regret)} more than the best policy through the states of the atlas."
+        )
+    if atlas.proven:
+        return "Nothing is proven of it: no policy is proven to arrive at any cost."
+    if atlas.explorer != GUARANTEED_EXPLORER or not atlas.complete:
+        return "Nothing is proven of it."
+    if not corollary_holds(precision.radius, precision.epsilon, min_cost):
+        return (
+            f"Nothing is proven of it: ε = {precision.epsilon:g} is too large for the least cost of {min_cost:g} "
+            "([DisCo] Cor. 1); explore with a smaller one."
+        )
+    return (
+        f"With a probability of at least {1 - precision.delta:g} it costs at most "
+        f"ε/c_min = {rounded_up(precision.epsilon / min_cost)} more than the best policy through S_L→ ([DisCo] Cor. 1)."
+    )
+
+
+def corollary_holds(radius: float, epsilon: float, min_cost: float) -> bool:
+    """Whether [DisCo] Cor. 1 covers costs from `min_cost` on: ε <= 1, and η (L + 1 + ε) <= c_min/2.
+
+    η is the accuracy to which the allocation makes the model known. The paper prints η (L + 1 + ε) <= 2 c_min, but the
+    proof of its simulation lemma needs the smaller number.
+    """
+    accuracy = model_accuracy(Precision(radius=radius, epsilon=epsilon))
+    return epsilon <= 1 and accuracy * (radius + 1 + epsilon) <= SIMULATION_FACTOR * min_cost
+
+
+def _expected_cost(model: IntervalModel, pairs: IntArray, goal: int) -> float:
+    """The expected cost of a policy from the initial state if frequencies were probabilities, by a linear solve."""
+    from scipy.sparse import csc_array, eye_array
+    from scipy.sparse.linalg import spsolve
+
+    rows, size = model.rows, len(model.numbers)
+    if goal == 0 or not math.isfinite(empirical_path(model, goal).steps):
+        return 0.0 if goal == 0 else math.inf
+    costs = np.full(size, rows.reset_cost)
+    moves: list[tuple[int, int, float]] = []
+    for state in range(size):
+        pair = pairs[state] if state < model.n_known else RESET_PAIR
+        if state == goal:
+            costs[state] = 0.0
+        elif pair == RESET_PAIR:
+            moves.append((state, 0, 1.0))
+        else:
+            costs[state] = rows.costs[pair]
+            entries = range(rows.row_offsets[pair], rows.row_offsets[pair + 1])
+            moves += [(state, int(rows.successors[entry]), float(rows.frequencies[entry])) for entry in entries]
+    lines, columns, weights = zip(*moves, strict=True)
+    chain = csc_array((weights, (lines, columns)), shape=(size, size))
+    return float(np.atleast_1d(spsolve(eye_array(size, format="csc") - chain, costs))[0])
+
+
+def _pair_costs(atlas: Atlas, model: IntervalModel, costs: Costs) -> FloatArray:
+    """The cost of each pair of the model, [P]."""
+    pairs = [(atlas.states[place], action) for place in known_places(atlas, model) for action in atlas.actions[place]]
+
+    def pair_name(pair: int) -> str:
+        return f"state {pairs[pair][0]!r}, action {pairs[pair][1]!r}"
+
+    if costs is None:
+        return np.ones(len(pairs))
+    if isinstance(costs, Mapping):
+        _check_table(atlas, costs)
+        given: Any = [costs.get(pair, 1.0) for pair in pairs]
+    elif callable(costs):
+        given = [costs(state, action) for state, action in pairs]
+    else:
+        given = costs
+        if np.shape(given) == (len(atlas.pairs),) and len(pairs) != len(atlas.pairs):
+            by_pair = dict(zip(atlas.pairs, np.asarray(given).tolist(), strict=True))
+            given = [by_pair[pair] for pair in pairs]
+    try:
+        numbers = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidCostsError("costs must be numbers; give a function, a table or an array of them") from None
+    return checked_costs(numbers, len(pairs), pair_name)
+
+
+def _check_table(atlas: Atlas, costs: Mapping[tuple[Any, Any], float]) -> None:
+    """Refuses a table that prices what does not exist."""
+    for key in costs:
+        if not isinstance(key, tuple) or len(key) != 2:
+            raise InvalidCostsError(f"the costs have the key {key!r}; it must be a state and an action")
+        state, action = key
+        if state not in atlas.places:
+            raise UnknownStateError(f"the costs name {state!r}, which is none of the states of the atlas")
+        if action is RESET:
+            raise InvalidCostsError(f"the costs name RESET in {state!r}; it costs the same everywhere: give reset_cost")
+        offered: tuple[Action, ...] = atlas.actions[atlas.places[state]]
+        if action not in offered:
+            raise UnknownActionError(f"the costs name the action {action!r} of {state!r}, which has {list(offered)!r}")
