@@ -244,6 +244,37 @@ def reproduce(
     reproduce_on_console(what or ["all"], Path(out), runs=runs, jobs=jobs)
 
 
+@app.command()
+def coverage(
+    models: Annotated[int, typer.Option(help="Random models for each objective and delta.")] = 2000,
+    objective: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[optimal|within-radius]", help="What is promised; may be repeated.", show_default="both"),
+    ] = None,
+    delta: Annotated[
+        list[float] | None,
+        typer.Option(help="Probability of failure that is allowed (δ); may be repeated.", show_default="0.1 and 0.5"),
+    ] = None,
+    epsilon: Annotated[float, typer.Option(help="Steps by which a policy may miss its bound (ε).")] = 0.5,
+    max_steps: Annotated[int, typer.Option(help="Give a model up after so many steps, and say so.")] = 2_000_000,
+    jobs: Annotated[int | None, typer.Option(help="Processes.", show_default="one per processor")] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for trials and table.")] = Path("results"),
+) -> None:
+    """Test the guarantee: explore random models, compare with the truth, and count broken promises."""
+    from axplore.experiments.console import coverage_on_console
+    from axplore.experiments.coverage import DELTAS, OBJECTIVES
+
+    coverage_on_console(
+        out,
+        models=models,
+        objectives=objective or tuple(OBJECTIVES),
+        deltas=delta or DELTAS,
+        epsilon=epsilon,
+        max_steps=max_steps,
+        jobs=jobs,
+    )
+
+
 def main() -> None:
     """Runs the command line; an error that axplore raises on purpose is one line and exit code 2."""
     try:

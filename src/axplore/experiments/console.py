@@ -1,8 +1,9 @@
-"""`reproduce` for people: a progress bar while it runs, and the tables when it is done."""
+"""`reproduce` and `coverage` for people: a progress bar while they run, and the tables when they are done."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as RichTable
 
+from axplore.experiments.coverage import coverage, promise_tables
 from axplore.experiments.reproduce import reproduce
 from axplore.experiments.tables import Table
 
@@ -17,19 +19,35 @@ from axplore.experiments.tables import Table
 def reproduce_on_console(names: Sequence[str], out: Path, *, runs: int | None, jobs: int | None) -> None:
     """Calls `reproduce` with a progress bar and prints its tables; arguments as there."""
     console = Console()
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("running experiments", total=None)
-        tables = reproduce(
-            names,
-            out,
-            runs=runs,
-            jobs=jobs,
-            on_done=lambda done, total: progress.update(task, completed=done, total=total),
-        )
+    with _progress("running experiments") as on_done:
+        tables = reproduce(names, out, runs=runs, jobs=jobs, on_done=on_done)
     for table in tables:
         _print(table, console)
     console.print(f"Runs, tables and figures are in {out}.", highlight=False)
+
+
+def coverage_on_console(out: Path, **settings: Any) -> None:
+    """Calls `coverage` with a progress bar and prints its tables; arguments as there."""
+    console = Console()
+    with _progress("exploring models") as on_done:
+        records = coverage(out, on_done=on_done, **settings)
+    for table in promise_tables(records):
+        _print(table, console)
+    console.print(
+        "95 %: confidence interval of the probability to break a promise. outside: the true model left the confidence "
+        "region, which δ allows. given up: the step limit came first.",
+        highlight=False,
+    )
+    console.print(f"Trials and table are in {out}.", highlight=False)
+
+
+@contextmanager
+def _progress(description: str) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar on standard error; to be called with the finished and the total number."""
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(description, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
 def _print(table: Table, console: Console) -> None:

@@ -157,8 +157,8 @@ KINDS: Final[Mapping[str, Callable[[np.random.Generator], Case]]] = MappingProxy
         "ties": ties,
         "terminal": terminal_states,
         "deterministic": deterministic,
-        "uneven-actions": uneven_actions,
-        "rare-successors": rare_successors,
+        "uneven": uneven_actions,
+        "rare": rare_successors,
     }
 )
 """The kinds by name."""

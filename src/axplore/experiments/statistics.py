@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import betaincinv, stdtrit
 
 from axplore.errors import InvalidInputError
 from axplore.experiments.published import Estimate
@@ -31,6 +31,16 @@ def half_widths(samples: FloatArray) -> FloatArray:
     quantile = float(stdtrit(runs - 1, 0.5 + CONFIDENCE / 2))
     widths: FloatArray = quantile * samples.std(axis=0, ddof=1) / math.sqrt(runs)
     return widths
+
+
+def proportion_interval(number: int, total: int) -> tuple[float, float]:
+    """The exact 95 % confidence interval of a probability from so many cases of a total (Clopper and Pearson 1934)."""
+    if not 0 <= number <= total or total < 1:
+        raise InvalidInputError(f"{number} of {total} is no proportion")
+    tail = (1 - CONFIDENCE) / 2
+    low = float(betaincinv(number, total - number + 1, tail)) if number > 0 else 0.0
+    high = float(betaincinv(number + 1, total - number, 1 - tail)) if number < total else 1.0
+    return low, high
 
 
 def proportions(found_at: Sequence[Sequence[int]], total: int, grid: FloatArray) -> FloatArray:

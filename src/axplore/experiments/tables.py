@@ -26,12 +26,14 @@ class Table:
         title: what it shows.
         rows: one dictionary per row, all with the same keys.
         lines: the same for people, shorter; the rows when empty.
+        source: where the numbers were published that ours are compared with; empty if there are none.
     """
 
     name: str
     title: str
     rows: list[dict[str, Any]]
     lines: list[dict[str, Any]] = field(default_factory=list)
+    source: str = field(default_factory=published.source)
 
     def save(self, folder: Path) -> None:
         """Writes the table as CSV and as JSON."""
@@ -40,7 +42,7 @@ class Table:
             writer = csv.DictWriter(file, fieldnames=list(self.rows[0]))
             writer.writeheader()
             writer.writerows(self.rows)
-        content = {"title": self.title, "source": published.source(), "rows": self.rows}
+        content = {"title": self.title, "source": self.source or None, "rows": self.rows}
         (folder / f"{self.name}.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
