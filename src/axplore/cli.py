@@ -78,6 +78,9 @@ def explore(
         typer.Option(metavar="RUN", help="New folder for the run.", show_default="runs/WORLD-1, -2, ..."),
     ] = None,
     settings: Settings = None,
+    doctor: Annotated[
+        bool, typer.Option("--doctor/--no-doctor", help="Examine a system briefly before exploring it.")
+    ] = True,
     as_json: AsJson = False,
 ) -> None:
     """Explore a world: what can be reached, in how many steps, and how surely.
@@ -109,6 +112,7 @@ def explore(
         max_steps=max_steps,
         states_bound=states_bound,
         world_parameters=_parsed(settings),
+        doctor=doctor,
     )
     raise typer.Exit(code)
 
@@ -181,6 +185,75 @@ def verify(
     from axplore.console import verify_on_console
 
     raise typer.Exit(verify_on_console(run, as_json=as_json))
+
+
+@app.command()
+def doctor(
+    world: World,
+    max_steps: Annotated[int, typer.Option(help="Steps that the examination may take.")] = 20_000,
+    seconds: Annotated[float, typer.Option(help="Seconds that it may take.")] = 30.0,
+    seed: Annotated[int, typer.Option(help="Of what it plays, and of the noise.")] = 0,
+    settings: Settings = None,
+    as_json: AsJson = False,
+) -> None:
+    """Look for what would make a certificate worthless: a hidden time limit, a state that hides something, ...
+
+    A system without fault is said to hide something with a probability of at most 0.001.
+
+    \b
+    Example:
+      axplore doctor gym:FrozenLake-v1
+    \b
+    Exit codes:
+      0  nothing was found
+      1  something was found
+      2  the world cannot be examined
+    """  # noqa: D301
+    from axplore.console import doctor_on_console
+
+    code = doctor_on_console(
+        world, as_json=as_json, seed=seed, world_parameters=_parsed(settings), max_steps=max_steps, seconds=seconds
+    )
+    raise typer.Exit(code)
+
+
+@app.command()
+def validate(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.", show_default=False)],
+    world: Annotated[
+        str | None, typer.Option(metavar="WORLD", help="Where to try it.", show_default="the world of the run")
+    ] = None,
+    episodes: Annotated[int, typer.Option(help="For each goal.")] = 100,
+    horizon: Annotated[
+        int | None, typer.Option(help="Steps after which an episode is cut.", show_default="20 times those promised")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the noise; another than the run's, or it is the same noise.")] = 1,
+    settings: Settings = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run the policies of a run on the real system and compare the steps they take with the bounds.
+
+    \b
+    Example:
+      axplore validate runs/confusing-chain-1 --episodes 1000
+    \b
+    Exit codes:
+      0  nothing contradicts the bounds
+      1  something does
+      2  the run or the world is missing, or they do not belong together
+    """  # noqa: D301
+    from axplore.console import validate_on_console
+
+    code = validate_on_console(
+        run,
+        world,
+        as_json=as_json,
+        seed=seed,
+        world_parameters=_parsed(settings),
+        episodes=episodes,
+        horizon=horizon,
+    )
+    raise typer.Exit(code)
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""`explore`, `resume` and `verify` for people and scripts: progress, tables, JSON, exit codes."""
+"""`explore`, `resume`, `verify`, `doctor` and `validate` for people and scripts: progress, tables, JSON, exit codes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import re
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
@@ -18,6 +18,7 @@ from rich.text import Text
 
 from axplore.atlas import Atlas, Standing
 from axplore.atlas.table import headings_of, rows_of, summary_of, title_of
+from axplore.errors import InvalidInputError
 from axplore.explorers.driver import RoundReport
 from axplore.explorers.stopping import StopReason
 from axplore.labels import encode_label
@@ -90,6 +91,69 @@ def verify_on_console(folder: Path, *, as_json: bool) -> int:
     else:
         print_lines(str(verdict).splitlines())
     return DONE if verdict.holds else CLAIM_FAILED
+
+
+def doctor_on_console(world: str, *, as_json: bool, seed: int, world_parameters: Any, **settings: Any) -> int:
+    """Examines a world, prints what was found and gives the exit code.
+
+    Args:
+        world: a name, as `explore` takes it.
+        as_json: print JSON instead of text.
+        seed: of the noise and of the examination.
+        world_parameters: of the world.
+        settings: of `examine`.
+    """
+    from axplore.errors import UnfixedStartError
+    from axplore.exploring import world_from
+    from axplore.worlds.diagnosis import Ailment, Diagnosis, Finding
+    from axplore.worlds.doctor import FALSE_ALARM, examine_world
+    from axplore.worlds.stepped import SteppedWorld
+
+    try:
+        system, _ = world_from(world, seed, world_parameters)
+        if not isinstance(system, SteppedWorld):
+            raise InvalidInputError(f"{world} is a known model that is simulated: there is nothing to examine")
+        with system:
+            diagnosis = examine_world(system, seed=seed, **settings)
+    except UnfixedStartError as error:  # a world refuses it before it can be examined
+        seen = str(error).partition(", so that")[0].capitalize()
+        finding = Finding(Ailment.START_NOT_FIXED, f"{seen}.")
+        diagnosis = Diagnosis((finding,), 0, 0, 0, 0.0, 0, FALSE_ALARM)
+    if as_json:
+        print_json({"world": world, **diagnosis.as_json()})
+    else:
+        print_lines(str(diagnosis).splitlines())
+    return DONE if diagnosis.healthy else CLAIM_FAILED
+
+
+def validate_on_console(
+    folder: Path, world: str | None, *, as_json: bool, seed: int, world_parameters: Any, **settings: Any
+) -> int:
+    """Tries the policies of a run on a world, prints how they compare with the bounds and gives the exit code.
+
+    Args:
+        folder: of the run.
+        world: a name, as `explore` takes it; the one that the atlas names when not given.
+        as_json: print JSON instead of a table.
+        seed: of the noise.
+        world_parameters: of the world.
+        settings: of `Atlas.validate`.
+    """
+    from axplore.atlas.validating import HEADINGS, validation_as_json
+    from axplore.exploring import world_from
+
+    atlas = Atlas.load(folder)
+    system, name = world_from(world or atlas.world, seed, world_parameters)
+    with ExitStack() as closing:
+        if hasattr(system, "close"):
+            closing.callback(system.close)
+        validation = atlas.validate(system, **settings)
+    if as_json:
+        print_json({"run": str(folder), "world": name, **validation_as_json(validation)})
+    else:
+        print_table(f"{folder} tried on {name}", HEADINGS, validation.rows())
+        print_lines([validation.summary()])
+    return DONE if validation.holds else CLAIM_FAILED
 
 
 def fresh_folder(runs: Path, world: str) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -28,6 +29,7 @@ from axplore.runs.origin import Origin, described, explorer_from_description, pl
 from axplore.worlds.catalogue import named_world, world_of
 from axplore.worlds.orders import World
 from axplore.worlds.simulated import SimulatedWorld
+from axplore.worlds.stepped import SteppedWorld
 
 WorldLike: TypeAlias = World | TabularMdp | str | Any
 """What `explore` takes as a world; what is none of the first three is for `world_of` to judge."""
@@ -36,6 +38,8 @@ OnRound: TypeAlias = Callable[[RoundReport], StopReason | None]
 """Called with every report; a reason that it returns ends the exploration."""
 
 _Hook: TypeAlias = Callable[[RoundReport, ExplorerState], StopReason | None]
+
+_logger = logging.getLogger("axplore")
 
 DEFAULT_EPSILON: Final = 0.1
 DEFAULT_DELTA: Final = 0.1
@@ -61,6 +65,7 @@ def explore(
     states_bound: int | None = None,
     world_parameters: Mapping[str, Any] | None = None,
     on_round: OnRound | None = None,
+    doctor: bool = False,
 ) -> Atlas:
     """Finds every state that can be reliably reached within a number of expected steps, and the way to each.
 
@@ -82,6 +87,8 @@ def explore(
         states_bound: S, an upper bound on the number of states, which only the theory presets need.
         world_parameters: of a world given by its name.
         on_round: called before the first piece of work and after each; a reason that it returns ends the exploration.
+        doctor: examine a system that is stepped for a moment first, and log what was found as warnings. Its steps are
+            not counted.
 
     Raises:
         WorldError: the world failed. What was known by then is kept, in `run` and as the error's `atlas`.
@@ -92,6 +99,8 @@ def explore(
     with ExitStack() as closing:
         if system is not world and hasattr(system, "close"):
             closing.callback(system.close)
+        if doctor and isinstance(system, SteppedWorld):
+            _examine(system, seed)
         exploring = _Exploring(chosen, explorer_name, world_name, system.steps, max_steps, progress, on_round)
         if run is None:
             return exploring.atlas_of(system, None)
@@ -232,6 +241,14 @@ def _with_atlas(failure: WorldError, atlas: Atlas, run: str | Path | None) -> Wo
     error.atlas = atlas
     error.__cause__ = failure
     return error
+
+
+def _examine(system: SteppedWorld, seed: int) -> None:
+    """A short examination; what it finds does not keep anybody from exploring."""
+    from axplore.worlds.doctor import BRIEF_SECONDS, BRIEF_STEPS, examine_world
+
+    for finding in examine_world(system, max_steps=BRIEF_STEPS, seconds=BRIEF_SECONDS, seed=seed).findings:
+        _logger.warning("%s", finding)
 
 
 def world_from(spec: WorldLike, seed: int, parameters: Mapping[str, Any] | None = None) -> tuple[World, str]:

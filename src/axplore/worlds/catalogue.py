@@ -1,4 +1,4 @@
-"""Worlds by what is written on the command line: `gym:ID`, `exec:COMMAND`, `package.module:factory`.
+"""Worlds by what is written on the command line: `gym:ID`, `exec:COMMAND`, `storm:FILE`, `package.module:factory`.
 
 `world_of` turns whatever a factory may give into a world: a world, a model, a Gymnasium environment, an AALpy system,
 or any object that can be reset and stepped.
@@ -145,6 +145,12 @@ def _from_program(command: str, seed: int, parameters: Mapping[str, Any]) -> Wor
     return program_world(command, seed, **parameters)
 
 
+def _from_storm(file: str, seed: int, parameters: Mapping[str, Any]) -> World:
+    from axplore.worlds.storm import storm_world
+
+    return storm_world(file, seed, **parameters)
+
+
 def _from_module(module: str, name: str, seed: int, parameters: Mapping[str, Any]) -> World:
     """Imports a user's module, which runs it, and explores what its factory makes."""
     here = str(Path.cwd())
@@ -219,6 +225,14 @@ FORMS: Final[Mapping[str, Form]] = MappingProxyType(
             parameters="start=fixed|virtual, max_episode_steps, step_timeout, max_faults",
             needs=None,
             make=_from_program,
+        ),
+        "storm": Form(
+            pattern="storm:FILE",
+            example="storm:model.prism",
+            meaning="A PRISM, JANI or DRN model, by Storm's simulator.",
+            parameters="start=fixed|virtual, max_faults; all others are constants of the model",
+            needs="stormpy",
+            make=_from_storm,
         ),
     }
 )

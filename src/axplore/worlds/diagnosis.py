@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Any, Final
 
 
 class Ailment(Enum):
@@ -128,6 +128,28 @@ class Diagnosis:
     def steps_per_second(self) -> float:
         """Of the system and the examination together; exploring is about as quick."""
         return self.steps / self.seconds if self.seconds else 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        """The same for machines."""
+        return {
+            "healthy": self.healthy,
+            "findings": [
+                {
+                    "ailment": finding.ailment.name,
+                    "seen": finding.seen,
+                    "meaning": finding.meaning,
+                    "remedy": finding.remedy,
+                }
+                for finding in self.findings
+            ],
+            "steps": self.steps,
+            "resets": self.resets,
+            "states": self.states,
+            "longest": self.longest,
+            "seconds": self.seconds,
+            "steps_per_second": self.steps_per_second,
+            "false_alarm": self.false_alarm,
+        }
 
     def __str__(self) -> str:
         summary = (

@@ -24,6 +24,7 @@ from axplore.mdp import Action, State
 from axplore.worlds.diagnosis import Ailment, Diagnosis, Finding
 from axplore.worlds.explaining import change_point
 from axplore.worlds.probing import LONG_JOURNEY, BrokenSystemError, Change, Failure, Pair, Probe, Question
+from axplore.worlds.stepped import SteppedWorld
 from axplore.worlds.systems import Handle, handle_of, is_system
 
 FALSE_ALARM: Final = 1e-3
@@ -98,6 +99,17 @@ def examine(
     return Diagnosis(
         tuple(findings), probe.steps, probe.resets, len(probe.offered), probe.seconds, probe.longest, false_alarm
     )
+
+
+def examine_world(world: SteppedWorld, **settings: Any) -> Diagnosis:
+    """Examines the system of a world; what this takes is not counted among the steps of the world.
+
+    Args:
+        world: whose system it is. Its next order begins with a RESET.
+        settings: of `examine`.
+    """
+    handle, limit = world.lend()
+    return examine(handle, max_episode_steps=limit, **settings)
 
 
 def _handle(system: Any, actions: Sequence[Action] | Callable[[State], Sequence[Action]] | None) -> Handle:

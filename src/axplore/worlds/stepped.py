@@ -155,6 +155,15 @@ class SteppedWorld:
         self._steps, self._calls = snapshot.steps, snapshot.calls
         self._adrift = True
 
+    def lend(self) -> tuple[Handle, int | None]:
+        """The system itself, for an examination, and the step at which it ends an episode, if there is one.
+
+        Steps taken on it are not counted. The next order begins with a RESET.
+        """
+        self._adrift = True
+        limit = self._steps_between_resets
+        return self._handle, None if math.isinf(limit) else int(limit) + 1
+
     def close(self) -> None:
         """Closes the system."""
         self._handle.close()
