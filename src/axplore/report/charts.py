@@ -1,0 +1,114 @@
+"""The curve of discovery, as SVG that needs no script and takes its colours from the page."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+from typing import Final
+
+from axplore.atlas import Atlas
+from axplore.report.history import History
+
+WIDTH, HEIGHT = 640, 260
+LEFT, RIGHT, TOP, BOTTOM = 56, 16, 16, 44
+
+LOGARITHMIC_FROM: Final = 30
+"""A logarithmic axis, if the run took so many times the steps of the first discovery."""
+
+MAX_POINTS: Final = 400
+"""A curve has about as many points at most."""
+
+Points = list[tuple[float, float]]
+
+
+def discovery_chart(atlas: Atlas, history: History) -> str:
+    """Known states over steps, and the others met, if the log of the run tells."""
+    known = [(float(step), place + 1.0) for place, step in enumerate(atlas.found_at.tolist())]
+    known.append((float(atlas.steps), float(len(known))))
+    before = 0 if history.origin is None else history.origin.steps_before
+    met = [(float(event["steps"] - before), float(event["known"] + event["frontier"])) for event in history.rounds]
+    if met:
+        met.append((float(atlas.steps), float(len(atlas.statuses))))
+    first = min((step for step, _ in known if step > 0), default=1.0)
+    axes = _Axes(
+        first=first,
+        last=max(float(atlas.steps), first, 1.0),
+        top=max(value for _, value in (*known, *met)),
+        logarithmic=atlas.steps > LOGARITHMIC_FROM * first,
+    )
+    said = f"Known states over steps: {len(atlas.states)} after {atlas.steps:,} steps."
+    curves = [axes.curve(_thinned(met), "met", "states met"), axes.curve(_thinned(known), "known", "states known")]
+    legend = '<p class="key"><span class="line known"></span> states known'
+    legend += ' <span class="line met"></span> states met' if met else ""
+    return (
+        f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(said)}">'
+        f"{axes.frame()}{''.join(curves)}</svg>{legend}</p>"
+    )
+
+
+class _Axes:
+    """Steps to the right and states upwards."""
+
+    def __init__(self, *, first: float, last: float, top: float, logarithmic: bool) -> None:
+        self._first, self._last, self._top, self._logarithmic = first / 1.5, last, top, logarithmic
+
+    def curve(self, points: Points, name: str, title: str) -> str:
+        """A staircase through the points."""
+        if not points:
+            return ""
+        path = f"M{self._x(points[0][0]):.1f} {self._y(points[0][1]):.1f}"
+        for step, value in points[1:]:
+            path += f"H{self._x(step):.1f}V{self._y(value):.1f}"
+        return f'<path class="curve {name}" d="{path}"><title>{title}</title></path>'
+
+    def frame(self) -> str:
+        """Axes with their marks."""
+        bottom = HEIGHT - BOTTOM
+        parts = [f'<path class="axis" d="M{LEFT} {TOP}V{bottom}H{WIDTH - RIGHT}"/>']
+        for value in _round_values(self._top):
+            y = self._y(value)
+            parts.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}"/>')
+            parts.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{value:,.0f}</text>')
+        for step in self._marks():
+            x = self._x(step)
+            parts.append(f'<path class="axis" d="M{x:.1f} {bottom}v5"/>')
+            parts.append(f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle">{_short(step)}</text>')
+        scale = ", logarithmic" if self._logarithmic else ""
+        middle = (LEFT + WIDTH - RIGHT) / 2
+        parts.append(f'<text x="{middle}" y="{HEIGHT - 6}" text-anchor="middle">steps, RESET included{scale}</text>')
+        return "".join(parts)
+
+    def _marks(self) -> list[float]:
+        if not self._logarithmic:
+            return [0, *_round_values(self._last)]
+        powers = range(math.ceil(math.log10(self._first)), math.floor(math.log10(self._last)) + 1)
+        return [10.0**power for power in powers]
+
+    def _x(self, step: float) -> float:
+        if self._logarithmic:
+            part = math.log(max(step, self._first) / self._first) / math.log(self._last / self._first)
+        else:
+            part = step / self._last
+        return LEFT + part * (WIDTH - LEFT - RIGHT)
+
+    def _y(self, value: float) -> float:
+        return HEIGHT - BOTTOM - value / (1.05 * self._top) * (HEIGHT - BOTTOM - TOP)
+
+
+def _round_values(top: float) -> list[float]:
+    """Up to five round numbers up to a value."""
+    step = next(step * 10**power for power in range(18) for step in (1, 2, 5) if top / (step * 10**power) <= 5)
+    return [float(step * i) for i in range(1, int(top // step) + 1)]
+
+
+def _short(step: float) -> str:
+    for power, unit in ((9, "G"), (6, "M"), (3, "k")):
+        if step >= 10**power:
+            return f"{step / 10**power:g}{unit}"
+    return f"{step:g}"
+
+
+def _thinned(points: Points) -> Points:
+    """Fewer points, the last one among them."""
+    stride = max(1, len(points) // MAX_POINTS)
+    return points[:-1:stride] + points[-1:]

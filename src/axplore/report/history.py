@@ -1,0 +1,55 @@
+"""What a run folder tells of the time: how the run began, and its events. Only read, and without the run's lock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from axplore.runs.events import NAME as EVENTS
+from axplore.runs.events import read_events
+from axplore.runs.origin import NAME as ORIGIN
+from axplore.runs.origin import Origin, load_origin
+
+STARTS = ("began", "resumed")
+
+
+@dataclass(frozen=True)
+class History:
+    """How a run went.
+
+    Attributes:
+        origin: how it began; None of a folder that holds an atlas only.
+        events: everything noted since.
+    """
+
+    origin: Origin | None = None
+    events: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it ran, times between a kill and its resumption not counted; None if nobody knows."""
+        total, since, last = 0.0, None, None
+        for event in self.events:
+            moment = datetime.fromisoformat(event["time"])
+            if event["event"] in STARTS and since is not None and last is not None:
+                total += (last - since).total_seconds()
+            if event["event"] in STARTS:
+                since = moment
+            last = moment
+        return None if since is None or last is None else total + (last - since).total_seconds()
+
+    @property
+    def rounds(self) -> list[Mapping[str, Any]]:
+        """The events that tell steps, known states and frontier."""
+        return [event for event in self.events if event["event"] == "round"]
+
+
+def history_of(folder: Path) -> History:
+    """What a folder tells; nothing if it holds an atlas only."""
+    if not (folder / ORIGIN).is_file():
+        return History()
+    events = tuple(read_events(folder)) if (folder / EVENTS).is_file() else ()
+    return History(load_origin(folder), events)

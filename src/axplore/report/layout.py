@@ -1,0 +1,218 @@
+"""Where the states stand on the map: in their grid if they have one, else in rings by expected steps.
+
+A grid is there if labels are pairs of whole numbers, taken as row and column; or whole numbers that move like the
+numbered cells of a grid: by one within a row, or by the width of a row.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+
+from axplore.atlas import Atlas
+from axplore.explorers.status import Status
+from axplore.mdp import FloatArray, IntArray, State
+from axplore.report.transitions import Transitions
+
+WIDTH: Final = 1000.0
+"""Of the map, in its own units."""
+
+MAX_DRAWN: Final = 2500
+"""No more states than this are drawn, so that no browser freezes."""
+
+MAX_EMPTY: Final = 20
+"""A grid with more empty cells than this for each state would show nothing but emptiness."""
+
+BEYOND: Final = 1.45
+"""States farther than this part of the radius stand at the rim."""
+
+MARGIN: Final = 40.0
+LARGEST, SMALLEST = 20.0, 3.5
+"""Half of the width of a node in rings."""
+
+SPREAD: Final = 0.28
+"""A node's half-width by the distance that it would have from others if they were spread evenly."""
+
+PUSHES: Final = 60
+"""How often nodes that overlap are pushed apart."""
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Where the states stand.
+
+    Attributes:
+        kind: a grid, or rings around the initial state.
+        drawn: the places of the states on the map, [d].
+        x, y: of the middle of each, [d].
+        size: half of the width of a node.
+        height: of the map; its width is `WIDTH`.
+        rings: of each ring the expected steps and its radius on the map; the last is the radius of the run.
+        cells: rows and columns of the grid.
+    """
+
+    kind: Literal["grid", "rings"]
+    drawn: IntArray
+    x: FloatArray
+    y: FloatArray
+    size: float
+    height: float
+    rings: tuple[tuple[float, float], ...] = ()
+    cells: tuple[int, int] = (0, 0)
+
+
+def layout_of(atlas: Atlas, transitions: Transitions) -> Layout:
+    """Places the states of an atlas and those left out."""
+    drawn = _drawn(atlas)
+    cells = _cells_of(atlas, transitions)
+    return _rings(atlas, transitions, drawn) if cells is None else _grid(cells, drawn)
+
+
+def shown_steps(atlas: Atlas) -> FloatArray:
+    """Where each place stands by its expected steps: between its bounds, or at the lower one if there is no other."""
+    bounded = np.isfinite(atlas.upper)
+    return np.where(bounded, (atlas.lower + np.where(bounded, atlas.upper, 0)) / 2, atlas.lower)
+
+
+def labels_of(atlas: Atlas) -> list[State]:
+    """The labels by place."""
+    return [*atlas.states, *(atlas.seen[number] for number in atlas.left_out_numbers.tolist())]
+
+
+def _drawn(atlas: Atlas) -> IntArray:
+    """The places on the map: those of the atlas before those that are open, and the nearest first."""
+    places = np.arange(len(atlas.statuses))
+    if len(places) <= MAX_DRAWN:
+        return places
+    rank = [0 if place < len(atlas.states) else 1 + (atlas.statuses[place] is Status.SET_ASIDE) for place in places]
+    return np.sort(np.lexsort((shown_steps(atlas), np.array(rank)))[:MAX_DRAWN])
+
+
+def _cells_of(atlas: Atlas, transitions: Transitions) -> IntArray | None:
+    """The row and column of each place, [n, 2]; None if the labels are no cells of a grid."""
+    labels = labels_of(atlas)
+    if all(type(label) is tuple and len(label) == 2 and all(type(part) is int for part in label) for label in labels):
+        return _dense(np.array(labels))
+    if not all(type(label) is int and 0 <= label < 2**53 for label in labels):
+        return None
+    numbers = np.array(labels, dtype=np.int64)
+    width = _row_width(numbers, transitions)
+    return None if width is None else _dense(np.stack((numbers // width, numbers % width), axis=1), width)
+
+
+def _row_width(numbers: IntArray, transitions: Transitions) -> int | None:
+    """The width of a row, if numbered states move as in a grid; a move to the initial state is as good as a RESET."""
+    moves = (transitions.successors > 0) & (transitions.successors != transitions.entry_places)
+    sources, targets = numbers[transitions.entry_places[moves]], numbers[transitions.successors[moves]]
+    distances = np.unique(np.abs(targets - sources))
+    if len(distances) != 2 or distances[0] != 1:
+        return None
+    width = int(distances[1])
+    aside = np.abs(targets - sources) == 1
+    return width if (sources[aside] // width == targets[aside] // width).all() else None
+
+
+def _dense(cells: IntArray, width: int = 0) -> IntArray | None:
+    """The cells from the first row and column on, unless nearly all of the grid would be empty."""
+    cells = cells - cells.min(axis=0) * (not width)
+    rows, columns = (cells.max(axis=0) + 1).tolist()
+    return cells if rows * max(columns, width) <= MAX_EMPTY * (len(cells) + 5) else None
+
+
+def _grid(cells: IntArray, drawn: IntArray) -> Layout:
+    rows, columns = (cells.max(axis=0) + 1).tolist()
+    # A narrow grid does not get cells as wide as the map.
+    size = (WIDTH - 2 * MARGIN) / max(columns, rows, 8) / 2
+    left = WIDTH / 2 - columns * size
+    return Layout(
+        kind="grid",
+        drawn=drawn,
+        x=left + (2 * cells[drawn, 1] + 1) * size,
+        y=MARGIN + (2 * cells[drawn, 0] + 1) * size,
+        size=size,
+        height=2 * MARGIN + 2 * rows * size,
+        cells=(rows, columns),
+    )
+
+
+def _rings(atlas: Atlas, transitions: Transitions, drawn: IntArray) -> Layout:
+    radius = atlas.precision.radius
+    scale = (WIDTH / 2 - MARGIN) / (BEYOND * radius)
+    distances = np.minimum(shown_steps(atlas), BEYOND * radius) * scale
+    angles = _angles(_parents(atlas, transitions))
+    points = np.stack((distances * np.cos(angles), distances * np.sin(angles)), axis=1)[drawn]
+    size = float(np.clip(SPREAD * WIDTH / math.sqrt(len(drawn)), SMALLEST, LARGEST))
+    points = _pushed_apart(points, 2.3 * size)
+    height = 2 * (np.abs(points[:, 1]).max() + size + MARGIN)
+    marks = [steps for steps in _round_steps(radius) if steps < radius]
+    return Layout(
+        kind="rings",
+        drawn=drawn,
+        x=WIDTH / 2 + points[:, 0],
+        y=height / 2 + points[:, 1],
+        size=size,
+        height=float(height),
+        rings=tuple((steps, steps * scale) for steps in (*marks, radius)),
+    )
+
+
+def _parents(atlas: Atlas, transitions: Transitions) -> IntArray:
+    """The state from which each place is best entered, among those admitted before it; 0 of the initial state, [n]."""
+    sources, targets = transitions.entry_places, transitions.successors
+    steps = shown_steps(atlas)[sources] + 1 / transitions.entry_frequencies
+    parents = np.zeros(len(atlas.statuses), dtype=np.int64)
+    earlier = np.flatnonzero(sources < targets)
+    by_worth = earlier[np.argsort(-steps[earlier], kind="stable")]
+    parents[targets[by_worth]] = sources[by_worth]  # the last one written is the best
+    return parents
+
+
+def _angles(parents: IntArray) -> FloatArray:
+    """The direction of each place: every state has a sector, shared out among those entered from it, [n]."""
+    n = len(parents)
+    children: list[list[int]] = [[] for _ in range(n)]
+    for place in range(1, n):
+        children[parents[place]].append(place)
+    leaves = np.array([not below for below in children], dtype=np.float64)
+    for place in range(n - 1, 0, -1):
+        leaves[parents[place]] += leaves[place]
+    first, angles = np.zeros(n), np.zeros(n)
+    for place in range(n):  # parents stand before their children
+        share = first[place]
+        for child in children[place]:
+            first[child] = share
+            angles[child] = 2 * math.pi * (share + leaves[child] / 2) / leaves[0]
+            share += leaves[child]
+    return angles
+
+
+def _pushed_apart(points: FloatArray, distance: float) -> FloatArray:
+    """Pushes points that are nearer than a distance apart, along their rings more than across; the first stays."""
+    from scipy.spatial import cKDTree
+
+    points = points + 1e-3 * np.stack((np.cos(np.arange(len(points))), np.sin(np.arange(len(points)))), axis=1)
+    for _ in range(PUSHES):
+        pairs = cKDTree(points).query_pairs(distance, output_type="ndarray")
+        if not len(pairs):
+            break
+        gaps = points[pairs[:, 0]] - points[pairs[:, 1]]
+        lengths = np.maximum(np.linalg.norm(gaps, axis=1, keepdims=True), 1e-9)
+        pushes = gaps / lengths * np.minimum(distance - lengths, distance / 2) / 3
+        total = np.zeros_like(points)
+        np.add.at(total, pairs[:, 0], pushes)
+        np.add.at(total, pairs[:, 1], -pushes)
+        outwards = points / np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-9)
+        across = (total * outwards).sum(axis=1, keepdims=True) * outwards
+        total -= 0.8 * across
+        total[0] = 0
+        points = points + total
+    return points
+
+
+def _round_steps(radius: float) -> list[float]:
+    """Round numbers for rings: at most six."""
+    step = next(step * 10**power for power in range(12) for step in (1, 2, 5) if radius / (step * 10**power) <= 6)
+    return [float(step * i) for i in range(1, math.ceil(radius / step))]

@@ -1,0 +1,77 @@
+"""The transitions of an atlas by place: its states in order of admission, and then those left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from axplore.atlas import Atlas
+from axplore.mdp import IntArray
+
+ELSEWHERE = -1
+"""The place of a state that is neither in the atlas nor among those left out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Transitions:
+    """What was drawn in the states of an atlas.
+
+    Attributes:
+        state_pairs: the first pair of each state of the atlas, and the end of the last one, [k + 1].
+        visits: how often each pair was drawn, [P].
+        row_offsets: the first entry of each pair, and the end of the last one, [P + 1].
+        successors: the place of the state that each entry leads to, or `ELSEWHERE`, [E].
+        counts: how often it was met, [E].
+    """
+
+    state_pairs: IntArray
+    visits: IntArray
+    row_offsets: IntArray
+    successors: IntArray
+    counts: IntArray
+
+    @property
+    def entry_places(self) -> IntArray:
+        """The state of the atlas that each entry leads from, [E]."""
+        places = np.repeat(np.arange(len(self.state_pairs) - 1), np.diff(self.state_pairs))
+        return np.repeat(places, np.diff(self.row_offsets))
+
+    @property
+    def entry_frequencies(self) -> IntArray:
+        """How often each entry was met, by the visits of its pair, [E]."""
+        return self.counts / np.repeat(self.visits, np.diff(self.row_offsets))
+
+    @property
+    def state_visits(self) -> IntArray:
+        """How often the actions of each state of the atlas were drawn, [k]."""
+        totals = np.concatenate(([0], np.cumsum(self.visits)))
+        return totals[self.state_pairs[1:]] - totals[self.state_pairs[:-1]]
+
+
+def transitions_of(atlas: Atlas) -> Transitions:
+    """The transitions of an atlas. What was counted in states outside of it is left out."""
+    counts = atlas.count_arrays
+    rows = {number: row for row, number in enumerate(counts["states"].tolist())}
+    pairs = [_pairs_of(rows.get(number), counts["state_pairs"]) for number in atlas.numbers.tolist()]
+    pair_order = np.concatenate([np.empty(0, dtype=np.int64), *pairs])
+    offsets = counts["row_offsets"]
+    lengths = np.diff(offsets)[pair_order]
+    row_offsets = np.concatenate(([0], np.cumsum(lengths)))
+    entries = np.repeat(offsets[:-1][pair_order] - row_offsets[:-1], lengths) + np.arange(row_offsets[-1])
+    places = np.full(len(atlas.seen), ELSEWHERE)
+    named = np.concatenate((atlas.numbers, atlas.left_out_numbers))
+    places[named] = np.arange(len(named))
+    return Transitions(
+        state_pairs=np.cumsum([0, *map(len, pairs)]),
+        visits=counts["visits"][pair_order],
+        row_offsets=row_offsets,
+        successors=places[counts["successors"][entries]],
+        counts=counts["counts"][entries],
+    )
+
+
+def _pairs_of(row: int | None, state_pairs: IntArray) -> IntArray:
+    if row is None:
+        return np.empty(0, dtype=np.int64)
+    return np.arange(state_pairs[row], state_pairs[row + 1])
