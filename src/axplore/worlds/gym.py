@@ -26,7 +26,7 @@ from axplore.worlds import minigrid
 from axplore.worlds.faults import FaultKind, SystemFaultError
 from axplore.worlds.isolated import isolated
 from axplore.worlds.observations import Key, key_of
-from axplore.worlds.stepped import MAX_FAULTS, SteppedWorld
+from axplore.worlds.stepped import MAX_FAULTS, START_CHECKS, SteppedWorld
 
 Environment: TypeAlias = gymnasium.Env[Any, Any]
 GymStart: TypeAlias = Literal["fixed", "pinned", "virtual"]
@@ -50,6 +50,7 @@ def gym_world(
     max_episode_steps: int | None = None,
     step_timeout: float | None = None,
     max_faults: int = MAX_FAULTS,
+    start_checks: int = START_CHECKS,
     **parameters: Any,
 ) -> SteppedWorld:
     """A Gymnasium environment as a world.
@@ -67,6 +68,7 @@ def gym_world(
         max_episode_steps: the step at which the environment ends an episode by itself; it is reset before that.
         step_timeout: seconds after which a step has failed. It takes a process of its own, and so a factory.
         max_faults: after so many faults the world gives up.
+        start_checks: how often to reset at first, to see whether the start is fixed.
         parameters: of the environment, if it is given by its identifier.
     """
     if start not in ("fixed", "pinned", "virtual"):
@@ -97,6 +99,7 @@ def gym_world(
         start="virtual" if start == "virtual" else "fixed",
         max_episode_steps=max_episode_steps,
         max_faults=max_faults,
+        start_checks=start_checks,
     )
 
 

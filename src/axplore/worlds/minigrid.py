@@ -45,7 +45,7 @@ def key_of(environment: Any) -> Any | None:
     return lambda _: full_state(grid)
 
 
-def full_state(grid: Any) -> State:
+def full_state(grid: Any) -> tuple[State, ...]:
     """The whole state of a MiniGrid environment as a label."""
     moving: list[State] = []
     layout = [grid.mission, f"{grid.width}x{grid.height}"]

@@ -25,7 +25,7 @@ from axplore.errors import InvalidSettingError, WorldError
 from axplore.mdp import Action, State
 from axplore.worlds.child import Child
 from axplore.worlds.faults import FaultKind, SystemFaultError
-from axplore.worlds.stepped import MAX_FAULTS, Start, SteppedWorld
+from axplore.worlds.stepped import MAX_FAULTS, START_CHECKS, Start, SteppedWorld
 
 STEP_TIMEOUT: Final = 60.0
 """Seconds after which a program that has not answered has failed."""
@@ -39,6 +39,7 @@ def program_world(
     max_episode_steps: int | None = None,
     step_timeout: float = STEP_TIMEOUT,
     max_faults: int = MAX_FAULTS,
+    start_checks: int = START_CHECKS,
 ) -> SteppedWorld:
     """A program as a world. It is started again after a fault.
 
@@ -49,6 +50,7 @@ def program_world(
         max_episode_steps: see `SteppedWorld`.
         step_timeout: seconds after which a program that has not answered has failed; it is then killed.
         max_faults: after so many faults the world gives up.
+        start_checks: see `SteppedWorld`.
     """
     parts = shlex.split(command) if isinstance(command, str) else list(command)
     if not parts:
@@ -61,6 +63,7 @@ def program_world(
         start=start,
         max_episode_steps=max_episode_steps,
         max_faults=max_faults,
+        start_checks=start_checks,
     )
 
 
