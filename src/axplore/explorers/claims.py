@@ -102,20 +102,25 @@ class NearOptimal:
 
     def regret(self, model: IntervalModel) -> Regret:
         """The better of two policies: the robust optimum, and what looks best."""
+        robust, looks_best = self._candidates(model)
+        return robust if robust.steps <= looks_best.steps else looks_best
+
+    def gain(self, model: IntervalModel) -> FloatArray | None:
+        robust, looks_best = self._candidates(model)
+        if min(robust.steps, looks_best.steps) <= self.steps:
+            return None
+        if not looks_best.upper.proven:
+            return gain_of_upper(model, empirical_path(model, self.goal))
+        return gain_of_regret(model, looks_best)
+
+    def _candidates(self, model: IntervalModel) -> tuple[Regret, Regret]:
+        """The robust optimum and what looks best; the first twice if it is good enough or the same."""
         estimate = empirical_path(model, self.goal)
         lower = lower_path(model, self.goal, estimate.values)
         robust = regret_path(model, upper_path(model, self.goal), lower)
         if robust.steps <= self.steps or (robust.upper.policy == estimate.policy).all():
-            return robust
-        return regret_path(model, upper_path(model, self.goal, follow=estimate), lower)
-
-    def gain(self, model: IntervalModel) -> FloatArray | None:
-        regret = self.regret(model)
-        if regret.steps <= self.steps:
-            return None
-        if not regret.upper.proven:
-            return gain_of_upper(model, empirical_path(model, self.goal))
-        return gain_of_regret(model, regret)
+            return robust, robust
+        return robust, regret_path(model, upper_path(model, self.goal, follow=estimate), lower)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +139,8 @@ class Draws:
 def cheapest_draws(claim: Claim, model: IntervalModel, travel: FloatArray) -> Draws:
     """The draws that would prove a claim soonest; all zero if it is proven.
 
+    Where the gains give no hint, every pair is drawn a little more: with more draws the estimates change.
+
     Args:
         claim: what to prove.
         model: every pair must have been drawn more often than it has successors.
@@ -143,10 +150,10 @@ def cheapest_draws(claim: Claim, model: IntervalModel, travel: FloatArray) -> Dr
     growth = FIRST_GROWTH
     for _ in range(TRIALS):
         gain = claim.gain(model.with_visits(visits))
-        if gain is None or not gain.any():
+        if gain is None:
             break
         by_step = gain / (travel * visits)
-        best = by_step >= KEPT_RATIO * by_step.max()
+        best = by_step >= KEPT_RATIO * by_step.max()  # all of them if no gain is positive
         visits[best] = visits[best] * growth + 0.5
         growth = min(growth * GROWTH_OF_GROWTH, LAST_GROWTH)
     more = visits - model.visits
