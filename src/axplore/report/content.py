@@ -23,6 +23,15 @@ from axplore.worlds.orders import RESET_ACTION
 MAX_CHOICES: Final = 40_000_000
 """Policies with more choices than this in all are left out, from the last goals on."""
 
+MOST_WITH_CHANCES: Final = 400
+"""An atlas of more states than this has no bounds of its chances on the page but Markov's."""
+
+CHANCE_STEPS: Final = 4
+"""They are computed up to so many times the steps of a goal,"""
+
+MOST_CHANCE_STEPS: Final = 200
+"""and no farther than this."""
+
 STATUSES: Final = tuple(Status)
 
 
@@ -70,6 +79,7 @@ def content_of(atlas: Atlas, transitions: Transitions, layout: Layout) -> dict[s
         "successors": packed(transitions.successors),
         "counts": packed(transitions.counts),
         **_policies(atlas),
+        **_chances(atlas),
     }
 
 
@@ -82,7 +92,8 @@ def as_json(content: dict[str, Any]) -> str:
 def packed(array: npt.NDArray[Any]) -> dict[str, str]:
     """An array of whole numbers as text: compressed, in base 64."""
     low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
-    name = next((name for name in ("int8", "int16", "int32") if np.iinfo(name).min <= low and high <= np.iinfo(name).max), "float64")
+    narrow = (kind for kind in ("int8", "int16", "int32") if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
+    name = next(narrow, "float64")
     content = np.ascontiguousarray(array, dtype=np.dtype(name).newbyteorder("<")).tobytes()
     return {"type": name, "data": base64.b64encode(zlib.compress(content, 6)).decode("ascii")}
 
@@ -98,6 +109,17 @@ def _policies(atlas: Atlas) -> dict[str, Any]:
         "choices": packed(choices),
         "reset": RESET_ACTION,
     }
+
+
+def _chances(atlas: Atlas) -> dict[str, Any]:
+    """Lower bounds, in thousandths, of the chances to arrive within 0, 1, ... steps, where they take little time."""
+    lengths, found = [0] * len(atlas.states), [np.empty(0, dtype=np.int64)]
+    if atlas.proven and len(atlas.states) <= MOST_WITH_CHANCES:
+        for place, state in enumerate(atlas.states):
+            steps = math.ceil(min(MOST_CHANCE_STEPS, CHANCE_STEPS * atlas.upper[place]))
+            found.append(np.floor(1000 * atlas.probability(state, steps).lowers).astype(np.int64))
+            lengths[place] = steps + 1
+    return {"chanceLengths": lengths, "chances": packed(np.concatenate(found))}
 
 
 def _finite(values: FloatArray | IntArray) -> list[float | None]:

@@ -115,7 +115,7 @@ def _table(name: str, caption: str, headings: Sequence[str], rows: list[str], *,
 
 
 def _row(head: str, *cells: str) -> str:
-    return f'<tr>{head.replace("<td", "<th scope=row", 1).replace("</td>", "</th>")}{"".join(cells)}</tr>'
+    return f"<tr>{head.replace('<td', '<th scope=row', 1).replace('</td>', '</th>')}{''.join(cells)}</tr>"
 
 
 def _goal_button(place: int, state: object) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -64,11 +64,19 @@ class Layout:
     cells: tuple[int, int] = (0, 0)
 
 
+class _Grid(NamedTuple):
+    """The row and column of each place, [n, 2], and how many of them there are."""
+
+    cells: IntArray
+    rows: int
+    columns: int
+
+
 def layout_of(atlas: Atlas, transitions: Transitions) -> Layout:
     """Places the states of an atlas and those left out."""
     drawn = _drawn(atlas)
-    cells = _cells_of(atlas, transitions)
-    return _rings(atlas, transitions, drawn) if cells is None else _grid(cells, drawn)
+    grid = _grid_of(atlas, transitions)
+    return _rings(atlas, transitions, drawn) if grid is None else _grid(grid, drawn)
 
 
 def shown_steps(atlas: Atlas) -> FloatArray:
@@ -91,8 +99,8 @@ def _drawn(atlas: Atlas) -> IntArray:
     return np.sort(np.lexsort((shown_steps(atlas), np.array(rank)))[:MAX_DRAWN])
 
 
-def _cells_of(atlas: Atlas, transitions: Transitions) -> IntArray | None:
-    """The row and column of each place, [n, 2]; None if the labels are no cells of a grid."""
+def _grid_of(atlas: Atlas, transitions: Transitions) -> _Grid | None:
+    """The grid of the labels; None if the labels are no cells of a grid."""
     labels = labels_of(atlas)
     if all(type(label) is tuple and len(label) == 2 and all(type(part) is int for part in label) for label in labels):
         return _dense(np.array(labels))
@@ -115,15 +123,16 @@ def _row_width(numbers: IntArray, transitions: Transitions) -> int | None:
     return width if (sources[aside] // width == targets[aside] // width).all() else None
 
 
-def _dense(cells: IntArray, width: int = 0) -> IntArray | None:
+def _dense(cells: IntArray, width: int = 0) -> _Grid | None:
     """The cells from the first row and column on, unless nearly all of the grid would be empty."""
     cells = cells - cells.min(axis=0) * (not width)
     rows, columns = (cells.max(axis=0) + 1).tolist()
-    return cells if rows * max(columns, width) <= MAX_EMPTY * (len(cells) + 5) else None
+    columns = max(columns, width)
+    return _Grid(cells, rows, columns) if rows * columns <= MAX_EMPTY * (len(cells) + 5) else None
 
 
-def _grid(cells: IntArray, drawn: IntArray) -> Layout:
-    rows, columns = (cells.max(axis=0) + 1).tolist()
+def _grid(grid: _Grid, drawn: IntArray) -> Layout:
+    cells, rows, columns = grid
     # A narrow grid does not get cells as wide as the map.
     size = (WIDTH - 2 * MARGIN) / max(columns, rows, 8) / 2
     left = WIDTH / 2 - columns * size
@@ -142,9 +151,11 @@ def _rings(atlas: Atlas, transitions: Transitions, drawn: IntArray) -> Layout:
     radius = atlas.precision.radius
     scale = (WIDTH / 2 - MARGIN) / (BEYOND * radius)
     distances = np.minimum(shown_steps(atlas), BEYOND * radius) * scale
+    size = float(np.clip(SPREAD * WIDTH / math.sqrt(len(drawn)), SMALLEST, LARGEST))
+    aside = np.array([status is Status.SET_ASIDE for status in atlas.statuses])
+    distances[aside] = np.maximum(distances[aside], radius * scale + 1.5 * size)  # visibly outside
     angles = _angles(_parents(atlas, transitions))
     points = np.stack((distances * np.cos(angles), distances * np.sin(angles)), axis=1)[drawn]
-    size = float(np.clip(SPREAD * WIDTH / math.sqrt(len(drawn)), SMALLEST, LARGEST))
     points = _pushed_apart(points, 2.3 * size)
     height = 2 * (np.abs(points[:, 1]).max() + size + MARGIN)
     marks = [steps for steps in _round_steps(radius) if steps < radius]

@@ -37,8 +37,10 @@
     const buffer = await new Response(stream).arrayBuffer();
     return new { int8: Int8Array, int16: Int16Array, int32: Int32Array, float64: Float64Array }[type](buffer);
   }
-  const [statePairs, pairVisits, rowOffsets, successors, counts, choices] = await Promise.all(
-    ["statePairs", "visitsOfPairs", "rowOffsets", "successors", "counts", "choices"].map((name) => unpacked(content[name])));
+  const [statePairs, pairVisits, rowOffsets, successors, counts, choices, provenChances] = await Promise.all(
+    ["statePairs", "visitsOfPairs", "rowOffsets", "successors", "counts", "choices", "chances"].map((name) => unpacked(content[name])));
+  const chanceStarts = [0];
+  for (const length of content.chanceLengths) chanceStarts.push(chanceStarts[chanceStarts.length - 1] + length);
   const policyStarts = [0];
   content.widths.forEach((width, goal) =>
     policyStarts.push(policyStarts[goal] + width * Math.max(1, content.horizons[goal])));
@@ -47,14 +49,14 @@
 
   const hasPolicy = (goal) => goal < content.widths.length;
 
-  /** What a policy plays in a state of the atlas after so many steps: the number of an action, or content.reset. */
+  /** What a policy plays in a state of the atlas at a step of its journey, which RESET begins anew: the number of an
+   * action, or content.reset. */
   function choice(goal, place, step) {
     const width = content.widths[goal];
     const horizon = content.horizons[goal];
     if (place >= members || place >= width || place === goal) return content.reset;
     if (!horizon) return choices[policyStarts[goal] + place];
-    const now = step % (horizon + 1); // when the horizon is over it resets, and a new journey begins
-    return now === horizon ? content.reset : choices[policyStarts[goal] + now * width + place];
+    return step >= horizon ? content.reset : choices[policyStarts[goal] + step * width + place];
   }
   const actionName = (place, action) =>
     action === content.reset ? "RESET" : content.actionLists[content.actionListOf[place]][action];
@@ -71,30 +73,38 @@
     return found.sort((a, b) => b[1] - a[1]);
   }
 
-  /** Follows a policy by the observed frequencies: the chance to have arrived after 0, 1, ... steps, and when and how
-   * much each state is met on the way. What leaves the atlas resets. */
+  /** Follows a policy by the observed frequencies: the chance to have arrived after 0, 1, ... steps, at which step of
+   * a journey each state is first met, and how often. What leaves the atlas resets. */
   function journey(goal) {
-    let mass = new Float64Array(members + 1); // the last is for all states outside
-    mass[0] = 1;
+    const horizon = content.horizons[goal];
+    const empty = () => Array.from({ length: horizon + 1 }, () => new Float64Array(members + 1)); // by step of a journey
+    let mass = empty(); // of each state, and last of all states outside
+    mass[0][0] = 1;
     const firstStep = new Map();
     const visits = new Float64Array(members);
     const arrived = [goal === 0 ? 1 : 0];
-    const expected = content.shownSteps[goal] || 1;
-    const limit = Math.min(5000, Math.max(60, Math.ceil(40 * expected)));
-    for (let step = 0; step < limit && arrived[step] < 1 - 1e-6; step++) {
-      const next = new Float64Array(members + 1);
-      let there = arrived[step];
-      next[0] = mass[members];
-      for (let place = 0; place < members; place++) {
-        if (!mass[place]) continue;
-        if (!firstStep.has(place)) firstStep.set(place, step);
-        visits[place] += mass[place];
-        for (const [successor, part] of outcomes(place, choice(goal, place, step))) {
-          const moved = mass[place] * part;
-          if (successor === goal) there += moved;
-          else next[successor < 0 || successor >= members ? members : successor] += moved;
+    const limit = Math.min(5000, Math.max(60, Math.ceil(40 * (content.shownSteps[goal] || 1))));
+    while (arrived.length <= limit && arrived[arrived.length - 1] < 1 - 1e-6) {
+      const next = empty();
+      let there = arrived[arrived.length - 1];
+      mass.forEach((masses, step) => {
+        const later = next[horizon ? Math.min(step + 1, horizon) : 0];
+        next[0][0] += masses[members];
+        for (let place = 0; place < members; place++) {
+          if (!masses[place]) continue;
+          if (!firstStep.has(place)) firstStep.set(place, step);
+          visits[place] += masses[place];
+          const action = choice(goal, place, step);
+          if (action === content.reset) {
+            next[0][0] += masses[place];
+            continue;
+          }
+          for (const [successor, part] of outcomes(place, action)) {
+            if (successor === goal) there += masses[place] * part;
+            else later[successor < 0 || successor >= members ? members : successor] += masses[place] * part;
+          }
         }
-      }
+      });
       mass = next;
       arrived.push(Math.min(1, there));
     }
@@ -147,8 +157,8 @@
       const limit = steps === content.radius;
       const middle = layout.height / 2;
       layers.ground.append(svg("circle", { class: limit ? "ring limit" : "ring", cx: WIDTH / 2, cy: middle, r: radius }));
-      if (radius + 14 < middle) {
-        layers.ground.append(svg("text", { class: "ring-label", x: WIDTH / 2, y: middle + radius + 14, "font-size": 13 },
+      if (radius + 17 < middle) {
+        layers.ground.append(svg("text", { class: "ring-label", x: WIDTH / 2, y: middle + radius + 17, "font-size": 15 },
           `${steps}${limit ? " steps: the radius" : ""}`));
       }
     }
@@ -284,21 +294,20 @@
     });
     if (visible.length > READABLE) return;
     if (isGrid) for (const place of visible) nameCell(place);
-    else nameNodes(visible, 13 * scale);
+    else nameNodes(visible, 16 * scale);
   }
 
   function nameCell(place) {
     const { x, y } = spot.get(place);
     const ink = place < members && !nodes.get(place).classList.contains("pending") ? nodes.get(place).ink : "var(--soft)";
-    const text = (content_, at, font) => {
-      const element = svg("text", { class: "name", x, y: at, "font-size": font }, content_);
-      element.style.fill = ink;
-      element.style.opacity = nodes.get(place).classList.contains("beyond") ? 0.35 : 1;
+    const text = (words, left, top, font, anchor) => {
+      const element = svg("text", { class: "name", x: left, y: top, "font-size": font }, words);
+      Object.assign(element.style, { fill: ink, textAnchor: anchor, opacity: nodes.get(place).classList.contains("beyond") ? 0.35 : 1 });
       layers.names.append(element);
     };
     const name = short(labels[place], 10);
-    text(name, y - 0.5 * size, Math.min(0.42 * size, (2.8 * size) / name.length));
-    if (place < members && chosen === null) text(content.shownSteps[place].toFixed(1), y + 0.3 * size, 0.62 * size);
+    text(name, x - 0.85 * size, y - 0.55 * size, Math.min(0.36 * size, (2.6 * size) / name.length), "start");
+    if (place < members && chosen === null) text(content.shownSteps[place].toFixed(1), x, y + 0.35 * size, 0.62 * size, "middle");
   }
 
   function nameNodes(visible, font) {
@@ -363,8 +372,8 @@
     byId("radius-value").textContent = radius.toFixed(1);
     byId("replay-value").textContent = `${stage} of ${members}, at step ${content.foundAt[stage - 1].toLocaleString("en")}`;
     byId("within").textContent = content.proven
-      ? `${within} states are proven to be reached within ${radius.toFixed(1)} expected steps, ${undecided} are undecided there, and ${beyond} are proven to be farther.`
-      : `${within} states have optimistic estimates of at most ${radius.toFixed(1)} steps; nothing is proven.`;
+      ? `Within ${radius.toFixed(1)} expected steps: ${within} states for sure, ${undecided} perhaps, ${beyond} surely not.`
+      : `Within ${radius.toFixed(1)} steps by the explorer’s estimates: ${within} states; nothing is proven.`;
     drawNames();
   }
 
@@ -460,30 +469,50 @@
     layers.way.append(head(x + 0.35 * size, y - r, 1, 0, 0.4 * size));
   }
 
-  /** In a grid: the direction in which the action tends as an arrow, and where it led as fine lines. */
+  /** The direction in which an action tends in a grid, over all states and rounded to an eighth of a turn; or null. */
+  const tendencies = new Map();
+  function tendency(name) {
+    if (tendencies.has(name)) return tendencies.get(name);
+    let [x, y, total] = [0, 0, 0];
+    for (const place of layout.drawn) {
+      const action = place < members ? content.actionLists[content.actionListOf[place]].indexOf(name) : -1;
+      for (const [successor, part] of action < 0 ? [] : outcomes(place, action)) {
+        const from = spot.get(place), to = spot.get(successor);
+        if (!to) continue;
+        x += part * (to.x - from.x);
+        y += part * (to.y - from.y);
+        total += part;
+      }
+    }
+    const turn = (Math.round(Math.atan2(y, x) / (Math.PI / 4)) * Math.PI) / 4;
+    const found = Math.hypot(x, y) > 0.2 * size * total ? [Math.cos(turn), Math.sin(turn)] : null;
+    tendencies.set(name, found);
+    return found;
+  }
+
+  /** In a grid: where an action led as fine lines, and the direction in which it tends as an arrow. */
   function drawMove(place, action) {
     const from = spot.get(place);
-    const mean = { x: 0, y: 0 };
     for (const [successor, part] of outcomes(place, action)) {
       const to = spot.get(successor);
       if (!to || successor === place) continue;
-      mean.x += part * (to.x - from.x);
-      mean.y += part * (to.y - from.y);
       const length = Math.hypot(to.x - from.x, to.y - from.y);
-      const reach = Math.min(1, (0.95 * size) / length);
-      layers.way.append(svg("line", { class: "arrow", "stroke-width": 0.05 * size + 0.1 * size * part, "stroke-opacity": 0.75,
+      const reach = Math.min(1, (0.97 * size) / length);
+      layers.way.append(svg("line", { class: "arrow", "stroke-width": 0.03 * size + 0.07 * size * part, "stroke-dasharray": 0.1 * size,
         x1: from.x, y1: from.y, x2: from.x + reach * (to.x - from.x), y2: from.y + reach * (to.y - from.y) }));
     }
-    const length = Math.hypot(mean.x, mean.y);
-    if (length < 0.05 * size) {
-      layers.way.append(svg("circle", { class: "arrow-head", cx: from.x, cy: from.y, r: 0.12 * size }));
+    const direction = tendency(actionName(place, action));
+    if (!direction) {
+      layers.way.append(svg("circle", { class: "arrow-head", cx: from.x, cy: from.y, r: 0.2 * size }));
       return;
     }
-    const [dx, dy] = [mean.x / length, mean.y / length];
-    const tip = 0.72 * size;
-    layers.way.append(svg("line", { class: "arrow", "stroke-width": 0.17 * size, x1: from.x, y1: from.y,
-      x2: from.x + dx * (tip - 0.3 * size), y2: from.y + dy * (tip - 0.3 * size) }));
-    layers.way.append(head(from.x + dx * tip, from.y + dy * tip, dx, dy, 0.5 * size));
+    const [dx, dy] = direction;
+    const [tail, neck, tip] = [-0.4 * size, 0.15 * size, 0.62 * size];
+    for (const [name, width] of [["arrow casing", 0.26], ["arrow", 0.15]]) {
+      layers.way.append(svg("line", { class: name, "stroke-width": width * size, x1: from.x + dx * tail, y1: from.y + dy * tail,
+        x2: from.x + dx * neck, y2: from.y + dy * neck }));
+    }
+    layers.way.append(head(from.x + dx * tip, from.y + dy * tip, dx, dy, 0.55 * size));
   }
 
   function drawArrow(place, successor, part) {
@@ -550,9 +579,14 @@
     return parts;
   }
 
-  /** Markov's inequality: a mean of at most `upper` steps leaves a chance of at most upper / n to take n or more. */
-  const promised = (goal, steps) =>
-    content.upper[goal] === null || !content.proven ? null : Math.max(0, 1 - content.upper[goal] / (steps + 1));
+  /** A lower bound of the chance to arrive within so many steps, or null: computed over the confidence region if that
+   * is on the page, else by Markov's inequality: a mean of `upper` steps leaves upper / n for n steps or more. */
+  function promised(goal, steps) {
+    if (!content.proven || content.upper[goal] === null) return null;
+    const markov = Math.max(0, 1 - content.upper[goal] / (steps + 1));
+    const length = content.chanceLengths[goal];
+    return length ? Math.max(markov, provenChances[chanceStarts[goal] + Math.min(steps, length - 1)] / 1000) : markov;
+  }
 
   function chances(goal, { arrived }) {
     const last = arrived.length - 1;

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from axplore.atlas import Atlas
-from axplore.mdp import IntArray
+from axplore.mdp import FloatArray, IntArray
 
 ELSEWHERE = -1
 """The place of a state that is neither in the atlas nor among those left out."""
@@ -38,9 +38,10 @@ class Transitions:
         return np.repeat(places, np.diff(self.row_offsets))
 
     @property
-    def entry_frequencies(self) -> IntArray:
+    def entry_frequencies(self) -> FloatArray:
         """How often each entry was met, by the visits of its pair, [E]."""
-        return self.counts / np.repeat(self.visits, np.diff(self.row_offsets))
+        frequencies: FloatArray = self.counts / np.repeat(self.visits, np.diff(self.row_offsets))
+        return frequencies
 
     @property
     def state_visits(self) -> IntArray:

@@ -42,15 +42,20 @@ def key_facts(atlas: Atlas) -> Facts:
             *facts,
             ("probability that all holds", sure),
         ]
-    return [("found", f"{len(atlas.states):,}"), ("left out", f"{len(atlas.left_out):,}"), *facts, ("proven", "nothing")]
+    return [
+        ("found", f"{len(atlas.states):,}"),
+        ("left out", f"{len(atlas.left_out):,}"),
+        *facts,
+        ("proven", "nothing"),
+    ]
 
 
 def guarantee_in_plain_words(atlas: Atlas) -> list[str]:
     """What can be relied on, a sentence or two each."""
     if not atlas.proven:
         return [
-            f"The explorer {atlas.explorer} leaves no certificate: nothing on this page is proven, and the steps are its own "
-            "optimistic estimates. Explore with `certified` for bounds that anybody can check."
+            f"The explorer {atlas.explorer} leaves no certificate: nothing on this page is proven, and the steps are its "
+            "own optimistic estimates. Explore with `certified` for bounds that anybody can check."
         ]
     radius, epsilon = f"{atlas.precision.radius:g}", f"{atlas.precision.epsilon:g}"
     return [
@@ -61,7 +66,8 @@ def guarantee_in_plain_words(atlas: Atlas) -> list[str]:
         _missing(atlas),
         "It rests on three assumptions: RESET leads to one and the same state; a state and an action determine the "
         "distribution of the next state; and states are told apart by their labels.",
-        f"The precision asked for was ε = {epsilon}: a certified state may take up to {epsilon} steps more than the radius.",
+        f"The precision asked for was ε = {epsilon}: a certified state may take up to {epsilon} steps more than the "
+        "radius.",
     ]
 
 
@@ -83,9 +89,9 @@ def guarantee_in_the_papers_terms(atlas: Atlas) -> list[str]:
         else "AX_L: v(π_g) ≤ L + ε for every g in K"
     )
     return [
-        f"{settings}. With probability at least 1 − δ: S_L→ ⊆ K ⊆ S_{{L+ε}}→, and {kept}. K are the states of the atlas, "
-        "S_L→ the incrementally controllable states, V*_X(s₀→g) the expected steps of the best policy restricted on X, and "
-        "v(π_g) those of the policy shown."
+        f"{settings}. With probability at least 1 − δ: S_L→ ⊆ K ⊆ S_{{L+ε}}→, and {kept}. K are the states of the "
+        "atlas, S_L→ the incrementally controllable states, V*_X(s₀→g) the expected steps of the best policy "
+        "restricted on X, and v(π_g) those of the policy shown."
     ]
 
 
