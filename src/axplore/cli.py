@@ -28,7 +28,9 @@ app = typer.Typer(
 
 World = Annotated[
     str,
-    typer.Argument(metavar="WORLD", help="Name of a built-in world; `axplore worlds` lists them.", show_default=False),
+    typer.Argument(
+        metavar="WORLD", help="Name of a world, as gym:FrozenLake-v1; `axplore worlds` lists them.", show_default=False
+    ),
 ]
 Radius = Annotated[float, typer.Option(help="Expected steps within which a state counts (L).", show_default=False)]
 Settings = Annotated[
@@ -276,15 +278,18 @@ def truth(
 
 @app.command()
 def worlds(as_json: AsJson = False) -> None:
-    """List the built-in worlds with their parameters."""
+    """List the worlds that can be explored, with their parameters."""
     from axplore.domains import DOMAINS
+    from axplore.worlds.catalogue import FORMS, MODULE_FORM
 
     parameters = {
         name: {key: parameter.default for key, parameter in inspect.signature(build).parameters.items()}
         for name, build in DOMAINS.items()
     }
+    forms = (*FORMS.values(), MODULE_FORM)
     if as_json:
-        typer.echo(json.dumps(parameters, indent=2))
+        systems = {form.pattern: {"example": form.example, "available": form.is_available} for form in forms}
+        typer.echo(json.dumps({**parameters, **systems}, indent=2))
         return
     from axplore.console import print_table
 
@@ -293,6 +298,15 @@ def worlds(as_json: AsJson = False) -> None:
         for name, values in parameters.items()
     ]
     print_table("Built-in worlds", ("world", "what it is", "parameters and defaults"), rows)
+    systems_rows = [
+        (
+            form.pattern,
+            f"{form.meaning}\n{form.example if form.is_available else f'Needs {form.needs}.'}",
+            form.parameters,
+        )
+        for form in forms
+    ]
+    print_table("Your own systems", ("world", "what it is, and an example", "parameters"), systems_rows)
 
 
 @app.command()

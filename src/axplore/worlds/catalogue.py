@@ -213,7 +213,7 @@ FORMS: Final[Mapping[str, Form]] = MappingProxyType(
             pattern="gym:ID",
             example="gym:FrozenLake-v1",
             meaning="A Gymnasium environment with discrete actions; MiniGrid's too.",
-            parameters="start=fixed|pinned|virtual, pin, mark_terminal, action_masks, max_episode_steps, step_timeout, "
+            parameters="start (fixed, pinned or virtual), pin, mark_terminal, action_masks, max_episode_steps, step_timeout, "
             "max_faults; all others are the environment's own",
             needs=None,
             make=_from_gym,
@@ -222,7 +222,7 @@ FORMS: Final[Mapping[str, Form]] = MappingProxyType(
             pattern="exec:COMMAND",
             example="exec:bash examples/random_walk.sh",
             meaning="A program in any language that answers JSON lines.",
-            parameters="start=fixed|virtual, max_episode_steps, step_timeout, max_faults",
+            parameters="start (fixed or virtual), max_episode_steps, step_timeout, max_faults",
             needs=None,
             make=_from_program,
         ),
@@ -230,7 +230,7 @@ FORMS: Final[Mapping[str, Form]] = MappingProxyType(
             pattern="storm:FILE",
             example="storm:model.prism",
             meaning="A PRISM, JANI or DRN model, by Storm's simulator.",
-            parameters="start=fixed|virtual, max_faults; all others are constants of the model",
+            parameters="start (fixed or virtual), max_faults; all others are constants of the model",
             needs="stormpy",
             make=_from_storm,
         ),
@@ -242,7 +242,7 @@ MODULE_FORM: Final = Form(
     pattern="MODULE:FACTORY",
     example="mypackage.machines:make",
     meaning="What a function of your own makes; its module is imported, which runs it.",
-    parameters="start=fixed|virtual, max_episode_steps, step_timeout, max_faults, alphabet",
+    parameters="start (fixed or virtual), max_episode_steps, step_timeout, max_faults, alphabet",
     needs=None,
     make=named_world,
 )
