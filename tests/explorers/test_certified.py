@@ -1,0 +1,319 @@
+"""The certified explorer against the truth: sets, policies, bounds; its objectives, limits and repeatability."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from axplore.domains import (
+    combination_lock,
+    confusing_chain,
+    layered,
+    random_sparse,
+    slippery_grid,
+    star,
+    two_branch_toy,
+)
+from axplore.experiments.coverage import violations_of
+from axplore.experiments.coverage_models import KINDS, Case, case
+from axplore.experiments.evaluation import policy_steps_of
+from axplore.explorers.certified import Certified, CertifiedState
+from axplore.explorers.driver import RoundReport, run
+from axplore.explorers.evidence import Evidence
+from axplore.explorers.interface import Precision
+from axplore.explorers.result import Exploration
+from axplore.explorers.status import Status
+from axplore.explorers.stopping import StopReason
+from axplore.mdp import Action, State, TabularMdp
+from axplore.objective import Objective
+from axplore.truth import check_optimal, check_within_radius, controllable_states, optimal_steps
+from axplore.worlds.orders import Answer, Order
+from axplore.worlds.simulated import SimulatedWorld
+
+
+def explore(
+    mdp: TabularMdp,
+    radius: float,
+    epsilon: float,
+    *,
+    seed: int = 0,
+    objective: Objective = Objective.OPTIMAL,
+    max_steps: int | None = 1_000_000,
+) -> Exploration:
+    explorer = Certified(precision=Precision(radius=radius, epsilon=epsilon), objective=objective)
+    return run(explorer, SimulatedWorld(mdp, seed), max_steps=max_steps)
+
+
+def evidence_of(found: Exploration) -> Evidence:
+    assert found.evidence is not None
+    return found.evidence
+
+
+def assert_promise_kept(found: Exploration, mdp: TabularMdp) -> None:
+    """S_L→ ⊆ K ⊆ S_{L+ε}→, every policy within its objective, every bound around the truth, everything certified."""
+    precision, objective = found.explorer.precision, evidence_of(found).objective
+    truth = controllable_states(mdp, precision.radius)
+    reachable = controllable_states(mdp, precision.radius + precision.epsilon)
+    assert found.stop is StopReason.PROVEN
+    assert set(truth.states) <= set(found.states) <= set(reachable.states)
+    steps = {goal: policy_steps_of(found, mdp, goal) for goal in found.states}
+    check = check_optimal if objective is Objective.OPTIMAL else check_within_radius
+    assert check(truth, steps=steps, epsilon=precision.epsilon).holds
+    evidence = evidence_of(found)
+    assert evidence.complete
+    for position, goal in enumerate(found.states):
+        assert evidence.status(position) is Status.CERTIFIED
+        assert evidence.lower[position].steps <= optimal_steps(mdp, goal, found.states) + 1e-9
+        assert steps[goal] <= evidence.best_upper[position].steps + 1e-9
+    for position, goal in enumerate(found.frontier, start=len(found.states)):
+        assert evidence.status(position) is Status.SET_ASIDE
+        assert evidence.lower[position].steps <= optimal_steps(mdp, goal, found.states) + 1e-9
+    assert violations_of(found, Case(mdp, precision.radius)) == []
+
+
+# ------------------------------------------------------------------------------------------------- the paper's domains
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.4, 0.8])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_chain_is_found_with_its_optimal_policies(seed: int, epsilon: float) -> None:
+    mdp = confusing_chain()
+    found = explore(mdp, 4.5, epsilon, seed=seed)
+    assert set(found.states) == {f"s{i}" for i in range(6)}
+    assert_promise_kept(found, mdp)
+    optimal = {"s0": 0.0, "s1": 1.0, "s2": 2.0, "s3": 3.0, "s4": 4.0, "s5": 4.0}
+    for position, goal in enumerate(found.states):
+        evidence = evidence_of(found)
+        assert evidence.lower[position].steps <= optimal[str(goal)] + 1e-9
+        assert optimal[str(goal)] <= evidence.best_upper[position].steps
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_lock_is_found(seed: int) -> None:
+    mdp = combination_lock()
+    found = explore(mdp, 2.7, 0.2, seed=seed)
+    assert set(found.states) == {"s2", "s3", "s4", "s5"}
+    assert_promise_kept(found, mdp)
+
+
+@pytest.mark.parametrize(
+    ("mdp", "radius", "epsilon"),
+    [
+        pytest.param(slippery_grid(4, 4), 6.0, 1.0, id="slippery grid"),
+        pytest.param(slippery_grid(6, 6, slip=0.0), 8.0, 1.0, id="deterministic grid"),
+        pytest.param(star(), 3.0, 0.5, id="star"),
+        pytest.param(layered(), 3.0, 0.5, id="layered"),
+        pytest.param(two_branch_toy(1), 3.5, 1.0, id="two branches, x not controllable without y"),
+        pytest.param(two_branch_toy(1), 4.0, 1.0, id="two branches, x on the boundary"),
+        pytest.param(random_sparse(30, 3, (1, 3), seed=2), 3.0, 1.0, id="random"),
+    ],
+)
+def test_domains_are_explored_as_promised(mdp: TabularMdp, radius: float, epsilon: float) -> None:
+    assert_promise_kept(explore(mdp, radius, epsilon), mdp)
+
+
+def test_the_star_is_found_exactly() -> None:
+    found = explore(star(), 3.0, 0.5)
+    assert len(found.states) == 25
+    assert {str(state)[-1] for state in found.frontier} == {"4"}
+
+
+def test_the_layered_domain_leaves_its_end_out() -> None:
+    assert explore(layered(), 3.0, 0.5).states == ("s0",)
+
+
+# ------------------------------------------------------------------------------------------------------ peculiar worlds
+
+PECULIAR: dict[str, dict[str, Any]] = {
+    "a terminal initial state": {"s": {}},
+    "no way out": {"s": {"stay": {"s": 1.0}}},
+    "a state that only resets": {"s": {"go": {"end": 1.0}}, "end": {}},
+    "self-loops": {"s": {"try": {"s": 0.5, "t": 0.5}}, "t": {"try": {"t": 0.7, "u": 0.3}, "stay": {"t": 1.0}}, "u": {}},
+    "another number of actions in each state": {
+        "s": {"a": {"t": 1.0}},
+        "t": {"a": {"u": 0.9, "s": 0.1}, "b": {"u": 0.5, "v": 0.5}, "c": {"v": 1.0}, "d": {"t": 1.0}},
+        "u": {},
+        "v": {"a": {"s": 1.0}, "b": {"w": 1.0}},
+        "w": {"a": {"w": 1.0}},
+    },
+    "equal ways": {"s": {"a": {"t": 1.0}, "b": {"u": 1.0}}, "t": {"a": {"v": 1.0}}, "u": {"a": {"v": 1.0}}, "v": {}},
+    "equal actions": {"s": {"a": {"t": 0.5, "s": 0.5}, "b": {"t": 0.5, "s": 0.5}}, "t": {}},
+}
+
+
+@pytest.mark.parametrize("name", PECULIAR)
+@pytest.mark.parametrize("objective", [Objective.OPTIMAL, Objective.WITHIN_RADIUS])
+def test_peculiar_worlds_are_explored_as_promised(name: str, objective: Objective) -> None:
+    mdp = TabularMdp.from_rows(PECULIAR[name], "s")
+    found = explore(mdp, 3.0, 0.5, objective=objective)
+    assert_promise_kept(found, mdp)
+
+
+def test_a_world_with_nothing_to_do_takes_no_step() -> None:
+    found = explore(TabularMdp.from_rows({"s": {}}, "s"), 3.0, 0.5)
+    assert (found.states, found.steps) == (("s",), 0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("objective", [Objective.OPTIMAL, Objective.WITHIN_RADIUS])
+def test_random_models_of_every_kind_are_explored_as_promised(kind: str, objective: Objective) -> None:
+    for seed in range(100, 104):
+        given = case(kind, seed)
+        found = explore(given.mdp, given.radius, 1.0, seed=seed, objective=objective)
+        assert_promise_kept(found, given.mdp)
+
+
+# --------------------------------------------------------------------------------------------------- what proofs cost
+
+
+@pytest.mark.parametrize(
+    ("mdp", "radius", "epsilon", "runs", "at_most"),
+    [
+        pytest.param(confusing_chain(), 4.5, 0.1, 5, 13_500, id="chain, 0.1"),
+        pytest.param(confusing_chain(), 4.5, 0.8, 5, 12_000, id="chain, 0.8"),
+        pytest.param(combination_lock(), 2.7, 0.2, 5, 33_000, id="lock"),
+        pytest.param(slippery_grid(4, 4), 6.0, 1.0, 1, 120_000, id="slippery grid"),
+        pytest.param(slippery_grid(6, 6, slip=0.0), 8.0, 1.0, 1, 65_000, id="deterministic grid"),
+    ],
+)
+def test_proofs_take_few_steps(mdp: TabularMdp, radius: float, epsilon: float, runs: int, at_most: int) -> None:
+    steps = [explore(mdp, radius, epsilon, seed=seed).steps for seed in range(10, 10 + runs)]
+    assert np.mean(steps) <= at_most
+
+
+def test_a_smaller_promise_is_cheaper() -> None:
+    def steps(objective: Objective) -> float:
+        runs = [explore(confusing_chain(), 4.5, 0.1, seed=seed, objective=objective) for seed in range(5)]
+        return float(np.mean([found.steps for found in runs]))
+
+    assert steps(Objective.WITHIN_RADIUS) < 0.8 * steps(Objective.OPTIMAL)
+
+
+@pytest.mark.parametrize(
+    ("kind", "seed", "epsilon"), [("on-boundary", 1, 1.0), ("sparse", 8, 1.0), ("self-loops", 7, 0.5)]
+)
+def test_samples_that_prove_nothing_are_not_drawn_for_ever(kind: str, seed: int, epsilon: float) -> None:
+    # In these models a proof by well-known pairs alone never gets good enough, or a rare successor was seen once only.
+    given = case(kind, seed)
+    found = explore(given.mdp, given.radius, epsilon, seed=seed, max_steps=300_000)
+    assert_promise_kept(found, given.mdp)
+
+
+def test_states_out_of_reach_cost_nothing() -> None:
+    near, far = explore(star(8, 5), 3.0, 0.5), explore(star(8, 2000), 3.0, 0.5)
+    assert near.steps == far.steps
+    assert near.states == far.states
+
+
+# ------------------------------------------------------------------------------------------------------ ending early
+
+
+def test_after_a_step_limit_some_states_are_open_and_all_bounds_hold() -> None:
+    mdp = slippery_grid(4, 4)
+    found = explore(mdp, 6.0, 1.0, max_steps=10_000)
+    evidence = evidence_of(found)
+    statuses = {evidence.status(position) for position in range(len(found.states) + len(found.frontier))}
+    assert found.stop is StopReason.STEP_LIMIT
+    assert Status.OPEN in statuses
+    assert Status.CERTIFIED in statuses
+    assert violations_of(found, Case(mdp, 6.0)) == []
+    reachable = controllable_states(mdp, 7.0)
+    certified = [state for place, state in enumerate(found.states) if evidence.status(place) is Status.CERTIFIED]
+    assert set(certified) <= set(reachable.states)
+    for state in certified:
+        best = optimal_steps(mdp, state, found.states)
+        assert policy_steps_of(found, mdp, state) <= best + 1.0 + 1e-9
+
+
+@pytest.mark.parametrize("max_steps", [0, 1, 30, 300, 3000])
+def test_it_can_end_at_any_time(max_steps: int) -> None:
+    mdp = confusing_chain()
+    found = explore(mdp, 4.5, 0.1, max_steps=max_steps)
+    assert found.stop is StopReason.STEP_LIMIT
+    assert found.states[0] == "s0"
+    assert evidence_of(found).status(0) is Status.CERTIFIED
+    assert not evidence_of(found).complete
+    assert violations_of(found, Case(mdp, 4.5)) == []
+
+
+def test_a_run_goes_on_as_if_it_had_not_ended() -> None:
+    explorer = Certified(precision=Precision(radius=4.5, epsilon=0.4))
+    whole = run(explorer, SimulatedWorld(confusing_chain(), 5))
+    world, states = SimulatedWorld(confusing_chain(), 5), list[CertifiedState]()
+    run(explorer, world, max_steps=1500, on_round=lambda _, state: states.append(state))
+    resumed = run(explorer, world, state=states[-1])
+    assert same(whole, resumed)
+
+
+def same(one: Exploration, other: Exploration) -> bool:
+    mine, others = one.counts.rows(), other.counts.rows()
+    return (
+        (one.states, one.steps, one.rounds, one.frontier) == (other.states, other.steps, other.rounds, other.frontier)
+        and np.array_equal(mine.counts, others.counts)
+        and all(np.array_equal(a, b) for a, b in zip(one.policies, other.policies, strict=True))
+    )
+
+
+def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
+    first, again, other = (explore(combination_lock(), 2.7, 0.4, seed=seed) for seed in (1, 1, 2))
+    assert same(first, again)
+    assert not same(first, other)
+
+
+def test_the_hook_sees_every_round() -> None:
+    reports: list[RoundReport] = []
+    explorer = Certified(precision=Precision(radius=3.0, epsilon=0.5))
+    found = run(explorer, SimulatedWorld(star(), 0), on_round=lambda report, _: reports.append(report))
+    assert [report.round for report in reports] == list(range(1, found.rounds + 1))
+    assert all(later.steps >= earlier.steps for earlier, later in pairwise(reports))
+    assert reports[-1].known == 25
+    assert reports[-1].activity == "everything is proven"
+    assert "admitted" in " ".join(report.activity for report in reports)
+
+
+class TurningWorld:
+    """A world that breaks its contract: after so many calls its probabilities are those of another model."""
+
+    def __init__(self, first: TabularMdp, then: TabularMdp, calls: int) -> None:
+        self._world = SimulatedWorld(first, 0)
+        self._then = then
+        self._calls = calls
+
+    @property
+    def states(self) -> Sequence[State]:
+        return self._world.states
+
+    @property
+    def steps(self) -> int:
+        return self._world.steps
+
+    def actions_of(self, state: int) -> tuple[Action, ...]:
+        return self._world.actions_of(state)
+
+    def carry_out(self, orders: Sequence[Order]) -> list[Answer]:
+        self._calls -= 1
+        if self._calls == 0:
+            snapshot = self._world.snapshot()
+            self._world = SimulatedWorld(self._then, 0)
+            self._world.restore(snapshot)
+        return self._world.carry_out(orders)
+
+
+def test_what_was_admitted_on_false_evidence_is_not_certified_in_the_end() -> None:
+    def world_with(chance: float) -> TabularMdp:
+        return TabularMdp.from_rows(
+            {"s": {"go": {"t": chance, "s": 1 - chance}}, "t": {"go": {"u": 1.0}}, "u": {"go": {"s": 1.0}}}, "s"
+        )
+
+    explorer = Certified(precision=Precision(radius=2.0, epsilon=0.5))
+    admitted: list[int] = []
+    world = TurningWorld(world_with(0.9), world_with(0.05), calls=6)
+    found = run(explorer, world, max_steps=100_000, on_round=lambda report, _: admitted.append(report.known))
+    assert max(admitted) > 1
+    assert found.stop is StopReason.STEP_LIMIT
+    assert evidence_of(found).status(found.position_of("t")) is Status.OPEN
+    assert evidence_of(found).lower[found.position_of("t")].steps > 2.5
