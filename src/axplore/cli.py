@@ -51,6 +51,9 @@ EXPLORERS = (
 )
 """The names of the presets, whose module is slow to import."""
 
+EXPORTS = ("drn", "interval-drn", "prism", "umb", "dot", "csv", "policies-csv", "parquet", "policies-parquet")
+"""The names of the formats."""
+
 
 @app.command()
 def explore(
@@ -190,6 +193,58 @@ def verify(
 
 
 @app.command()
+def report(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.", show_default=False)],
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="FILE", help="File to write.", show_default="RUN/report.html")
+    ] = None,
+) -> None:
+    """Write the page of a run: one file that opens offline.
+
+    \b
+    Example:
+      axplore report runs/confusing-chain-1 -o chain.html
+    """  # noqa: D301
+    from axplore.console import report_on_console
+
+    raise typer.Exit(report_on_console(run, out))
+
+
+@app.command()
+def watch(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.", show_default=False)],
+    port: Annotated[int, typer.Option(help="Port on this machine.", show_default="any that is free")] = 0,
+) -> None:
+    """Serve the page of a run while it goes on, on this machine only.
+
+    It only reads; the run does not notice when it starts or ends.
+    """
+    from axplore.console import watch_on_console
+
+    raise typer.Exit(watch_on_console(run, port))
+
+
+@app.command()
+def compare(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs.", show_default=False)],
+    figures: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder for figures as PNG, SVG and PDF.", show_default="no figures"),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print runs side by side: steps, time, and whether they are right where the truth is known.
+
+    \b
+    Example:
+      axplore compare runs/confusing-chain-1 runs/confusing-chain-2 --figures figures
+    """  # noqa: D301
+    from axplore.console import compare_on_console
+
+    raise typer.Exit(compare_on_console(runs, figures, as_json=as_json))
+
+
+@app.command()
 def doctor(
     world: World,
     max_steps: Annotated[int, typer.Option(help="Steps that the examination may take.")] = 20_000,
@@ -256,6 +311,98 @@ def validate(
         horizon=horizon,
     )
     raise typer.Exit(code)
+
+
+@app.command()
+def plan(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.", show_default=False)],
+    goals: Annotated[
+        list[str] | None, typer.Argument(metavar="[GOAL]...", help="States of its atlas.", show_default="all")
+    ] = None,
+    cost: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Costs above 0 and at most 1: CSV with the columns state, action, cost, or JSON with a list of such "
+            "objects. What it does not name costs 1. The action RESET, with no state, sets what RESET costs.",
+            show_default="every step costs 1",
+        ),
+    ] = None,
+    reset_cost: Annotated[float | None, typer.Option(help="Of RESET.", show_default="the file's, or 1")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Plan for goals at any costs, from what a run has counted and without its system.
+
+    \b
+    Example:
+      axplore plan runs/confusing-chain-1 s5 --cost costs.csv
+    \b
+    Exit codes:
+      0  planned
+      2  something given is wrong: a goal outside the atlas, costs outside (0, 1], a damaged run
+    """  # noqa: D301
+    from axplore.queries import plan_on_console
+
+    plan_on_console(run, goals or [], cost, reset_cost, as_json=as_json)
+
+
+@app.command()
+def export(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.", show_default=False)],
+    format_name: Annotated[
+        str, typer.Option("--format", metavar="FORMAT", help=f"One of {', '.join(EXPORTS)}.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The file to write.", show_default=False)],
+) -> None:
+    """Write what a run has learned for model checkers, graphs and tables.
+
+    \b
+    Example:
+      axplore export runs/confusing-chain-1 --format drn -o chain.drn
+    \b
+    Exit codes:
+      0  written
+      2  something given is wrong, or the file cannot be written
+    """  # noqa: D301
+    from axplore.queries import export_on_console
+
+    export_on_console(run, format_name, out)
+
+
+@app.command()
+def forecast(
+    world: World,
+    radius: Radius,
+    epsilon: Annotated[float, typer.Option(help="Steps by which a policy may miss its bound (ε).")] = 0.1,
+    delta: Annotated[float, typer.Option(help="Probability with which the answer may be wrong (δ).")] = 0.1,
+    probe_steps: Annotated[int, typer.Option(help="Steps that the probe may take.")] = 100_000,
+    states_bound: Annotated[
+        int | None,
+        typer.Option(help="No more states than this exist.", show_default="ten times those that the probe sees"),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the simulated world.")] = 0,
+    settings: Settings = None,
+    as_json: AsJson = False,
+) -> None:
+    """Estimate, from a short probe, the steps and the time that each explorer would take.
+
+    \b
+    Example:
+      axplore forecast confusing-chain --radius 4.5 --epsilon 0.1
+    """  # noqa: D301
+    from axplore.queries import forecast_on_console
+
+    forecast_on_console(
+        world,
+        as_json=as_json,
+        radius=radius,
+        epsilon=epsilon,
+        delta=delta,
+        probe_steps=probe_steps,
+        states_bound=states_bound,
+        seed=seed,
+        world_parameters=_parsed(settings),
+    )
 
 
 @app.command()

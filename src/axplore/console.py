@@ -1,4 +1,4 @@
-"""`explore`, `resume`, `verify`, `doctor` and `validate` for people and scripts: progress, tables, JSON, exit codes."""
+"""The commands for people and scripts: progress, tables, JSON, exit codes."""
 
 from __future__ import annotations
 
@@ -69,12 +69,61 @@ def _ends_if(interrupted: Callable[[], bool]) -> Callable[[RoundReport], StopRea
 
 
 def _told(atlas: Atlas, folder: Path, *, as_json: bool) -> int:
-    """Prints the atlas of a run and gives the exit code."""
+    """Writes the report of a run, prints its atlas and gives the exit code."""
+    from axplore.report import write_report
+
+    report = write_report(folder)
     if as_json:
-        print_json({**atlas_as_json(atlas), "run": str(folder)})
+        print_json({**atlas_as_json(atlas), "run": str(folder), "report": str(report)})
     else:
         _print_atlas(atlas, folder)
+        print_lines([f"See it: {report}"])
     return EXIT_CODES.get(atlas.stop, DONE)
+
+
+def report_on_console(folder: Path, out: Path | None) -> int:
+    """Writes the report of a run and names it."""
+    from axplore.report import write_report
+
+    print_lines([str(write_report(folder, out))])
+    return DONE
+
+
+def watch_on_console(folder: Path, port: int) -> int:
+    """Serves the page of a run until Ctrl-C."""
+    from axplore.report.watching import WatchServer
+
+    with WatchServer(folder, port) as server:
+        print_lines([f"Watching {folder} at {server.address} on this machine only. Ctrl-C ends it, and not the run."])
+        with suppress(KeyboardInterrupt):
+            server.serve_forever()
+    return DONE
+
+
+def compare_on_console(folders: Sequence[Path], figures: Path | None, *, as_json: bool) -> int:
+    """Prints runs side by side, and draws figures of them if a folder is given."""
+    from axplore.report.comparing import as_json as runs_as_json
+    from axplore.report.comparing import compared, table_of
+
+    runs = compared(folders)
+    drawn: list[Path] = []
+    if figures is not None:
+        from axplore.report.figures import write_figures
+
+        drawn = write_figures(runs, figures)
+    if as_json:
+        print_json({"runs": runs_as_json(runs), "figures": [str(path) for path in drawn]})
+        return DONE
+    print_table("Runs compared", *table_of(runs))
+    print_lines(
+        [
+            "seconds: from start to end. missing: controllable states that were not found. AX_L, AX*: whether the answer "
+            "keeps the objective on the true model, where that is known."
+        ]
+    )
+    if drawn:
+        print_lines([f"Figures are in {figures}."])
+    return DONE
 
 
 def verify_on_console(folder: Path, *, as_json: bool) -> int:

@@ -473,17 +473,18 @@
   const tendencies = new Map();
   function tendency(name) {
     if (tendencies.has(name)) return tendencies.get(name);
-    let [x, y, total] = [0, 0, 0];
+    // Where a wall holds it back, an action tends elsewhere: such states count only if there are no others.
+    const moves = { free: [0, 0, 0], held: [0, 0, 0] };
     for (const place of layout.drawn) {
       const action = place < members ? content.actionLists[content.actionListOf[place]].indexOf(name) : -1;
-      for (const [successor, part] of action < 0 ? [] : outcomes(place, action)) {
+      const found = action < 0 ? [] : outcomes(place, action);
+      const sum = found.some(([successor]) => successor === place) ? moves.held : moves.free;
+      for (const [successor, part] of found) {
         const from = spot.get(place), to = spot.get(successor);
-        if (!to) continue;
-        x += part * (to.x - from.x);
-        y += part * (to.y - from.y);
-        total += part;
+        if (to) [to.x - from.x, to.y - from.y, 1].forEach((value, i) => { sum[i] += part * value; });
       }
     }
+    const [x, y, total] = moves.free[2] ? moves.free : moves.held;
     const turn = (Math.round(Math.atan2(y, x) / (Math.PI / 4)) * Math.PI) / 4;
     const found = Math.hypot(x, y) > 0.2 * size * total ? [Math.cos(turn), Math.sin(turn)] : null;
     tendencies.set(name, found);
@@ -787,17 +788,19 @@
     const focused = sessionStorage.getItem("focused");
     sessionStorage.removeItem("focused");
     if (focused) byId(focused)?.focus();
+    const message = document.querySelector(".live strong");
     const timer = setInterval(async () => {
       if (byId("pause").checked || playing) return;
       try {
-        const answer = await fetch("version", { cache: "no-store" });
-        if ((await answer.text()) === live.version) return;
+        const news = await (await fetch("news", { cache: "no-store" })).json();
+        message.textContent = news.message;
+        if (news.version === live.version) return;
         sessionStorage.setItem("focused", document.activeElement?.id ?? "");
         location.reload();
       } catch {
         clearInterval(timer);
-        document.querySelector(".live strong").textContent = "The watcher has ended; this is the last that it saw.";
-        say("The watcher has ended.");
+        message.textContent = "The watcher has ended; this is the last that it saw.";
+        say(message.textContent);
       }
     }, 2000);
   }

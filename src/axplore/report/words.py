@@ -54,8 +54,8 @@ def guarantee_in_plain_words(atlas: Atlas) -> list[str]:
     """What can be relied on, a sentence or two each."""
     if not atlas.proven:
         return [
-            f"The explorer {atlas.explorer} leaves no certificate: nothing on this page is proven, and the steps are its "
-            "own optimistic estimates. Explore with `certified` for bounds that anybody can check."
+            f"The explorer {atlas.explorer} leaves no certificate: nothing on this page is proven, and the steps are "
+            "its own optimistic estimates. Explore with `certified` for bounds that anybody can check."
         ]
     radius, epsilon = f"{atlas.precision.radius:g}", f"{atlas.precision.epsilon:g}"
     return [
