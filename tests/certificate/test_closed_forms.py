@@ -101,7 +101,7 @@ def test_the_limit_of_reach_is_the_radius_and_epsilon() -> None:
 
 def test_states_admitted_with_the_goal_or_later_reset() -> None:
     rows: Rows = [[(1, MANY), (2, MANY)], [(2, MANY)], [(1, MANY)]]
-    through = Reachable(1, actions(1, RESET_ACTION, 0), floats(2.01, 0, 1.01))
+    through = Reachable(1, actions(1, RESET_ACTION, 0), floats(2.02, 0, 1.01))
     assert not holds(certificate(rows), through)
     assert holds(certificate(rows), Reachable(2, actions(0, 0, RESET_ACTION), floats(2.02, 1.01, 0)))
     assert holds(certificate(rows), Reachable(1, actions(0, RESET_ACTION, RESET_ACTION), floats(1.01, 0, 2.01)))

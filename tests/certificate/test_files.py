@@ -27,7 +27,9 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The files of the chain's certificate."""
+    monkeypatch.setattr(os, "fsync", lambda _: None)  # they need not survive a power cut
     certificate_of("chain").save(tmp_path)
     return tmp_path
 
