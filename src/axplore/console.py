@@ -7,7 +7,7 @@ import math
 import re
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
@@ -117,8 +117,8 @@ def compare_on_console(folders: Sequence[Path], figures: Path | None, *, as_json
     print_table("Runs compared", *table_of(runs))
     print_lines(
         [
-            "seconds: from start to end. missing: controllable states that were not found. AX_L, AX*: whether the answer "
-            "keeps the objective on the true model, where that is known."
+            "seconds: from start to end. missing: controllable states that were not found. AX_L, AX*: whether the "
+            "answer keeps the objective on the true model, where that is known."
         ]
     )
     if drawn:

@@ -67,7 +67,7 @@ def compared(folders: Sequence[Path]) -> list[ComparedRun]:
 
 def table_of(runs: Sequence[ComparedRun]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Headings and rows for reading."""
-    headings = ("run", "world", "explorer", "L", "ε", "states", "steps", "seconds", "missing", "AX_L", "AX*")
+    headings = ("run", "what", "states", "steps", "seconds", "missing", "AX_L", "AX*")
     rows: list[tuple[str, ...]] = []
     for run in runs:
         atlas, seconds = run.atlas, run.history.seconds
@@ -75,10 +75,7 @@ def table_of(runs: Sequence[ComparedRun]) -> tuple[tuple[str, ...], list[tuple[s
         rows.append(
             (
                 str(run.folder),
-                atlas.world,
-                atlas.explorer,
-                f"{atlas.precision.radius:g}",
-                f"{atlas.precision.epsilon:g}",
+                run.group,
                 str(len(atlas.states)),
                 f"{atlas.steps:,}" + ("" if atlas.stop.complete else " (cut short)"),
                 "unknown" if seconds is None else f"{seconds:.1f}",
