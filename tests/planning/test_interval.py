@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from observed import drawn_counts, expected_counts, is_in_region, made_up_model, model_of, policy_on, random_model
 from scipy.optimize import minimize
 
 from axplore.mdp import FloatArray, IntArray, TabularMdp
@@ -29,6 +28,7 @@ from axplore.planning.interval_kernels import NEGLIGIBLE, RESET_PAIR, Rows, extr
 from axplore.statistics.confidence import confidence_region
 from axplore.statistics.counts import CountedRows
 from axplore.truth import optimal_steps
+from observed import drawn_counts, expected_counts, is_in_region, made_up_model, model_of, policy_on, random_model
 
 # ------------------------------------------------------------------------------------------ the least mean over a ball
 
