@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+import axplore
 from axplore.domains import domain
 from axplore.errors import InvalidInputError, InvalidSettingError
 from axplore.worlds.diagnosis import MEANINGS, REMEDIES, Ailment, Diagnosis
@@ -165,3 +166,18 @@ def test_a_diagnosis_is_told_to_machines() -> None:
 
 def test_every_ailment_has_a_meaning_and_a_remedy() -> None:
     assert set(MEANINGS) == set(REMEDIES) == set(Ailment)
+
+
+def test_exploring_warns_of_what_a_short_examination_finds(caplog: pytest.LogCaptureFixture) -> None:
+    settings: dict[str, Any] = {"radius": 2, "epsilon": 0.5, "max_steps": 2000}
+    axplore.explore(faulty.SilentReset, **settings)
+    assert not caplog.records
+    examined = axplore.explore(faulty.SilentReset, doctor=True, **settings)
+    (record,) = caplog.records
+    assert "hidden time limit" in record.getMessage()
+    assert examined.states  # it warns, and goes on
+
+
+def test_exploring_says_nothing_of_a_system_without_fault(caplog: pytest.LogCaptureFixture) -> None:
+    axplore.explore("gym:FrozenLake-v1", radius=3, epsilon=0.5, max_steps=2000, doctor=True)
+    assert not caplog.records

@@ -3,7 +3,7 @@
 stormpy's simulator carries out the steps, so that axplore sees no more of the model than of any other system. A PRISM
 program is simulated as it is, however large; JANI and DRN models are built first.
 
-- States are called by the values of their variables, `x=1, ok=true`, and by their number where a file has none.
+- States are called by the values of their variables, `ok=true, x=1`, and by their number where a file has none.
 - Actions are called by the names of their commands. One without a name is called `#2` by its place among the choices of
   the state, from 0, and one whose name another choice of the state has too, `name#2`.
 - A state in which nothing can be done is terminal. One that is never left, but by a loop to itself, is not.
@@ -205,7 +205,7 @@ class _SparseEngine:
 
 
 def _described(valuation: Any, left_out: Collection[str] = ()) -> str:
-    """The values of the variables, `x=1, ok=true`, in the order of the model."""
+    """The values of the variables, `ok=true, x=1`, in the order in which Storm gives them."""
     values = json.loads(str(valuation))
     return ", ".join(f"{name}={json.dumps(value)}" for name, value in values.items() if name not in left_out)
 
