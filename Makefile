@@ -6,13 +6,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup explore test lint bench clean
+.PHONY: help setup explore test lint bench kills clean
 
 help:
 	@echo "make explore   explore the confusing chain and prove what was found"
 	@echo "make test      format, lint, types, layers and tests"
 	@echo "make lint      the same without the tests"
 	@echo "make bench     speeds, beside other solvers in the same run"
+	@echo "make kills     kill 30 runs at random moments and compare what they end with"
 	@echo "make clean     remove .venv and caches"
 
 setup: $(STAMP)
@@ -31,6 +32,9 @@ lint: $(STAMP)
 
 bench: $(STAMP)
 	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file; done
+
+kills: $(STAMP)
+	$(BIN)/python tests/runs/kills.py 30 --out docs/results/kills.json
 
 clean:
 	rm -rf $(VENV) .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache build dist

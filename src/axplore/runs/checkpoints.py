@@ -50,7 +50,7 @@ class Checkpoint:
 
 def can_be_kept(state: ExplorerState) -> bool:
     """Whether a checkpoint can hold a state."""
-    return isinstance(state, STATES)
+    return type(state) in STATES
 
 
 def journal_path(folder: Path, number: int) -> Path:

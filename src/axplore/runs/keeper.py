@@ -61,6 +61,7 @@ class KeptRun:
         self._origin = origin
         self._checkpoint = checkpoint
         self._journal: Journal | None = None
+        self._system: World | None = None
         self._events = EventLog(folder)
         self._state = checkpoint.state
         self._n_known = 0
@@ -169,6 +170,7 @@ class KeptRun:
 
     def end(self, atlas: Atlas) -> None:
         """Writes the atlas of a run that has ended, for now or for good."""
+        self._note_faults()
         # A world that failed did so within a piece of work, of which the state may hold a part: the journal has it all.
         whole = atlas.stop is not StopReason.WORLD_FAILED and not self._world.repeating
         if whole and self._state is not None and can_be_kept(self._state):
@@ -203,6 +205,7 @@ class KeptRun:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         if kind is not None:
             with suppress(AxploreError):  # the error that is under way says more
+                self._note_faults()
                 self._events.note("failed", error=f"{kind.__name__}: {error}")
         self.close()
 
