@@ -47,6 +47,4 @@ def named(labels: Iterable[State], text: str, what: str) -> State:
     if len(printed) == 1:
         return printed[0]
     some = ", ".join(text_of(label) for label in known[:5]) + (", ..." if len(known) > 5 else "")
-    if printed:
-        raise UnknownStateError(f"{text!r} means {len(printed)} {what}s; write {' or '.join(map(text_of, printed))}")
     raise UnknownStateError(f"no {what} {text!r}; there are {len(known)}: {some}")

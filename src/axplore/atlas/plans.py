@@ -133,7 +133,7 @@ def _guarantee(atlas: Atlas, min_cost: float, upper: float, regret: float) -> st
         )
     return (
         f"With a probability of at least {1 - precision.delta:g} it costs at most "
-        f"ε/c_min = {rounded_up(precision.epsilon / min_cost)} more than the best policy through S_L→ ([DisCo] Cor. 1)."
+        f"ε/c_min = {precision.epsilon / min_cost:.6g} more than the best policy through S_L→ ([DisCo] Cor. 1)."
     )
 
 

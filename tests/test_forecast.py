@@ -1,0 +1,107 @@
+"""Forecasts against committed results and measured runs."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+import axplore
+from axplore.errors import InvalidSettingError
+from axplore.forecast import Forecast, forecast, remaining_steps
+from axplore.queries import steps_text, time_text
+
+RESULTS = Path(__file__).parent.parent / "docs" / "results"
+FACTOR = 3
+"""Within which a forecast promises to be on the paper's domains."""
+
+
+def close(estimate: float, real: float) -> bool:
+    return real / FACTOR <= estimate <= real * FACTOR
+
+
+def published(name: str, algorithm: str, epsilon: float) -> float:
+    rows = json.loads((RESULTS / name).read_text())["rows"]
+    (mean,) = [
+        row["mean"]
+        for row in rows
+        if row["algorithm"] == algorithm and row["reading"] == "default" and row["epsilon"] == epsilon
+    ]
+    return float(mean)
+
+
+@pytest.fixture(scope="module", params=[0.1, 0.2, 0.4, 0.6, 0.8])
+def chain(request: pytest.FixtureRequest) -> tuple[float, Forecast]:
+    return request.param, forecast("confusing-chain", 4.5, request.param, states_bound=12)
+
+
+def test_forecasts_on_the_chain_are_near_the_committed_totals(chain: tuple[float, Forecast]) -> None:
+    epsilon, found = chain
+    assert close(found["disco-experiment"].steps, published("table2.json", "disco", epsilon))
+    assert close(found["ucb-explore-experiment"].steps, published("table2.json", "ucb-explore", epsilon))
+    assert found.complete
+    assert found.states == 6
+
+
+def test_forecasts_on_the_chain_are_near_what_certified_takes_with_other_seeds(chain: tuple[float, Forecast]) -> None:
+    epsilon, found = chain
+    for explorer in ("certified", "certified-within-radius"):
+        real = axplore.explore("confusing-chain", 4.5, epsilon, explorer=explorer, seed=11).steps
+        assert close(found[explorer].steps, real)
+
+
+def test_disco_with_all_constants_is_seen_to_take_ten_thousand_million_steps() -> None:
+    real = json.loads((RESULTS / "theory.json").read_text())["rows"][0]
+    found = forecast("confusing-chain", 4.5, real["epsilon"], states_bound=12)["disco-theory"]
+    assert close(found.steps, real["steps"])
+    assert found.steps > 5e9
+    tiny = forecast("confusing-chain", 4.5, 0.1, states_bound=12)["disco-theory"]
+    assert "e+10 visits of a pair" in tiny.note
+
+
+def test_forecasts_on_the_lock_are_near_real_runs() -> None:
+    found = forecast("combination-lock", 2.7, 0.2)
+    for explorer in ("certified", "certified-within-radius", "disco-experiment", "ucb-explore-experiment"):
+        real = axplore.explore("combination-lock", 2.7, 0.2, explorer=explorer, seed=1).steps
+        assert close(found[explorer].steps, real), explorer
+
+
+def test_a_probe_cut_short_says_so_and_counts_what_it_left_open() -> None:
+    cut = forecast("combination-lock", 2.7, 0.2, probe_steps=3000)
+    whole = forecast("combination-lock", 2.7, 0.2)
+    assert not cut.complete
+    assert cut.probe_steps < whole.probe_steps
+    assert close(cut["certified"].steps, whole["certified"].steps)
+    assert "at least" in cut["disco-experiment"].note
+
+
+def test_nothing_remains_where_everything_is_proven() -> None:
+    from axplore.explorers.certified import Certified
+    from axplore.explorers.interface import Precision
+
+    explorer = Certified(precision=Precision(radius=4.5, epsilon=0.4))
+    atlas = axplore.explore("confusing-chain", explorer=explorer)
+    assert remaining_steps(explorer, atlas.model) == pytest.approx(0, abs=20)
+
+
+def test_bad_settings_are_refused_before_the_probe() -> None:
+    with pytest.raises(InvalidSettingError, match="probe_steps is 0"):
+        forecast("confusing-chain", 4.5, probe_steps=0)
+    with pytest.raises(InvalidSettingError, match="no explorer 'magic'"):
+        forecast("confusing-chain", 4.5, explorers=["magic"])
+
+
+def test_an_initial_state_without_actions_takes_no_time() -> None:
+    found = forecast(axplore.TabularMdp.from_rows({0: {}}, 0), 2)
+    assert found.states == 1
+    assert found.complete
+
+
+def test_numbers_are_shown_for_reading() -> None:
+    assert steps_text(12_345.6) == "12,346"
+    assert steps_text(1.5e10) == "1.5e+10"
+    assert time_text(0.5) == "0.5 s"
+    assert time_text(7_200) == "2 h"
+    assert time_text(math.inf) == "unknown"
