@@ -161,6 +161,13 @@ def test_an_action_is_doubted_by_what_another_might_save() -> None:
         assert holds(certificate(rows), claim) == (regret > 0.2)
 
 
+def test_a_policy_that_may_lose_more_than_epsilon_is_not_near_optimal() -> None:
+    rows: Rows = [[(1, MANY), None], []]
+    claim = NearOptimal(1, actions(0, RESET_ACTION), floats(1.2, 0), floats(0, 0), floats(0.201, 0))
+    for epsilon in (0.201 + A_LITTLE, 0.201 - A_LITTLE):
+        assert holds(certificate(rows, epsilon=epsilon), claim) == (epsilon > 0.201)
+
+
 def test_doubt_on_the_way_is_doubt_from_the_start() -> None:
     # Only in s1 is there another action; the policy gets there from s0, and so may lose as much from s0.
     rows: Rows = [[(1, MANY)], [(2, MANY), None], []]
