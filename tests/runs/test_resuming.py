@@ -25,7 +25,6 @@ from axplore.errors import DamagedFileError, InvalidSettingError, StorageError, 
 from axplore.explorers.certified import Certified, CertifiedState
 from axplore.explorers.driver import RoundReport
 from axplore.explorers.interface import Precision
-from axplore.explorers.presets import preset
 from axplore.runs import keeper
 from axplore.runs.events import read_events
 from axplore.runs.files import Lock, read_document, write_document
@@ -614,8 +613,19 @@ def test_a_damaged_line_of_the_log_is_refused_when_read(tmp_path: Path) -> None:
         list(read_events(tmp_path / "nowhere"))
 
 
-def test_what_is_kept_grows_with_what_was_found_not_with_how_long_it_took(tmp_path: Path) -> None:
-    axplore.explore(CHAIN, 4.5, 0.05, run=tmp_path)
-    assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 100_000
-    assert [path.name for path in tmp_path.glob("journal-*")] == ["journal-1"]
-    assert preset("certified", radius=4.5, epsilon=0.05).precision == Atlas.load(tmp_path).precision
+@pytest.mark.usefixtures("_checkpoints_often")
+def test_only_the_last_checkpoint_and_its_journal_are_kept(tmp_path: Path) -> None:
+    axplore.explore(CHAIN, 4.5, 0.1, run=tmp_path)
+    names = sorted(path.name for path in tmp_path.iterdir())
+    (number,) = (name.removeprefix("journal-") for name in names if name.startswith("journal-"))
+    assert int(number) > 20
+    assert names == sorted(
+        [*RESULTS, "run.json", "events.jsonl", "ended.json", "lock", f"journal-{number}"]
+        + [f"checkpoint-{number}.{suffix}" for suffix in ("json", "npz")]
+    )
+
+
+def test_the_atlas_of_a_run_that_was_cut_short_is_missed_with_advice(tmp_path: Path) -> None:
+    cut_short(tmp_path, 5, CHAIN, 3, 0.1)
+    with pytest.raises(StorageError, match=f"no atlas in {tmp_path}.*axplore resume {tmp_path}"):
+        Atlas.load(tmp_path)

@@ -45,7 +45,9 @@ def save(atlas: Atlas, folder: Path) -> None:
 def load(folder: Path) -> Atlas:
     """Reads what `save` wrote."""
     if not (folder / f"{NAME}.json").is_file():
-        raise StorageError(f"there is no atlas in {folder}: it holds no {NAME}.json")
+        cut_short = (folder / "run.json").is_file()
+        advice = f". The run was cut short; go on with it: axplore resume {folder}" if cut_short else ""
+        raise StorageError(f"there is no atlas in {folder}: it holds no {NAME}.json{advice}")
     fields, arrays = sealed.read(folder, NAME, FORMAT, VERSION)
     try:
         return _checked(_atlas_from(folder, fields, arrays))
