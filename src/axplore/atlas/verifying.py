@@ -29,6 +29,8 @@ def verify(subject: Atlas | str | Path) -> Verdict:
     for the atlas.
     """
     atlas = subject if isinstance(subject, Atlas) else Atlas.load(subject)
+    if atlas.certificate is None and atlas.proven:
+        raise InvalidInputError("a part of an atlas has no certificate of its own; verify the atlas that it was taken from")
     if atlas.certificate is None:
         raise InvalidInputError(
             f"there is nothing to verify: the explorer {atlas.explorer} leaves no certificate; explore with 'certified'"
