@@ -213,8 +213,8 @@ FORMS: Final[Mapping[str, Form]] = MappingProxyType(
             pattern="gym:ID",
             example="gym:FrozenLake-v1",
             meaning="A Gymnasium environment with discrete actions; MiniGrid's too.",
-            parameters="start (fixed, pinned or virtual), pin, mark_terminal, action_masks, max_episode_steps, step_timeout, "
-            "max_faults; all others are the environment's own",
+            parameters="start (fixed, pinned or virtual), pin, mark_terminal, action_masks, max_episode_steps, "
+            "step_timeout, max_faults; all others are the environment's own",
             needs=None,
             make=_from_gym,
         ),

@@ -10,14 +10,15 @@ class Itinerary:
 
     Attributes:
         outstanding: how many plays are left.
+        actions: what each play plays, [m].
         policies: what to play in each state on the way to each target, [t][n].
         planned: n, for how many states that is.
         waiting: the target that each state is, if plays are outstanding there.
     """
 
     __slots__ = (
-        "_actions", "_asked", "_distances", "_left", "_nearest", "_plays_at", "_remaining", "outstanding", "planned",
-        "policies", "waiting",
+        "_asked", "_distances", "_left", "_nearest", "_plays_at", "_remaining", "_shares", "actions", "outstanding",
+        "planned", "policies", "waiting",
     )  # fmt: skip
 
     def __init__(self, tour: Tour) -> None:
@@ -25,9 +26,10 @@ class Itinerary:
         self.policies: list[list[int]] = tour.policies.tolist()
         self.planned = tour.policies.shape[1]
         self.waiting = {state: target for target, state in enumerate(targets)}
-        self._actions: list[int] = tour.actions.tolist()
+        self.actions: list[int] = tour.actions.tolist()
         self._asked: list[int] = tour.times.tolist()
         self._left = list(self._asked)
+        self._shares = [1.0] * len(self._asked)
         self._plays_at: list[list[int]] = [[] for _ in targets]
         for play, state in enumerate(tour.states.tolist()):
             self._plays_at[self.waiting[state]].append(play)
@@ -39,17 +41,13 @@ class Itinerary:
 
     def next_play(self, target: int) -> int:
         """The outstanding play of a target with the largest remaining share; of equal ones the first."""
-        left, asked = self._left, self._asked
-        return max(self._plays_at[target], key=lambda play: left[play] / asked[play])
-
-    def action_of(self, play: int) -> int:
-        """What is played."""
-        return self._actions[play]
+        return max(self._plays_at[target], key=self._shares.__getitem__)
 
     def strike_off(self, play: int, state: int) -> None:
         """Notes that a play was made in a state that waited for it."""
         target = self.waiting[state]
         self._left[play] -= 1
+        self._shares[play] = self._left[play] / self._asked[play]
         self._remaining[target] -= 1
         self.outstanding -= 1
         if self._remaining[target] == 0:

@@ -261,7 +261,8 @@ class SteppedWorld:
     def _tour(self, order: Tour) -> tuple[int, int, int, int]:
         play, reset = self._play, self._reset
         itinerary = Itinerary(order)
-        waiting, policies, planned = itinerary.waiting, itinerary.policies, itinerary.planned
+        waiting, actions = itinerary.waiting, itinerary.actions
+        policies, planned = itinerary.policies, itinerary.planned
         times, max_journey, max_cuts = itinerary.outstanding, int(order.max_journey), int(order.max_cuts)
         position = self._position
         heading: int | None = None
@@ -274,7 +275,7 @@ class SteppedWorld:
                     position = reset()
                 elif target is not None:
                     chosen = itinerary.next_play(target)
-                    successor = play(position, itinerary.action_of(chosen))
+                    successor = play(position, actions[chosen])
                     itinerary.strike_off(chosen, position)
                     position, heading = successor, None
                     journey = cuts_in_a_row = 0
