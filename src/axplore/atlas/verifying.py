@@ -30,7 +30,7 @@ def verify(subject: Atlas | str | Path) -> Verdict:
     """
     atlas = subject if isinstance(subject, Atlas) else Atlas.load(subject)
     if atlas.certificate is None and atlas.proven:
-        raise InvalidInputError("a part of an atlas has no certificate of its own; verify the atlas that it was taken from")
+        raise InvalidInputError("a part of an atlas has no certificate; verify the one that it was taken from")
     if atlas.certificate is None:
         raise InvalidInputError(
             f"there is nothing to verify: the explorer {atlas.explorer} leaves no certificate; explore with 'certified'"
