@@ -23,7 +23,8 @@ from axplore.worlds.orders import Answer, Visit, World
 from axplore.worlds.systems import BEGIN, VIRTUAL_START
 
 LEFT, DOWN, RIGHT, UP = range(4)
-TAXI = "Taxi-v3" if "Taxi-v3" in gymnasium.registry else "Taxi-v4"
+# Gymnasium 1.3 brought new versions of these.
+TAXI = "Taxi-v4" if "Taxi-v4" in gymnasium.registry else "Taxi-v3"
 CLIFF = "CliffWalking-v1" if "CliffWalking-v1" in gymnasium.registry else "CliffWalking-v0"
 
 
@@ -153,11 +154,11 @@ def test_behind_a_virtual_start_the_bounds_hold_what_a_random_start_costs() -> N
 
 def test_where_the_start_is_pinned_the_noise_is_free() -> None:
     """Seeding at every reset gives the same episode for ever; here that has a probability of 0.8^120."""
-    environment: Any = gymnasium.make("Taxi-v4", is_rainy=True).unwrapped
+    environment: Any = gymnasium.make(TAXI, is_rainy=True).unwrapped
     start, _ = environment.reset(seed=3)
     row = next(row for row in environment.P[start].values() if len({successor for _, successor, _, _ in row}) > 1)
     action = next(action for action, outcomes in environment.P[start].items() if outcomes is row)
-    world = gym_world("Taxi-v4", start="pinned", pin=3, action_masks=False, is_rainy=True)
+    world = gym_world(TAXI, start="pinned", pin=3, action_masks=False, is_rainy=True)
     order = Visit(0, action, 120, policy(), max_journey=10)
     first, second = world.carry_out([order, order])
     assert world.states[0] == start
@@ -342,6 +343,8 @@ def test_environments_that_cannot_be_explored_are_refused() -> None:
         gym_world(Autoreset(Small()))
     with pytest.raises(UnknownNameError, match="no environment 'Atlantis-v0'"):
         gym_world("Atlantis-v0")
+    with pytest.raises(UnknownNameError, match="no environment 'FrozenLake-v0'"):
+        gym_world("FrozenLake-v0")
     with pytest.raises(InvalidSettingError, match="FrozenLake-v1 cannot be made with"):
         gym_world("FrozenLake-v1", colour="blue")
     with pytest.raises(InvalidSettingError, match="start is 'anywhere'"):

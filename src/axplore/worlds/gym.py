@@ -108,7 +108,7 @@ def make_environment(identifier: str, parameters: Mapping[str, Any]) -> Environm
     minigrid.import_if_needed(identifier)
     try:
         return gymnasium.make(identifier, max_episode_steps=NO_LIMIT, disable_env_checker=True, **parameters)
-    except gymnasium.error.UnregisteredEnv as error:
+    except (gymnasium.error.UnregisteredEnv, gymnasium.error.DeprecatedEnv) as error:
         raise UnknownNameError(f"Gymnasium has no environment {identifier!r}: {error}") from error
     except TypeError as error:
         raise InvalidSettingError(f"{identifier} cannot be made with {dict(parameters)}: {error}") from error
