@@ -24,6 +24,9 @@ COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e
 
 DASHES: Final = ("-", "--", "-.", ":")
 GRID_POINTS: Final = 300
+LOGARITHMIC_FROM: Final = 10
+"""Totals are on a logarithmic axis, if the largest is more than so many times the smallest."""
+
 KINDS: Final = ("png", "svg", "pdf")
 
 
@@ -73,16 +76,23 @@ def allocation(groups: dict[str, list[ComparedRun]]) -> Figure:
 
 
 def comparison(groups: dict[str, list[ComparedRun]]) -> Figure:
-    """The steps that each group took, with the 95 % confidence interval of the mean."""
-    figure, axis = _empty(height=1.2 + 0.5 * len(groups))
+    """The steps that each group took on average, with the 95 % confidence interval of the mean."""
+    figure, axis = _empty(height=1.2 + 0.6 * len(groups))
     estimates = [estimate([run.atlas.steps for run in runs]) for runs in groups.values()]
-    errors = [each.half_width if np.isfinite(each.half_width) else 0.0 for each in estimates]
-    colours = [COLOURS[place % len(COLOURS)] for place in range(len(groups))]
-    places = np.arange(len(groups))
-    axis.barh(places, [each.mean for each in estimates], xerr=errors, color=colours, height=0.6)
-    axis.set_yticks(places, [_named(name, runs) for name, runs in groups.items()], fontsize="small")
-    axis.invert_yaxis()
-    axis.set(xscale="log", xlabel="steps to the end, RESET included")
+    means = [each.mean for each in estimates]
+    for place, each in enumerate(estimates):
+        error = each.half_width if np.isfinite(each.half_width) else None
+        colour = COLOURS[place % len(COLOURS)]
+        axis.errorbar(each.mean, place, xerr=error, fmt="o", markersize=8, capsize=5, color=colour)
+    names = [_named(name, runs).replace(": ", ":\n", 1) for name, runs in groups.items()]
+    axis.set_yticks(np.arange(len(groups)), names, fontsize="small")
+    axis.set_ylim(len(groups) - 0.5, -0.5)
+    axis.grid(axis="x", color="0.9")
+    axis.set_xlabel("steps to the end, RESET included")
+    if max(means) > LOGARITHMIC_FROM * min(means):
+        axis.set_xscale("log")
+    else:
+        axis.set_xlim(0, None)
     return figure
 
 

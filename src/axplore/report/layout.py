@@ -33,10 +33,10 @@ MARGIN: Final = 40.0
 LARGEST, SMALLEST = 20.0, 3.5
 """Half of the width of a node in rings."""
 
-SPREAD: Final = 0.28
+SPREAD: Final = 0.22
 """A node's half-width by the distance that it would have from others if they were spread evenly."""
 
-PUSHES: Final = 60
+PUSHES: Final = 120
 """How often nodes that overlap are pushed apart."""
 
 
@@ -205,7 +205,7 @@ def _pushed_apart(points: FloatArray, distance: float) -> FloatArray:
     from scipy.spatial import cKDTree
 
     points = points + 1e-3 * np.stack((np.cos(np.arange(len(points))), np.sin(np.arange(len(points)))), axis=1)
-    for _ in range(PUSHES):
+    for push in range(PUSHES):
         pairs = cKDTree(points).query_pairs(distance, output_type="ndarray")
         if not len(pairs):
             break
@@ -217,7 +217,7 @@ def _pushed_apart(points: FloatArray, distance: float) -> FloatArray:
         np.add.at(total, pairs[:, 1], -pushes)
         outwards = points / np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-9)
         across = (total * outwards).sum(axis=1, keepdims=True) * outwards
-        total -= 0.8 * across
+        total -= 0.9 * (1 - push / PUSHES) * across  # along the rings at first
         total[0] = 0
         points = points + total
     return points

@@ -597,7 +597,7 @@
     const show = () => {
       const steps = Math.max(0, Math.floor(+input.value || 0));
       const sure = promised(goal, steps);
-      output.textContent = `about ${percent(chance(steps))} by the observed frequencies` + (sure === null ? "" : `; at least ${percent(Math.floor(1000 * sure) / 1000)} proven`);
+      output.textContent = `${percent(chance(steps))} by the observed frequencies` + (sure === null ? "" : `; at least ${percent(Math.floor(1000 * sure) / 1000)} proven`);
     };
     input.addEventListener("input", show);
     show();

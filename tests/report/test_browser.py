@@ -1,0 +1,265 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from browsing import Browser
+from selenium.webdriver.common.keys import Keys
+from trees import tree_atlas
+
+from axplore import Atlas, explore
+from axplore.atlas.standing import rounded_down, rounded_up
+from axplore.explorers.status import Status
+from axplore.report import write_report
+from axplore.report.history import History
+from axplore.report.page import page_of
+
+HOSTILE = "<script>window.hacked = true</script><img src=x onerror='window.hacked = true'>&amp;\"'</title>"
+
+
+def choose(browser: Browser, place: int) -> None:
+    browser.run(
+        "document.getElementById(`state-${arguments[0]}`).dispatchEvent(new MouseEvent('click', {bubbles: true}))",
+        place,
+    )
+
+
+def test_the_page_loads_without_any_request_and_without_complaints(browser: Browser, chain_run: Path) -> None:
+    page = write_report(chain_run)
+
+    browser.open(page)
+
+    assert [url for url in browser.requests() if not url.startswith("data:")] == [page.as_uri()]
+    assert browser.complaints() == []
+
+
+def test_a_click_on_a_goal_shows_the_numbers_of_the_atlas(browser: Browser, chain_run: Path) -> None:
+    atlas = Atlas.load(chain_run)
+    browser.open(write_report(chain_run))
+
+    for place, state in enumerate(atlas.states[1:], start=1):
+        choose(browser, place)
+        bounds = atlas.bounds(state)
+        assert browser.text("#panel-title") == f"The way to {state}"
+        assert (
+            browser.text("#panel-steps") == f"{rounded_down(bounds.lower)} to {rounded_up(bounds.upper)} expected steps"
+        )
+        assert browser.text("#panel-reason") == atlas.status(state).reason
+
+
+def test_a_click_on_a_goal_shows_its_policy(browser: Browser, chain_run: Path) -> None:
+    atlas = Atlas.load(chain_run)
+    browser.open(write_report(chain_run))
+
+    for place, state in enumerate(atlas.states[1:], start=1):
+        choose(browser, place)
+        route = atlas.path(state)
+        steps = zip(route.states, route.actions, strict=False)
+        shown = browser.texts("#route li")
+        assert [text.partition(",")[0] for text in shown] == [f"in {at} play {action}" for at, action in steps]
+        assert browser.count("#map .arrow") > 0
+
+
+def test_the_chance_to_arrive_is_that_of_the_atlas(browser: Browser, chain_run: Path) -> None:
+    atlas = Atlas.load(chain_run)
+    browser.open(write_report(chain_run))
+    choose(browser, 5)
+
+    for steps in (0, 1, 2, 3, 5, 8, 13):
+        browser.slide("chance-steps", steps)
+        arrival = atlas.probability(atlas.states[5], steps)
+        estimate, _, proven = browser.text("#chance").partition(";")
+        assert estimate == f"{_percent(arrival.estimate)} by the observed frequencies"
+        assert proven == f" at least {_percent(math.floor(1000 * arrival.lower) / 1000)} proven"
+
+
+def test_a_policy_that_depends_on_the_step_has_the_chances_of_the_atlas(browser: Browser, tmp_path: Path) -> None:
+    atlas = explore(
+        "confusing-chain", 3.0, 1.0, explorer="ucb-explore-experiment", max_steps=20_000, run=tmp_path / "run"
+    )
+    place = max(range(len(atlas.states)), key=lambda place: float(atlas.lower[place]))
+    assert atlas.policy(atlas.states[place]).horizon is not None
+    browser.open(write_report(tmp_path / "run"))
+    choose(browser, place)
+
+    for steps in (1, 3, 6, 30):
+        browser.slide("chance-steps", steps)
+        expected = atlas.probability(atlas.states[place], steps).estimate
+        assert browser.text("#chance") == f"{_percent(expected)} by the observed frequencies"
+
+
+def test_a_state_left_out_says_why(browser: Browser, chain_run: Path) -> None:
+    atlas = Atlas.load(chain_run)
+    browser.open(write_report(chain_run))
+
+    choose(browser, len(atlas.states))
+
+    assert browser.text("#panel-title") == str(atlas.left_out[0].state)
+    assert browser.text("#panel-reason") == atlas.left_out[0].reason
+    assert browser.count("#map .arrow") == 0
+
+
+def test_search_finds_a_state_and_says_when_there_is_none(browser: Browser, chain_run: Path) -> None:
+    browser.open(write_report(chain_run))
+
+    browser.find("#search").send_keys("S5", Keys.ENTER)
+    assert browser.text("#panel-title") == "The way to s5"
+
+    browser.find("#search").send_keys(" nowhere", Keys.ENTER)
+    assert browser.run("return document.getElementById('status').textContent") == "No state is called S5 nowhere."
+
+
+def test_the_slider_of_the_radius_fades_what_is_farther(browser: Browser) -> None:
+    atlas = tree_atlas(40, 10)
+    browser.open_text(page_of(atlas, History(), Path("run")))
+    assert browser.count("#map .node.beyond") == 0
+
+    browser.slide("radius", 2.0)
+
+    assert browser.count("#map .node.beyond") == int((atlas.lower > 2.0).sum())
+    within = int((atlas.upper <= 2.0).sum())
+    beyond = int((atlas.lower > 2.0).sum())
+    assert browser.text("#within") == (
+        f"Within 2.0 expected steps: {within} states for sure, {50 - within - beyond} perhaps, {beyond} surely not."
+    )
+
+
+def test_the_slider_of_the_discovery_shows_what_was_known_by_then(browser: Browser) -> None:
+    browser.open_text(page_of(tree_atlas(40, 10), History(), Path("run")))
+
+    browser.slide("replay", 13)
+
+    assert browser.count("#map .node:not(.pending)") == 13
+    assert browser.count("#map .node.unmet") == 50 - 13
+    assert browser.text("#replay-value") == "13 of 40, at step 120"
+
+
+def test_colours_follow_what_is_chosen(browser: Browser) -> None:
+    browser.open_text(page_of(tree_atlas(40, 10), History(), Path("run")))
+    colours = (
+        "return [...document.querySelectorAll('#map .node:not(.left-out) .shape')].map((shape) => shape.style.fill)"
+    )
+    seen = set()
+    for choice in ("steps", "width", "visits", "status"):
+        browser.run(
+            "const list = document.getElementById('colour'); list.value = arguments[0];"
+            "list.dispatchEvent(new Event('change'))",
+            choice,
+        )
+        seen.add(tuple(browser.run(colours)))
+    assert len(seen) == 4
+
+
+def test_statuses_differ_in_shape_and_not_in_colour_only(browser: Browser) -> None:
+    atlas = tree_atlas(40, 10)
+    statuses = [Status.CERTIFIED] * 30 + [Status.OPEN] * 10 + [Status.SET_ASIDE] * 5 + [Status.OPEN] * 5
+    object.__setattr__(atlas, "statuses", tuple(statuses))
+    browser.open_text(page_of(atlas, History(), Path("run")))
+    outline = "return document.querySelector(arguments[0]).getAttribute('d')"
+    shapes = {browser.run(outline, f"#map .node.{name} .shape") for name in ("certified", "open", "set-aside")}
+    assert len(shapes) == 3
+
+
+def test_the_map_is_used_by_keys_alone(browser: Browser, tmp_path: Path) -> None:
+    explore("slippery-grid", 3.0, 1.0, world_parameters={"rows": 3, "columns": 3, "slip": 0.0}, run=tmp_path / "run")
+    browser.open(write_report(tmp_path / "run"))
+    focused = "return document.activeElement.querySelector('title').textContent.split(':')[0]"
+
+    browser.run("document.querySelector('.node[tabindex=\"0\"]').focus()")
+    assert browser.run(focused) == "(0, 0)"
+    browser.driver.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
+    assert browser.run(focused) == "(0, 1)"
+    browser.driver.switch_to.active_element.send_keys(Keys.ARROW_DOWN)
+    assert browser.run(focused) == "(1, 1)"
+    browser.driver.switch_to.active_element.send_keys(Keys.ENTER)
+    assert browser.text("#panel-title") == "The way to (1, 1)"
+    assert browser.run("return document.activeElement.id") == "panel"
+    assert browser.run("return document.getElementById('status').textContent").startswith("(1, 1): certified")
+    browser.driver.switch_to.active_element.send_keys(Keys.ESCAPE)
+    assert browser.text("#panel-title") == "Choose a state"
+
+
+def test_everything_that_can_be_used_has_a_name(browser: Browser, chain_run: Path) -> None:
+    browser.open(write_report(chain_run))
+    choose(browser, 5)
+    tree = browser.driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})
+    roles = {"button", "combobox", "slider", "searchbox", "spinbutton", "link", "region", "img"}
+    nodes = [node for node in tree["nodes"] if not node["ignored"] and node["role"]["value"] in roles]
+    nameless = [node for node in nodes if not node.get("name", {}).get("value")]
+    assert len(nodes) > 20
+    assert nameless == []
+
+
+def test_tables_are_sorted_by_a_click(browser: Browser) -> None:
+    atlas = tree_atlas(40)
+    browser.open_text(page_of(atlas, History(), Path("run")))
+    heading = "#goals thead th:last-child"
+
+    browser.find(f"{heading} button").click()
+    browser.find(f"{heading} button").click()
+
+    assert browser.find(heading).get_attribute("aria-sort") == "descending"
+    found = [int(text.replace(",", "")) for text in browser.texts("#goals tbody td:last-child")]
+    assert found == sorted(atlas.found_at.tolist(), reverse=True)
+
+
+def test_a_label_with_tags_shows_as_text(browser: Browser) -> None:
+    labels = ("start", HOSTILE, *(f"state {number}" for number in range(2, 13)))
+    browser.open_text(page_of(tree_atlas(10, 3, labels), History(), Path("run")))
+    choose(browser, 1)
+
+    assert browser.text("#panel-title") == f"The way to {HOSTILE}"
+    assert HOSTILE in browser.texts("#goals button.goal")
+    assert browser.run("return window.hacked") is None
+    assert browser.complaints() == []
+
+
+@pytest.mark.parametrize(("members", "left_out"), [(250, 50), (1700, 300)])
+def test_many_states_are_drawn_and_chosen(browser: Browser, members: int, left_out: int) -> None:
+    atlas = tree_atlas(members, left_out)
+    browser.open_text(page_of(atlas, History(), Path("run")))
+    assert browser.count("#map .node") == members + left_out
+
+    choose(browser, members - 1)
+    browser.slide("replay", members // 2)
+    browser.slide("radius", 3)
+
+    assert browser.text("#panel-title") == f"The way to state {members - 1}"
+    assert browser.count("#map .node:not(.pending)") == members // 2
+    assert browser.complaints() == []
+
+
+def test_a_page_is_readable_in_the_dark_and_on_paper(browser: Browser, chain_run: Path) -> None:
+    browser.open(write_report(chain_run))
+    colours = "const style = getComputedStyle(document.body); return [style.backgroundColor, style.color]"
+    try:
+        for media, features in (("screen", [{"name": "prefers-color-scheme", "value": "dark"}]), ("print", [])):
+            browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
+            background, ink = (_luminance(colour) for colour in browser.run(colours))
+            assert (max(background, ink) + 0.05) / (min(background, ink) + 0.05) > 7
+            assert (background < ink) == (media == "screen")
+        assert browser.run("return getComputedStyle(document.querySelector('.controls')).display") == "none"
+    finally:
+        browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+
+
+def test_what_was_chosen_is_kept_in_the_address(browser: Browser, chain_run: Path) -> None:
+    browser.open(write_report(chain_run), "state=s4&colour=visits")
+    assert browser.text("#panel-title") == "The way to s4"
+    assert browser.find("#colour").get_attribute("value") == "visits"
+
+
+def _percent(part: float) -> str:
+    if 0 < part < 0.001:
+        return "less than 0.1 %"
+    if 0.999 < part < 1:
+        return "more than 99.9 %"
+    return f"{round(100 * part + 1e-12, 1):g} %"
+
+
+def _luminance(colour: str) -> float:
+    channels = np.array([int(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(",")]) / 255
+    linear = np.where(channels <= 0.03928, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import zlib
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import pytest
+from trees import tree_atlas
+
+from axplore import Atlas, explore
+from axplore.atlas.standing import rounded_down, rounded_up
+from axplore.errors import StorageError
+from axplore.report import write_report
+from axplore.report.content import as_json, packed
+from axplore.report.history import History
+from axplore.report.page import page_of
+
+HOSTILE = "</script><script>alert(1)</script>&<!--"
+
+
+def test_the_report_is_written_beside_the_run_or_where_it_is_asked_for(chain_run: Path, tmp_path: Path) -> None:
+    assert write_report(chain_run) == chain_run / "report.html"
+    elsewhere = write_report(chain_run, tmp_path / "new" / "page.html")
+    assert elsewhere.read_bytes() == (chain_run / "report.html").read_bytes()
+
+
+def test_a_folder_without_an_atlas_has_no_report(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="no atlas"):
+        write_report(tmp_path)
+
+
+def test_an_atlas_that_was_saved_without_a_run_has_a_report(tmp_path: Path) -> None:
+    explore("confusing-chain", 4.5, 0.5).save(tmp_path)
+    assert "confusing-chain" in write_report(tmp_path).read_text()
+
+
+def test_the_page_names_no_address_of_any_network(chain_run: Path) -> None:
+    page = write_report(chain_run).read_text()
+    assert set(re.findall(r"https?://[^\"'\s)]*", page)) == {"http://www.w3.org/2000/svg"}  # a name, never asked for
+    assert not re.search(r"@import|url\(|<link(?! rel=\"icon\" href=\"data:,\")", page)
+
+
+def test_the_browser_is_told_to_run_the_one_script_only(chain_run: Path) -> None:
+    page = write_report(chain_run).read_text()
+    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', page)
+    (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert policy.startswith(f"default-src 'none'; script-src 'sha256-{digest}';")
+    assert "connect-src" not in policy
+
+
+def test_rows_of_the_table_are_those_of_the_atlas(chain_run: Path) -> None:
+    atlas = Atlas.load(chain_run)
+    page = write_report(chain_run).read_text()
+    table = page[page.index('<table id="goals">') : page.index("</table>", page.index('<table id="goals">'))]
+    rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in table.split("<tr>")[2:]]
+    plain = [[unescape(re.sub(r"<[^>]*>", "", cell)) for cell in row] for row in rows]
+    assert [row[:5] for row in plain] == [
+        [str(state), rounded_down(b.lower), rounded_up(b.upper), rounded_up(b.regret), atlas.status(state).status.value]
+        for state in atlas.states
+        for b in [atlas.bounds(state)]
+    ]
+    assert [int(row[6].replace(",", "")) for row in plain] == atlas.found_at.tolist()
+
+
+def test_every_state_left_out_has_its_reason(chain_run: Path) -> None:
+    page = unescape(write_report(chain_run).read_text())
+    section = page[page.index('id="left-out-section"') : page.index('id="guarantee-section"')]
+    for standing in Atlas.load(chain_run).left_out:
+        assert standing.reason in section
+
+
+def test_the_guarantee_settings_versions_and_the_way_to_check_them_are_there(chain_run: Path) -> None:
+    page = unescape(write_report(chain_run).read_text())
+    assert "With a probability of at least 0.9, everything below is true at once." in page
+    assert "S_L→ ⊆ K ⊆ S_{L+ε}→" in page
+    assert "AX*: v(π_g) ≤ V*_{S_L→}(s₀→g) + ε" in page
+    assert f"axplore verify {chain_run}" in page
+    assert "axplore 0." in page
+    assert "numpy" in page
+
+
+def test_a_run_that_was_cut_short_does_not_promise_that_nothing_is_missing(tmp_path: Path) -> None:
+    atlas = explore("confusing-chain", 4.5, 0.1, max_steps=500, run=tmp_path / "run")
+    assert not atlas.complete
+    page = unescape(write_report(tmp_path / "run").read_text())
+    assert "others may be missing" in page
+    assert "S_L→ ⊆ K is not established" in page
+    assert "nothing is missing" not in page.lower().replace("nothing within", "")
+
+
+def test_an_explorer_without_proof_is_shown_without_promises(tmp_path: Path) -> None:
+    explore("confusing-chain", 4.5, 0.8, explorer="disco-experiment", run=tmp_path / "run")
+    page = unescape(write_report(tmp_path / "run").read_text())
+    assert "nothing on this page is proven" in page
+    assert "axplore verify" not in page
+
+
+def test_labels_actions_and_names_from_outside_are_escaped() -> None:
+    atlas = tree_atlas(5, 2, (HOSTILE, *(f"{HOSTILE}{number}" for number in range(6))))
+    atlas = replace(
+        atlas, world=HOSTILE, actions=tuple(tuple(f"{HOSTILE}{a}" for a in offered) for offered in atlas.actions)
+    )
+    page = page_of(atlas, History(), Path(HOSTILE))
+    assert "alert(1)" in page
+    assert "<script>alert" not in page
+    assert "<!--" not in page
+
+
+def test_json_inside_of_a_page_cannot_end_its_element() -> None:
+    content = {"labels": [HOSTILE, "\u2028", "\ud800", "&amp;"]}
+    text = as_json(content)
+    assert not set(text) & set("<>&")
+    assert text.isascii()
+    assert json.loads(text) == content
+
+
+@pytest.mark.parametrize(
+    "values", [[], [0, -1, 127], [-129, 5], [40_000], [2**40, -3]], ids=["none", "bytes", "words", "more", "large"]
+)
+def test_packed_arrays_hold_every_number(values: list[int]) -> None:
+    text = packed(np.array(values, dtype=np.int64))
+    content = zlib.decompress(base64.b64decode(text["data"]))
+    assert np.frombuffer(content, dtype=np.dtype(text["type"]).newbyteorder("<")).tolist() == values
+
+
+def test_policies_beyond_what_a_page_can_hold_are_left_out_from_the_last_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("axplore.report.content.MAX_CHOICES", 35)
+    page = page_of(tree_atlas(10), History(), Path("run"))
+    (content,) = re.findall(r'id="content">(.*?)</script>', page)
+    assert json.loads(content)["widths"] == [10, 10, 10]

@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html import unescape
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from browsing import Browser
+
+from axplore import Atlas, explore
+from axplore.errors import StorageError
+from axplore.explorers.driver import RoundReport
+from axplore.report.unfinished import atlas_now, has_ended, version_of
+from axplore.report.watching import HOST, WatchServer
+
+
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkpoint after every piece of work."""
+    monkeypatch.setattr("axplore.runs.keeper.SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+    monkeypatch.setattr("axplore.runs.keeper.PART_FOR_CHECKPOINTS", 1e9)
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[WatchServer]:
+    with WatchServer(folder) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def ask(server: WatchServer, path: str, method: str = "GET", host: str | None = None) -> tuple[int, str]:
+    connection = HTTPConnection(HOST, server.server_port, timeout=60)
+    connection.request(method, path, headers={} if host is None else {"Host": host})
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer.status, text
+
+
+def content_of(page: str) -> Any:
+    (content,) = re.findall(r'id="content">(.*?)</script>', page)
+    return json.loads(content)
+
+
+def test_before_the_run_there_is_a_page_to_wait_on(tmp_path: Path) -> None:
+    with serving(tmp_path / "run") as server:
+        status, page = ask(server, "/")
+    assert status == 200
+    assert "Waiting" in page
+    assert 'http-equiv="refresh"' in page
+
+
+@pytest.mark.usefixtures("eager")
+def test_a_run_in_progress_is_shown_as_of_its_checkpoint_and_does_not_notice(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    pages: list[str] = []
+    news: list[Any] = []
+
+    def look(report: RoundReport) -> None:
+        if report.known == 4 and not pages:
+            before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+            with serving(folder) as server:
+                pages.append(ask(server, "/")[1])
+                news.append(json.loads(ask(server, "/news")[1]))
+            assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == before
+
+    watched = explore("confusing-chain", 4.5, 0.5, run=folder, on_round=look)
+    alone = explore("confusing-chain", 4.5, 0.5)
+
+    content = content_of(pages[0])
+    assert content["members"] in (3, 4)
+    assert content["proven"]
+    assert content["live"]["version"] == news[0]["version"] != ""
+    assert news[0]["message"].startswith("In progress. Round ")
+    assert watched.states == alone.states
+    assert watched.steps == alone.steps
+    assert np.array_equal(watched.upper, alone.upper)
+
+
+def test_the_atlas_of_the_last_checkpoint_is_that_of_the_ended_run(chain_run: Path, tmp_path: Path) -> None:
+    ended = Atlas.load(chain_run)
+    for path in chain_run.iterdir():
+        if not path.name.startswith(("atlas", "ended")):
+            (tmp_path / path.name).write_bytes(path.read_bytes())
+    assert not has_ended(tmp_path)
+    now = atlas_now(tmp_path)
+    assert now.states == ended.states
+    assert np.array_equal(now.lower, ended.lower)
+    assert np.array_equal(now.upper, ended.upper)
+
+
+def test_an_ended_run_says_so(chain_run: Path) -> None:
+    with serving(chain_run) as server:
+        page = unescape(ask(server, "/")[1])
+    assert "The run has ended." in page
+    assert content_of(page.replace("&", "\\u0026"))["members"] == 6
+
+
+@pytest.mark.usefixtures("eager")
+def test_the_version_changes_with_every_checkpoint_only(tmp_path: Path) -> None:
+    versions = []
+    folder = tmp_path / "run"
+    explore("confusing-chain", 4.5, 0.5, run=folder, on_round=lambda _: versions.append(version_of(folder)))
+    assert len(set(versions)) > 3
+    assert version_of(folder) == version_of(folder)
+    assert version_of(tmp_path / "nothing") == ""
+
+
+def test_it_listens_on_this_machine_only(tmp_path: Path) -> None:
+    with WatchServer(tmp_path) as server:
+        assert server.server_address[0] == "127.0.0.1"
+
+
+def test_a_foreign_name_for_this_machine_is_refused(chain_run: Path) -> None:
+    with serving(chain_run) as server:
+        assert ask(server, "/", host=f"evil.example:{server.server_port}")[0] == 403
+        assert ask(server, "/", host=f"localhost:{server.server_port}")[0] == 200
+
+
+@pytest.mark.parametrize("path", ["/atlas.json", "/../atlas.json", "/run.json", "/?x"])
+def test_nothing_but_the_page_and_its_news_is_served(chain_run: Path, path: str) -> None:
+    with serving(chain_run) as server:
+        assert ask(server, path)[0] == 404
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
+def test_it_only_reads(chain_run: Path, method: str) -> None:
+    with serving(chain_run) as server:
+        assert ask(server, "/", method)[0] == 501
+
+
+def test_a_port_in_use_is_an_error_in_a_line(tmp_path: Path) -> None:
+    with WatchServer(tmp_path) as server, pytest.raises(StorageError, match="cannot be used"):
+        WatchServer(tmp_path, server.server_port)
+
+
+def test_a_watched_page_loads_refreshes_and_outlives_its_watcher(browser: Browser, chain_run: Path) -> None:
+    with serving(chain_run) as server:
+        browser.open(server.address, "state=s4")
+        assert browser.text("#panel-title") == "The way to s4"
+        assert browser.complaints() == []
+        assert {url.partition("#")[0] for url in browser.requests() if not url.startswith("data:")} == {server.address}
+        (chain_run / "ended.json").touch()
+        browser.wait(lambda: any(url.endswith("/news") for url in browser.requests()))
+        browser.wait(lambda: browser.run("return document.body.dataset.ready") == "true")
+        assert browser.text("#panel-title") == "The way to s4"
+    browser.wait(lambda: "The watcher has ended" in browser.text(".live strong"))
