@@ -1,10 +1,41 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from browsing import Browser
 
 # The first example of a property may compile kernels, which no deadline allows for. A submission's run repeats the same
 # examples, so that its verdict is about the change; every run by hand tries new ones.
 settings.register_profile("axplore", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("axplore")
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A headless browser to look at reports with."""
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if chromium is None or driver is None:
+        pytest.skip("there is no chromium with its chromedriver; .ci/chromium installs them on Debian, as root")
+    from browsing import Browser
+
+    browser = Browser(chromium, driver, tmp_path_factory.mktemp("browser"))
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="session")
+def chain_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run on the confusing chain, complete and proven."""
+    from axplore import explore
+
+    folder = tmp_path_factory.mktemp("runs") / "chain"
+    explore("confusing-chain", radius=4.5, epsilon=0.5, run=folder)
+    return folder

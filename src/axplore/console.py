@@ -117,8 +117,8 @@ def compare_on_console(folders: Sequence[Path], figures: Path | None, *, as_json
     print_table("Runs compared", *table_of(runs))
     print_lines(
         [
-            "seconds: from start to end. missing: controllable states that were not found. AX_L, AX*: whether the "
-            "answer keeps the objective on the true model, where that is known."
+            "seconds: from start to end; processor: of computing. missing: controllable states that were not found. "
+            "AX_L, AX*: whether the answer keeps the objective on the true model, where that is known."
         ]
     )
     if drawn:

@@ -82,5 +82,14 @@ def test_the_time_of_a_run_leaves_out_the_pause_before_it_was_resumed() -> None:
     assert History(None, events).seconds == 15
 
 
+def test_the_time_of_the_processor_is_unknown_after_a_kill(chain_run: Path) -> None:
+    history = history_of(chain_run)
+    assert history.processor_seconds is not None
+    assert history.processor_seconds > 0
+    killed = tuple(event for event in history.events if event["event"] != "ended")
+    assert History(None, killed).processor_seconds is None
+    assert History(None, (*killed, *history.events)).processor_seconds is None
+
+
 def test_an_atlas_without_a_run_has_no_time(tmp_path: Path) -> None:
     assert history_of(tmp_path).seconds is None

@@ -67,10 +67,10 @@ def compared(folders: Sequence[Path]) -> list[ComparedRun]:
 
 def table_of(runs: Sequence[ComparedRun]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Headings and rows for reading."""
-    headings = ("run", "what", "states", "steps", "seconds", "missing", "AX_L", "AX*")
+    headings = ("run", "what", "states", "steps", "seconds", "processor", "missing", "AX_L", "AX*")
     rows: list[tuple[str, ...]] = []
     for run in runs:
-        atlas, seconds = run.atlas, run.history.seconds
+        atlas, history = run.atlas, run.history
         check = run.checks.get(Objective.OPTIMAL)
         rows.append(
             (
@@ -78,7 +78,8 @@ def table_of(runs: Sequence[ComparedRun]) -> tuple[tuple[str, ...], list[tuple[s
                 run.group,
                 str(len(atlas.states)),
                 f"{atlas.steps:,}" + ("" if atlas.stop.complete else " (cut short)"),
-                "unknown" if seconds is None else f"{seconds:.1f}",
+                _shown(history.seconds),
+                _shown(history.processor_seconds),
                 "unknown" if check is None else str(len(check.missing)),
                 _verdict(run.checks.get(Objective.WITHIN_RADIUS)),
                 _verdict(check),
@@ -100,6 +101,7 @@ def as_json(runs: Sequence[ComparedRun]) -> list[dict[str, Any]]:
             "steps": run.atlas.steps,
             "stop": run.atlas.stop.name,
             "seconds": run.history.seconds,
+            "processor_seconds": run.history.processor_seconds,
             "missing": None if not run.checks else len(run.checks[Objective.OPTIMAL].missing),
             "objectives": {
                 objective.value: {"holds": check.holds, "excess": check.excess if math.isfinite(check.excess) else None}
@@ -135,6 +137,10 @@ def _checks(atlas: Atlas, truth: ControllableStates) -> dict[Objective, Objectiv
     steps, epsilon = true_steps(atlas, truth.mdp), atlas.precision.epsilon
     checks = [check(truth, steps=steps, epsilon=epsilon) for check in (check_within_radius, check_optimal)]
     return {check.objective: check for check in checks}
+
+
+def _shown(seconds: float | None) -> str:
+    return "unknown" if seconds is None else f"{seconds:.1f}"
 
 
 def _verdict(check: ObjectiveCheck | None) -> str:

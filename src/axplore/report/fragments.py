@@ -55,7 +55,7 @@ def goals_table(atlas: Atlas, transitions: Transitions) -> str:
                 _number(f"{found_at:,}", found_at),
             )
         )
-    return _table("goals", "States of the atlas", headings, rows)
+    return _table("goals", "States of the atlas", headings, rows, numeric={*bounds, "draws in it", "found at step"})
 
 
 def left_out_table(atlas: Atlas) -> str:
@@ -66,7 +66,7 @@ def left_out_table(atlas: Atlas) -> str:
         known = _number(rounded_down(lower), lower) if atlas.proven else _text("unknown")
         status = standing.status.value if atlas.proven else "not proven"
         rows.append(_row(_goal_button(place, standing.state), known, _text(status), _text(standing.reason)))
-    return _table("left-out", "States left out", ("state", "at least", "status", "why"), rows)
+    return _table("left-out", "States left out", ("state", "at least", "status", "why"), rows, numeric={"at least"})
 
 
 def draws_table(atlas: Atlas, transitions: Transitions) -> str:
@@ -81,7 +81,8 @@ def draws_table(atlas: Atlas, transitions: Transitions) -> str:
         cells = [_shaded(drawn[name], top) if name in drawn else "<td>–</td>" for name in names]
         rows.append(_row(_text(str(atlas.states[place])), *cells))
     headings = ("state", *(str(name) for name in names))
-    return _table("draws", "Draws of each action, in the states where most was drawn", headings, rows, sortable=False)
+    caption = "Draws of each action, in the states where most was drawn"
+    return _table("draws", caption, headings, rows, numeric=set(headings[1:]), sortable=False)
 
 
 def draws_in_words(atlas: Atlas, transitions: Transitions) -> list[str]:
@@ -93,18 +94,18 @@ def draws_in_words(atlas: Atlas, transitions: Transitions) -> list[str]:
     tenth = max(1, pairs // 10)
     share = visits[:tenth].sum() / total
     return [
-        f"{total:,} draws of {pairs:,} pairs of a state and an action; the {tenth:,} drawn most often took "
+        f"{total:,} draws of {pairs:,} pairs of a state and an action; the tenth drawn most often ({tenth:,}) took "
         f"{100 * share:.0f} % of them. {atlas.steps - total:,} steps more were resets and steps outside of the atlas."
     ]
 
 
-def _table(name: str, caption: str, headings: Sequence[str], rows: list[str], *, sortable: bool = True) -> str:
-    heads = "".join(
-        f'<th scope="col"><button type="button" class="sort">{escape(heading)}</button></th>'
-        if sortable
-        else f'<th scope="col">{escape(heading)}</th>'
-        for heading in headings
-    )
+def _table(
+    name: str, caption: str, headings: Sequence[str], rows: list[str], *, numeric: set[str], sortable: bool = True
+) -> str:
+    heads = ""
+    for heading in headings:
+        text = f'<button type="button" class="sort">{escape(heading)}</button>' if sortable else escape(heading)
+        heads += f'<th scope="col"{" class=number" if heading in numeric else ""}>{text}</th>'
     rest = len(rows) - MAX_LISTED
     more = f"<p>{rest:,} more are in the files of the run.</p>" if rest > 0 else ""
     return (

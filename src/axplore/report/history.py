@@ -42,6 +42,14 @@ class History:
         return None if since is None or last is None else total + (last - since).total_seconds()
 
     @property
+    def processor_seconds(self) -> float | None:
+        """How long its process was computing; None if nobody knows, as after a kill."""
+        starts = sum(event["event"] in STARTS for event in self.events)
+        taken = [event.get("processor_seconds") for event in self.events if event["event"] == "ended"]
+        known = [seconds for seconds in taken if seconds is not None]
+        return sum(known) if starts and len(known) == starts else None
+
+    @property
     def rounds(self) -> list[Mapping[str, Any]]:
         """The events that tell steps, known states and frontier."""
         return [event for event in self.events if event["event"] == "round"]

@@ -153,11 +153,13 @@ def _rings(atlas: Atlas, transitions: Transitions, drawn: IntArray) -> Layout:
     distances = np.minimum(shown_steps(atlas), BEYOND * radius) * scale
     size = float(np.clip(SPREAD * WIDTH / math.sqrt(len(drawn)), SMALLEST, LARGEST))
     aside = np.array([status is Status.SET_ASIDE for status in atlas.statuses])
+    if not atlas.proven:  # where they are left out, nothing is known of their steps
+        aside[len(atlas.states) :] = True
     distances[aside] = np.maximum(distances[aside], radius * scale + 1.5 * size)  # visibly outside
     angles = _angles(_parents(atlas, transitions))
     points = np.stack((distances * np.cos(angles), distances * np.sin(angles)), axis=1)[drawn]
     points = _pushed_apart(points, 2.3 * size)
-    height = 2 * (np.abs(points[:, 1]).max() + size + MARGIN)
+    height = 2 * (max(radius * scale, np.abs(points[:, 1]).max() + size) + MARGIN)
     marks = [steps for steps in _round_steps(radius) if steps < radius]
     return Layout(
         kind="rings",

@@ -67,6 +67,7 @@ class KeptRun:
         self._n_known = 0
         self._n_faults = 0
         self._began = self._noted_at = time.monotonic()
+        self._processor_began = time.process_time()
         self._next_checkpoint = -float("inf")
         self.guard: Callable[[Any], None] | None = None
         """Called with the state before every checkpoint; what it raises ends the run."""
@@ -189,6 +190,7 @@ class KeptRun:
             states=len(atlas.states),
             complete=atlas.complete,
             seconds=round(time.monotonic() - self._began, 3),
+            processor_seconds=round(time.process_time() - self._processor_began, 3),
         )
 
     def close(self) -> None:
