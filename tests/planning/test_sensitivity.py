@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from observed import drawn_counts, made_up_model, model_of, random_model
 
 from axplore.mdp import FloatArray, TabularMdp
 from axplore.planning.interval import (
@@ -23,6 +22,7 @@ from axplore.planning.interval import (
     upper_path,
 )
 from axplore.planning.sensitivity import NOWHERE, expected_visits
+from observed import drawn_counts, made_up_model, model_of, random_model
 
 STEP = 1e-3
 SITUATIONS = [(seed, visits) for seed in range(8) for visits in (30, 300)]
