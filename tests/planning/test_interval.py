@@ -313,6 +313,36 @@ def test_bounds_hold_for_restricted_and_for_given_policies(seed: int, kind: str,
         assert not followed.proven or np.all(taken <= followed.values)
 
 
+def greatest_mean(model: IntervalModel, pair: int, values: FloatArray, free: float) -> float:
+    return free - least_mean(model.rows, pair, values, free, 1.0, model.rows.slack[pair])[0]
+
+
+@pytest.mark.parametrize(("seed", "kind", "known"), situations())
+def test_vectors_satisfy_the_inequalities_that_prove_them(seed: int, kind: str, known: tuple[int, ...]) -> None:
+    model = model_of(counts_for(random_model(seed), seed, kind, known))
+    pairs = model.rows.state_pairs
+    for goal in goals_of(model):
+        upper, lower = upper_path(model, goal), lower_path(model, goal)
+        regret = regret_path(model, upper, lower)
+        resets = 1 + upper.values[0], 1 + lower.values[0]
+        for state in (state for state in range(model.n_known) if state != goal):
+            for pair in range(pairs[state], pairs[state + 1]):
+                optimistic = 1 + least_mean(model.rows, pair, lower.values, 0.0, -1.0, model.rows.slack[pair])[0]
+                assert lower.values[state] <= optimistic + 1e-11
+            assert state == 0 or lower.values[state] <= resets[1] + 1e-11
+            if upper.proven:
+                pair = int(upper.policy[state])
+                robust = resets[0] if pair == RESET_PAIR else 1 + greatest_mean(model, pair, upper.values, resets[0])
+                assert robust - 1e-11 <= upper.values[state] <= resets[0] + 1e-11
+                worst = float(regret.values.max())
+                carried = regret.values[0] if pair == RESET_PAIR else greatest_mean(model, pair, regret.values, worst)
+                assert regret.values[state] >= max(carried, regret.doubt[state]) - 1e-11
+        assert upper.values[goal] == lower.values[goal] == 0 or not upper.proven
+        for other in (other for other in model.frontier if other != goal):
+            assert lower.values[other] <= resets[1]
+            assert upper.values[other] >= resets[0]
+
+
 def test_the_situations_above_prove_something() -> None:
     proven = {"few": 0, "drawn": 0, "many": 0}
     for seed, kind, known in situations():
