@@ -313,7 +313,9 @@ def test_bounds_hold_for_restricted_and_for_given_policies(seed: int, kind: str,
         assert not followed.proven or np.all(taken <= followed.values)
 
 
-def greatest_mean(model: IntervalModel, pair: int, values: FloatArray, free: float) -> float:
+def greatest_mean(model: IntervalModel, pair: int, values: FloatArray, reset: float) -> float:
+    """Where a successor never seen may have the greatest of the values, or that of a state that resets."""
+    free = max(float(values.max()), reset)
     return free - least_mean(model.rows, pair, values, free, 1.0, model.rows.slack[pair])[0]
 
 
@@ -333,9 +335,8 @@ def test_vectors_satisfy_the_inequalities_that_prove_them(seed: int, kind: str, 
             if upper.proven:
                 pair = int(upper.policy[state])
                 robust = resets[0] if pair == RESET_PAIR else 1 + greatest_mean(model, pair, upper.values, resets[0])
-                assert robust - 1e-11 <= upper.values[state] <= resets[0] + 1e-11
-                worst = float(regret.values.max())
-                carried = regret.values[0] if pair == RESET_PAIR else greatest_mean(model, pair, regret.values, worst)
+                assert upper.values[state] >= robust - 1e-11
+                carried = regret.values[0] if pair == RESET_PAIR else greatest_mean(model, pair, regret.values, 0)
                 assert regret.values[state] >= max(carried, regret.doubt[state]) - 1e-11
         assert upper.values[goal] == lower.values[goal] == 0 or not upper.proven
         for other in (other for other in model.frontier if other != goal):
