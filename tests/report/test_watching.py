@@ -101,6 +101,19 @@ def test_the_atlas_of_the_last_checkpoint_is_that_of_the_ended_run(chain_run: Pa
     assert np.array_equal(now.upper, ended.upper)
 
 
+@pytest.mark.parametrize("explorer", ["disco-experiment", "ucb-explore-experiment", "ucb-explore-staged-experiment"])
+@pytest.mark.parametrize("max_steps", [0, 3000])
+def test_every_explorer_can_be_watched_from_its_first_step(tmp_path: Path, explorer: str, max_steps: int) -> None:
+    ended = explore("confusing-chain", 3.0, 1.0, explorer=explorer, max_steps=max_steps, run=tmp_path)
+    for name in ("atlas.json", "ended.json"):
+        (tmp_path / name).unlink()
+    now = atlas_now(tmp_path)
+    assert now.states == ended.states
+    assert all(np.array_equal(one, other) for one, other in zip(now.policies, ended.policies, strict=True))
+    with serving(tmp_path) as server:
+        assert content_of(ask(server, "/")[1])["members"] == len(ended.states)
+
+
 def test_an_ended_run_says_so(chain_run: Path) -> None:
     with serving(chain_run) as server:
         page = unescape(ask(server, "/")[1])
