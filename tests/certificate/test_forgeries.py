@@ -255,6 +255,16 @@ def test_a_number_that_no_bound_can_be_is_rejected(value: float, vector: str, st
             assert verdict.failures[0].why == "a bound is not a number between 0 and 1e+09"
 
 
+def test_a_goal_that_is_some_steps_from_itself_is_rejected(verify: Any) -> None:
+    certificate = certificate_of("chain")
+    claims: list[Reachable | NearOptimal] = [*certificate.reachable, *certificate.near_optimal]
+    for claim in claims:
+        upper = claim.upper.copy()
+        upper[claim.goal] = 1e-3
+        verdict = verify(with_claim(certificate, claim, replace(claim, upper=upper)))
+        assert failed(verdict) == {(kind_of(claim), claim.goal), (ClaimKind.COMPLETE, None)}
+
+
 @everywhere
 def test_more_than_was_explored_for_is_not_proven(name: str, verify: Any) -> None:
     certificate = certificate_of(name)

@@ -151,13 +151,12 @@ def _proven_regret(
 
 
 def _numbers(vector: FloatArray, goal: int) -> FloatArray:
-    """The vector with 0 at the goal, where nothing is left to do; refuses what is no number of steps."""
+    """The vector; refuses what is no number of steps, and anything but 0 at the goal."""
     if not ((vector >= 0.0) & (vector <= LARGEST)).all():
         raise UnprovenError(f"a bound is not a number between 0 and {LARGEST:g}")
-    values = vector.copy()
-    if goal < len(values):
-        values[goal] = 0.0
-    return values
+    if goal < len(vector) and vector[goal] != 0.0:
+        raise UnprovenError("the bound at the goal itself is not 0")
+    return vector
 
 
 def _margin(vector: FloatArray) -> float:
