@@ -67,7 +67,7 @@ class Watched:
             last = rounds[-1]
             stand = f" Round {last['round']:,}, {last['known']:,} states known, {last['steps'] - before:,} steps."
         if has_ended(self._folder):
-            return "The run has ended." + stand
+            return "The run has ended."
         if not history.events:
             return "The run is beginning."
         age = datetime.now(UTC) - datetime.fromisoformat(history.events[-1]["time"])
