@@ -328,12 +328,15 @@ def test_vectors_satisfy_the_inequalities_that_prove_them(seed: int, kind: str, 
         regret = regret_path(model, upper, lower)
         resets = 1 + upper.values[0], 1 + lower.values[0]
         for state in (state for state in range(model.n_known) if state != goal):
-            for pair in range(pairs[state], pairs[state + 1]):
-                optimistic = 1 + least_mean(model.rows, pair, lower.values, 0.0, -1.0, model.rows.slack[pair])[0]
-                assert lower.values[state] <= optimistic + 1e-11
-            assert state == 0 or lower.values[state] <= resets[1] + 1e-11
+            optimistic = {
+                pair: 1 + least_mean(model.rows, pair, lower.values, 0.0, -1.0, model.rows.slack[pair])[0]
+                for pair in range(pairs[state], pairs[state + 1])
+            } | ({RESET_PAIR: resets[1]} if state else {})
+            assert lower.values[state] <= min(optimistic.values()) + 1e-11
             if upper.proven:
                 pair = int(upper.policy[state])
+                rivals = [value for rival, value in optimistic.items() if rival != pair]
+                assert regret.doubt[state] == pytest.approx(max(upper.values[state] - min(rivals, default=math.inf), 0))
                 robust = resets[0] if pair == RESET_PAIR else 1 + greatest_mean(model, pair, upper.values, resets[0])
                 assert upper.values[state] >= robust - 1e-11
                 carried = regret.values[0] if pair == RESET_PAIR else greatest_mean(model, pair, regret.values, 0)
