@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binom, binomtest
 from typer.testing import CliRunner
 
 from axplore.cli import app
@@ -31,6 +31,7 @@ from axplore.experiments.coverage import (
 )
 from axplore.experiments.coverage_models import KINDS, Case, case
 from axplore.experiments.statistics import proportion_interval
+from axplore.explorers import certified
 from axplore.explorers.certified import Certified
 from axplore.explorers.driver import run
 from axplore.explorers.evidence import Evidence
@@ -40,6 +41,8 @@ from axplore.explorers.stopping import StopReason
 from axplore.mdp import TabularMdp
 from axplore.objective import Objective
 from axplore.planning.interval import Path as PathTo
+from axplore.statistics.confidence import ConfidenceRegion, confidence_region
+from axplore.statistics.counts import CountedRows
 from axplore.truth import controllable_states, optimal_steps
 from axplore.worlds.simulated import SimulatedWorld
 
@@ -291,6 +294,17 @@ def test_a_trial_is_repeatable_and_says_what_it_found() -> None:
     assert first.violations == []
     assert first.stop == "PROVEN"
     assert first.found >= first.controllable > 1
+
+
+def test_the_study_notices_a_region_that_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_small(rows: CountedRows, delta: float) -> ConfidenceRegion:
+        region = confidence_region(rows, delta)
+        return replace(region, slack=0.05 * region.slack)
+
+    monkeypatch.setattr(certified, "confidence_region", too_small)
+    trials = [Trial(kind, seed, "optimal", 0.1, 0.5, 20_000) for kind in ("sparse", "self-loops") for seed in range(6)]
+    broken = sum(bool(run_trial(trial).violations) for trial in trials)
+    assert binom.sf(broken - 1, len(trials), 0.1) < 1e-3  # so many promises would not be broken with this delta
 
 
 def test_a_trial_that_takes_too_long_is_given_up() -> None:
