@@ -201,6 +201,8 @@ class _Exploring:
 
     def atlas_of(self, world: World, kept: KeptRun | None) -> Atlas:
         """Explores; in a run, also writes the atlas. Where the world fails, it does so with what was known."""
+        if kept is not None and isinstance(self.explorer, Certified):
+            kept.bounds_of = self.explorer.bounds
         with _progress_of(self.explorer) if self.progress else nullcontext() as watch:
             exploration, failure = self._run_to_the_end(world, _hook(kept, watch, self.on_round))
         atlas = atlas_of(

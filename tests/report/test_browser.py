@@ -49,6 +49,24 @@ def test_a_click_on_a_goal_shows_the_numbers_of_the_atlas(browser: Browser, chai
         assert browser.text("#panel-reason") == atlas.status(state).reason
 
 
+def test_a_click_on_a_goal_shows_its_bounds_over_steps(browser: Browser, chain_run: Path) -> None:
+    atlas = Atlas.load(chain_run)
+    browser.open(write_report(chain_run))
+
+    for place, state in enumerate(atlas.states[1:], start=1):
+        choose(browser, place)
+        bounds = atlas.bounds(state)
+        cells = browser.run(
+            "return [...document.querySelectorAll('#bounds-table tr:last-child > *')].map((c) => c.textContent)"
+        )
+        steps, lower, upper = cells[-3:]
+        assert steps == f"{atlas.steps:,}"
+        assert (float(lower), float(upper)) == pytest.approx((bounds.lower, bounds.upper), abs=0.0021)
+        path = browser.run("return document.querySelector('#bounds-chart .band').getAttribute('d')")
+        assert path.endswith("Z")
+        assert "NaN" not in path
+
+
 def test_a_click_on_a_goal_shows_its_policy(browser: Browser, chain_run: Path) -> None:
     atlas = Atlas.load(chain_run)
     browser.open(write_report(chain_run))

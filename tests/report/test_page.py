@@ -8,8 +8,10 @@ import zlib
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from trees import tree_atlas
 
@@ -19,9 +21,16 @@ from axplore.errors import StorageError
 from axplore.report import write_report
 from axplore.report.content import as_json, packed
 from axplore.report.history import History
+from axplore.report.narrowing import moments_of, thousandths
 from axplore.report.page import page_of
 
 HOSTILE = "</script><script>alert(1)</script>&<!--"
+
+
+def unpacked(text: dict[str, str]) -> npt.NDArray[Any]:
+    """The array that `packed` was given."""
+    content = zlib.decompress(base64.b64decode(text["data"]))
+    return np.frombuffer(content, dtype=np.dtype(text["type"]).newbyteorder("<"))
 
 
 def test_the_report_is_written_beside_the_run_or_where_it_is_asked_for(chain_run: Path, tmp_path: Path) -> None:
@@ -102,6 +111,60 @@ def test_an_explorer_without_proof_is_shown_without_promises(tmp_path: Path) -> 
     assert "axplore verify" not in page
 
 
+def test_the_page_has_the_bounds_over_steps_and_ends_with_those_of_the_atlas(chain_run: Path) -> None:
+    atlas = Atlas.load(chain_run)
+    page = write_report(chain_run).read_text()
+    (text,) = re.findall(r'id="content">(.*?)</script>', page)
+    content = json.loads(text)
+    n, known = len(atlas.states), content["boundKnown"]
+    assert (known[-1], content["boundSteps"][-1]) == (n, atlas.steps)
+    for name, bounds in (("boundLower", atlas.lower[:n]), ("boundUpper", atlas.upper[:n])):
+        values = unpacked(content[name])
+        assert len(values) == sum(known)
+        assert values[-n:] / 1000 == pytest.approx(bounds, abs=0.0021)
+    assert (unpacked(content["boundLower"])[-n:] <= 1000 * atlas.lower[:n]).all()
+    assert (unpacked(content["boundUpper"])[-n:] >= 1000 * atlas.upper[:n]).all()
+
+
+def test_the_curve_of_widths_has_a_table_that_says_the_same(chain_run: Path) -> None:
+    atlas = Atlas.load(chain_run)
+    page = unescape(write_report(chain_run).read_text())
+    widths = (atlas.upper - atlas.lower)[1 : len(atlas.states)]
+    table = page[page.index('<table id="narrowing">') : page.index("</table>", page.index('<table id="narrowing">'))]
+    steps, known, mean, widest = re.findall(r"<t[hd][^>]*>([^<]*)</t[hd]>", table.split("<tr>")[-1])
+    assert (steps, known) == (f"{atlas.steps:,}", str(len(atlas.states)))
+    assert (float(mean), float(widest)) == pytest.approx((widths.mean(), widths.max()), abs=0.001)
+    assert re.search(r'class="curve widest" d="M[^"]+"', page)
+    assert "narrowing-none" not in page
+
+
+def test_a_page_without_bounds_over_steps_says_so(chain_run: Path) -> None:
+    page = page_of(Atlas.load(chain_run), History(), chain_run)
+    assert "There are no bounds over steps to show. The log of the run holds none" in page
+    assert '<table id="narrowing">' not in page
+
+
+def test_bounds_of_steps_that_were_lost_give_way_to_those_noted_later() -> None:
+    steps = [10, 20, 30, 25, 40, 90]
+    events = tuple({"event": "bounds", "steps": taken, "lower": [0.0], "upper": [None]} for taken in steps)
+    assert [event["steps"] for event in History(None, events).bounds(50)] == [10, 20, 25, 40]
+
+
+def test_a_large_atlas_has_the_bounds_of_fewer_moments_with_the_first_and_the_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("axplore.report.narrowing.MAX_VALUES", 50)
+    atlas = replace(tree_atlas(10), steps=1000)
+    events = tuple(
+        {"event": "bounds", "steps": taken, "lower": [0.0, 1.0], "upper": [0.0, None if taken < 500 else 2.0]}
+        for taken in range(100, 1001, 100)
+    )
+    moments = moments_of(atlas, History(None, events))
+    assert [moment.steps for moment in moments] == [100, 300, 500, 800, 1000]
+    assert [moment.widths.tolist() for moment in moments] == [[], [], [1.0], [1.0], [1.0]]
+    assert thousandths(moments)["upper"].tolist() == [0, -1, 0, -1, 0, 2000, 0, 2000, 0, 2000]
+
+
 def test_labels_actions_and_names_from_outside_are_escaped() -> None:
     atlas = tree_atlas(5, 2, (HOSTILE, *(f"{HOSTILE}{number}" for number in range(6))))
     atlas = replace(
@@ -125,9 +188,7 @@ def test_json_inside_of_a_page_cannot_end_its_element() -> None:
     "values", [[], [0, -1, 127], [-129, 5], [40_000], [2**40, -3]], ids=["none", "bytes", "words", "more", "large"]
 )
 def test_packed_arrays_hold_every_number(values: list[int]) -> None:
-    text = packed(np.array(values, dtype=np.int64))
-    content = zlib.decompress(base64.b64decode(text["data"]))
-    assert np.frombuffer(content, dtype=np.dtype(text["type"]).newbyteorder("<")).tolist() == values
+    assert unpacked(packed(np.array(values, dtype=np.int64))).tolist() == values
 
 
 def test_policies_beyond_what_a_page_can_hold_are_left_out_from_the_last_on(monkeypatch: pytest.MonkeyPatch) -> None:

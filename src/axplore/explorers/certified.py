@@ -126,6 +126,19 @@ class Certified:
         """Everything that the counts prove."""
         return gather_evidence(self.model(state), self.precision, self.objective)
 
+    def bounds(self, state: CertifiedState) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper bounds of the steps to each known state, [n] each: those of the evidence, for less work."""
+        model = self.model(state)
+        lower, upper = np.zeros(model.n_known), np.zeros(model.n_known)
+        for goal in range(1, model.n_known):
+            if self.objective is Objective.OPTIMAL:
+                regret = NearOptimal(goal, self.precision.epsilon).regret(model)
+                lower[goal], upper[goal] = regret.lower.steps, regret.upper.steps
+            else:
+                lower[goal] = TooFar(goal, self.precision.radius).path(model).steps
+                upper[goal] = Reachable(goal, self.reach, goal).path(model).steps
+        return lower, upper
+
     def _is_reachable(self, model: IntervalModel, goal: int) -> bool:
         if empirical_path(model, goal).steps > self.reach:
             return False

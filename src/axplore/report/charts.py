@@ -1,13 +1,16 @@
-"""The curve of discovery, as SVG that needs no script and takes its colours from the page."""
+"""The curves over steps, as SVG that needs no script and takes its colours from the page."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from html import escape
 from typing import Final
 
 from axplore.atlas import Atlas
+from axplore.report.fragments import plain_table
 from axplore.report.history import History
+from axplore.report.narrowing import Moment
 
 WIDTH, HEIGHT = 640, 260
 LEFT, RIGHT, TOP, BOTTOM = 56, 16, 16, 44
@@ -46,11 +49,46 @@ def discovery_chart(atlas: Atlas, history: History) -> str:
     )
 
 
-class _Axes:
-    """Steps to the right and states upwards."""
+def narrowing_chart(atlas: Atlas, moments: Sequence[Moment]) -> str:
+    """The width of the bounds over steps, widest and mean, and the same as a table; a sentence if nothing was noted."""
+    noted = [moment for moment in moments if moment.widths.size]
+    if not noted:
+        reason = (
+            "The log of the run holds none but of the initial state" if atlas.proven else "The explorer proves none"
+        )
+        return f'<p id="narrowing-none">There are no bounds over steps to show. {reason}.</p>'
+    widest = [(float(moment.steps), float(moment.widths.max())) for moment in noted]
+    mean = [(float(moment.steps), float(moment.widths.mean())) for moment in noted]
+    first, last = max(1.0, widest[0][0]), max(1.0, widest[-1][0])
+    axes = _Axes(
+        first=first,
+        last=last,
+        top=max(value for _, value in widest) or 1.0,
+        logarithmic=last > LOGARITHMIC_FROM * first,
+        least_mark=0.001,
+    )
+    said = f"Width of the bounds over steps: the widest was {widest[0][1]:.3g} steps after {widest[0][0]:,.0f} steps "
+    said += f"and is {widest[-1][1]:.3g} after {widest[-1][0]:,.0f}; the mean is {mean[-1][1]:.3g}. A table follows."
+    rows = [
+        (f"{moment.steps:,}", f"{len(moment.lower):,}", f"{moment.widths.mean():.3f}", f"{moment.widths.max():.3f}")
+        for moment in noted
+    ]
+    table = plain_table("narrowing", "Width of the bounds", ("steps", "states known", "mean", "widest"), rows)
+    return (
+        f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(said)}">{axes.frame()}'
+        f"{axes.curve(widest, 'widest', 'widest')}{axes.curve(mean, 'mean', 'mean')}</svg>"
+        '<p class="key"><span class="line mean"></span> mean <span class="line widest"></span> widest, in expected '
+        "steps between the bounds of a state known by then. Choose a state for its own.</p>"
+        f"<details><summary>as a table</summary>{table}</details>"
+    )
 
-    def __init__(self, *, first: float, last: float, top: float, logarithmic: bool) -> None:
+
+class _Axes:
+    """Steps to the right and values upwards."""
+
+    def __init__(self, *, first: float, last: float, top: float, logarithmic: bool, least_mark: float = 1.0) -> None:
         self._first, self._last, self._top, self._logarithmic = first / 1.5, last, top, logarithmic
+        self._least_mark = least_mark
 
     def curve(self, points: Points, name: str, title: str) -> str:
         """A staircase through the points."""
@@ -65,10 +103,10 @@ class _Axes:
         """Axes with their marks."""
         bottom = HEIGHT - BOTTOM
         parts = [f'<path class="axis" d="M{LEFT} {TOP}V{bottom}H{WIDTH - RIGHT}"/>']
-        for value in _round_values(self._top):
+        for value in _round_values(self._top, self._least_mark):
             y = self._y(value)
             parts.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}"/>')
-            parts.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{value:,.0f}</text>')
+            parts.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{_plain(value)}</text>')
         for step in self._marks():
             x = self._x(step)
             parts.append(f'<path class="axis" d="M{x:.1f} {bottom}v5"/>')
@@ -95,10 +133,16 @@ class _Axes:
         return HEIGHT - BOTTOM - value / (1.05 * self._top) * (HEIGHT - BOTTOM - TOP)
 
 
-def _round_values(top: float) -> list[float]:
-    """Up to five round numbers up to a value."""
-    step = next(step * 10**power for power in range(18) for step in (1, 2, 5) if top / (step * 10**power) <= 5)
+def _round_values(top: float, least: float = 1.0) -> list[float]:
+    """Up to five round numbers up to a value, not less than the least apart."""
+    step = next(
+        least * step * 10**power for power in range(18) for step in (1, 2, 5) if top <= 5 * least * step * 10**power
+    )
     return [float(step * i) for i in range(1, int(top // step) + 1)]
+
+
+def _plain(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 else f"{value:.3g}"
 
 
 def _short(step: float) -> str:

@@ -6,7 +6,7 @@ import base64
 import json
 import math
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +17,7 @@ from axplore.atlas.standing import rounded_down, rounded_up
 from axplore.explorers.status import Status
 from axplore.mdp import FloatArray, IntArray
 from axplore.report.layout import Layout, labels_of, shown_steps
+from axplore.report.narrowing import Moment, thousandths
 from axplore.report.transitions import Transitions
 from axplore.worlds.orders import RESET_ACTION
 
@@ -35,7 +36,7 @@ MOST_CHANCE_STEPS: Final = 200
 STATUSES: Final = tuple(Status)
 
 
-def content_of(atlas: Atlas, transitions: Transitions, layout: Layout) -> dict[str, Any]:
+def content_of(atlas: Atlas, transitions: Transitions, layout: Layout, moments: Sequence[Moment]) -> dict[str, Any]:
     """Everything that the map and the panel of a goal show. Columns have an item for each place."""
     standings = [*map(atlas.status, atlas.states), *atlas.left_out]
     distinct = {actions: number for number, actions in enumerate(dict.fromkeys(atlas.actions))}
@@ -80,6 +81,7 @@ def content_of(atlas: Atlas, transitions: Transitions, layout: Layout) -> dict[s
         "counts": packed(transitions.counts),
         **_policies(atlas),
         **_chances(atlas),
+        **_narrowing(moments),
     }
 
 
@@ -120,6 +122,17 @@ def _chances(atlas: Atlas) -> dict[str, Any]:
             found.append(np.floor(1000 * atlas.probability(state, steps).lowers).astype(np.int64))
             lengths[place] = steps + 1
     return {"chanceLengths": lengths, "chances": packed(np.concatenate(found))}
+
+
+def _narrowing(moments: Sequence[Moment]) -> dict[str, Any]:
+    """The bounds over steps, for the curve of a goal."""
+    over_steps = thousandths(moments)
+    return {
+        "boundSteps": over_steps["steps"],
+        "boundKnown": over_steps["known"],
+        "boundLower": packed(over_steps["lower"]),
+        "boundUpper": packed(over_steps["upper"]),
+    }
 
 
 def _finite(values: FloatArray | IntArray) -> list[float | None]:

@@ -85,6 +85,12 @@ def draws_table(atlas: Atlas, transitions: Transitions) -> str:
     return _table("draws", caption, headings, rows, numeric=set(headings[1:]), sortable=False)
 
 
+def plain_table(name: str, caption: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of numbers."""
+    cells = [_row(_text(head), *(f'<td class="number">{escape(text)}</td>' for text in rest)) for head, *rest in rows]
+    return _table(name, caption, headings, cells, numeric=set(headings[1:]), sortable=False)
+
+
 def draws_in_words(atlas: Atlas, transitions: Transitions) -> list[str]:
     """How unevenly the samples are spread."""
     visits = np.sort(transitions.visits)[::-1]

@@ -54,6 +54,19 @@ class History:
         """The events that tell steps, known states and frontier."""
         return [event for event in self.events if event["event"] == "round"]
 
+    def bounds(self, last: int) -> list[Mapping[str, Any]]:
+        """The events that tell bounds of the known states, with growing steps up to the last.
+
+        What was noted before steps were lost, as when a run is killed, gives way to what was noted after it.
+        """
+        kept: list[Mapping[str, Any]] = []
+        for event in self.events:
+            if event["event"] == "bounds" and event["steps"] <= last:
+                while kept and kept[-1]["steps"] >= event["steps"]:
+                    kept.pop()
+                kept.append(event)
+        return kept
+
 
 def history_of(folder: Path) -> History:
     """What a folder tells; nothing if it holds an atlas only."""

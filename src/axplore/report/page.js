@@ -37,8 +37,8 @@
     const buffer = await new Response(stream).arrayBuffer();
     return new { int8: Int8Array, int16: Int16Array, int32: Int32Array, float64: Float64Array }[type](buffer);
   }
-  const [statePairs, pairVisits, rowOffsets, successors, counts, choices, provenChances] = await Promise.all(
-    ["statePairs", "visitsOfPairs", "rowOffsets", "successors", "counts", "choices", "chances"].map((name) => unpacked(content[name])));
+  const [statePairs, pairVisits, rowOffsets, successors, counts, choices, provenChances, boundLower, boundUpper] = await Promise.all(
+    ["statePairs", "visitsOfPairs", "rowOffsets", "successors", "counts", "choices", "chances", "boundLower", "boundUpper"].map((name) => unpacked(content[name])));
   const chanceStarts = [0];
   for (const length of content.chanceLengths) chanceStarts.push(chanceStarts[chanceStarts.length - 1] + length);
   const policyStarts = [0];
@@ -622,6 +622,43 @@
       html("p", {}, complete ? `By the observed frequencies it takes ${mean.toFixed(2)} steps on average.` : `By the observed frequencies it has not surely arrived after ${last} steps.`)];
   }
 
+  /** The bounds of a goal over the steps of the run, as a band and as a table. */
+  function narrowing(goal) {
+    const points = [];
+    let start = 0;
+    content.boundSteps.forEach((steps, moment) => {
+      const known = content.boundKnown[moment];
+      const upper = goal < known ? boundUpper[start + goal] : -1;
+      if (upper >= 0) points.push({ steps, lower: boundLower[start + goal] / 1000, upper: upper / 1000 });
+      start += known;
+    });
+    const title = html("h4", {}, "Bounds over steps");
+    if (!points.length) return [title, html("p", { id: "bounds-none" }, "The log of the run holds no bounds of it.")];
+    const [first, last] = [points[0], points[points.length - 1]];
+    const end = Math.max(last.steps, first.steps + 1), top = Math.max(0.1, ...points.map(({ upper }) => upper)) * 1.05;
+    const logarithmic = end > 30 * first.steps && first.steps > 0; // as the other curves
+    const scale = logarithmic ? Math.log : (steps) => steps;
+    const x = (steps) => (40 + ((scale(steps) - scale(first.steps)) / (scale(end) - scale(first.steps))) * 290).toFixed(1);
+    const y = (value) => (120 - (105 * value) / top).toFixed(1);
+    // A staircase: a bound was known until the next was noted.
+    const stairs = (name) => points.map((point, i) => (i ? `H${x(point.steps)}V${y(point[name])}` : `${x(point.steps)} ${y(point[name])}`)).join("");
+    const back = [...points].reverse().map((point) => `V${y(point.lower)}H${x(point.steps)}`);
+    const number = (value) => value.toLocaleString("en");
+    const label = (text, left, height, anchor) => svg("text", { x: left, y: height, "text-anchor": anchor }, text);
+    const said = `Bounds over steps: ${first.lower} to ${first.upper} after ${number(first.steps)} steps, ${last.lower} to ${last.upper} after ${number(last.steps)}. A table follows.`;
+    const chart = svg("svg", { class: "chart", id: "bounds-chart", viewBox: "0 0 340 150", role: "img", "aria-label": said },
+      svg("path", { class: "axis", d: "M40 15V120H330" }), label(top.toPrecision(2), 36, 19, "end"), label("0", 36, 124, "end"),
+      label(`${number(end)} steps${logarithmic ? ", logarithmic" : ""}`, 330, 136, "end"), label(number(first.steps), 40, 136, "start"),
+      svg("path", { class: "band", d: `M${stairs("upper")}${back.join("")}Z` }),
+      svg("path", { class: "curve bound", d: `M${stairs("upper")}` }), svg("path", { class: "curve bound", d: `M${stairs("lower")}` }));
+    const rows = points.map(({ steps, lower, upper }) =>
+      html("tr", {}, html("th", { scope: "row" }, number(steps)), html("td", {}, lower.toFixed(3)), html("td", {}, upper.toFixed(3))));
+    const heads = ["steps", "at least", "at most"].map((text) => html("th", { scope: "col" }, text));
+    return [title, chart, html("p", { class: "key" }, "expected steps to it, between what was proven at least and at most"),
+      html("details", {}, html("summary", {}, "as a table"), html("table", { id: "bounds-table" },
+        html("caption", {}, "Bounds over the steps of the run"), html("thead", {}, html("tr", {}, ...heads)), html("tbody", {}, ...rows)))];
+  }
+
   function bounds(place) {
     if (!content.proven) return place < members ? `about ${content.lowerText[place]} expected steps` : "left out";
     if (place >= members) return `at least ${content.lowerText[place]} expected steps`;
@@ -637,7 +674,7 @@
     if (place === 0) return { parts: [...parts, html("p", {}, "RESET leads here.")], travelled: null };
     if (!hasPolicy(place)) return { parts: [...parts, html("p", {}, "Its policy is in the atlas: there was no room for it on this page.")], travelled: null };
     const travelled = journey(place);
-    return { parts: [...parts, html("h4", {}, "The way"), ...routeInWords(place, travelled), ...chances(place, travelled)], travelled };
+    return { parts: [...parts, html("h4", {}, "The way"), ...routeInWords(place, travelled), ...chances(place, travelled), ...(content.proven ? narrowing(place) : [])], travelled };
   }
 
   function choose(place, { focusPanel = false } = {}) {

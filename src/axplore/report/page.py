@@ -14,10 +14,11 @@ from axplore.atlas import Atlas
 from axplore.atlas.files import storage_errors
 from axplore.certificate.sealed import replace_file
 from axplore.report import fragments, words
-from axplore.report.charts import discovery_chart
+from axplore.report.charts import discovery_chart, narrowing_chart
 from axplore.report.content import as_json, content_of
 from axplore.report.history import History, history_of
 from axplore.report.layout import layout_of
+from axplore.report.narrowing import moments_of
 from axplore.report.transitions import transitions_of
 
 NAME: Final = "report.html"
@@ -53,19 +54,21 @@ def page_of(atlas: Atlas, history: History, folder: Path, live: dict[str, Any] |
     """
     transitions = transitions_of(atlas)
     layout = layout_of(atlas, transitions)
+    moments = moments_of(atlas, history)
     script = _part("page.js")
     checks = "".join(f"<pre><code>{escape(command)}</code></pre>" for command in words.how_to_check(atlas, folder))
     return Template(_part("page.html")).substitute(
         policy=_content_policy(script, online=live is not None),
         style=_part("page.css"),
         script=script,
-        content=as_json({**content_of(atlas, transitions, layout), "live": live}),
+        content=as_json({**content_of(atlas, transitions, layout, moments), "live": live}),
         world=escape(atlas.world),
         headline=escape(words.headline_of(atlas)),
         live=_live(live),
         key_facts=fragments.facts(words.key_facts(atlas)),
         not_drawn=_not_drawn(len(atlas.statuses) - len(layout.drawn)),
         discovery=discovery_chart(atlas, history),
+        narrowing=narrowing_chart(atlas, moments),
         draws_in_words=fragments.paragraphs(fragments.draws_in_words(atlas, transitions)),
         draws=fragments.draws_table(atlas, transitions),
         goals=fragments.goals_table(atlas, transitions),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,6 +18,7 @@ from axplore.explorers.driver import RoundReport
 from axplore.explorers.interface import Explorer, ExplorerState
 from axplore.explorers.stopping import StopReason
 from axplore.labels import encode_label
+from axplore.mdp import FloatArray
 from axplore.runs.checkpoints import (
     Checkpoint,
     can_be_kept,
@@ -42,6 +44,18 @@ PART_FOR_CHECKPOINTS: Final = 0.05
 
 SECONDS_BETWEEN_ROUNDS: Final = 1.0
 """Rounds are noted no more often than this."""
+
+SECONDS_FOR_BOUNDS: Final = 0.05
+"""Bounds take no more than about this time, so that a run of a second has some too,"""
+
+PART_FOR_BOUNDS: Final = 0.05
+"""and this part of the time of the run."""
+
+GROWTH_BETWEEN_BOUNDS: Final = 1.1
+"""They are noted again when so many times the steps were taken, so that a long run has a few hundred of them."""
+
+BOUND_DIGITS: Final = 4
+"""The log has so many decimals of a bound; they are rounded to the safe side."""
 
 
 class KeptRun:
@@ -71,6 +85,10 @@ class KeptRun:
         self._next_checkpoint = -float("inf")
         self.guard: Callable[[Any], None] | None = None
         """Called with the state before every checkpoint; what it raises ends the run."""
+        self.bounds_of: Callable[[Any], tuple[FloatArray, FloatArray]] | None = None
+        """Lower and upper bounds of the known states from the state of an explorer that proves them."""
+        self._steps_of_bounds = 0
+        self._seconds_of_bounds = self._last_seconds_of_bounds = 0.0
 
     @property
     def folder(self) -> Path:
@@ -127,7 +145,7 @@ class KeptRun:
             command=current_command(),
             versions=current_versions(),
             checkpoint=self._checkpoint.number,
-            steps=self._world.steps - self._origin.steps_before,
+            steps=self._steps(),
             max_steps=self._checkpoint.max_steps,
             explorer=self._checkpoint.explorer,
         )
@@ -144,6 +162,8 @@ class KeptRun:
             self._noted_at = moment
             admitted = [encode_label(self._world.states[number]) for number in state.known[n_known:]]
             self._events.note("round", **{**vars(report), **({"admitted": admitted} if admitted else {})})
+        if self._bounds_are_due(state, moment):
+            self._compute_bounds(state)
         if moment >= self._next_checkpoint and can_be_kept(state):
             self.write_checkpoint(state)
 
@@ -183,6 +203,9 @@ class KeptRun:
         write_document(
             self._folder / ENDED, {"format": ENDED_FORMAT, "version": ENDED_VERSION, "stop": atlas.stop.name}
         )
+        if atlas.proven:
+            n_known = len(atlas.states)
+            self._note_bounds(atlas.steps, atlas.lower[:n_known], atlas.upper[:n_known])
         self._events.note(
             "ended",
             stop=atlas.stop.name,
@@ -224,11 +247,44 @@ class KeptRun:
         number = checkpoint.number
         return journal_path(self._folder, number), header_of(self._origin.run, number)
 
+    def _steps(self) -> int:
+        return self._world.steps - self._origin.steps_before
+
+    def _bounds_are_due(self, state: ExplorerState, moment: float) -> bool:
+        if self.bounds_of is None or len(state.known) == 1 or state.stop is not None:
+            return False
+        seconds = self._seconds_of_bounds + self._last_seconds_of_bounds  # if it takes as long as the last time
+        affordable = seconds <= SECONDS_FOR_BOUNDS + PART_FOR_BOUNDS * (moment - self._began)
+        return affordable and self._steps() >= GROWTH_BETWEEN_BOUNDS * self._steps_of_bounds
+
+    def _compute_bounds(self, state: ExplorerState) -> None:
+        """Notes what is proven by now. The state and the world stay as they are."""
+        assert self.bounds_of is not None
+        began = time.monotonic()
+        self._steps_of_bounds = self._steps()
+        self._note_bounds(self._steps_of_bounds, *self.bounds_of(state))
+        self._last_seconds_of_bounds = time.monotonic() - began
+        self._seconds_of_bounds += self._last_seconds_of_bounds
+
+    def _note_bounds(self, steps: int, lower: FloatArray, upper: FloatArray) -> None:
+        """Bounds of the known states, in the order of admission; None of those that are infinite."""
+        self._events.note(
+            "bounds",
+            steps=steps,
+            lower=[_outwards(value, math.floor) for value in lower.tolist()],
+            upper=[_outwards(value, math.ceil) for value in upper.tolist()],
+        )
+
     def _note_faults(self) -> None:
         faults = getattr(self._system, "faults", ())
         for fault in faults[self._n_faults :]:
             self._events.note("fault", kind=fault.kind.name, message=str(fault), steps=fault.steps)
         self._n_faults = len(faults)
+
+
+def _outwards(value: float, rounding: Callable[[float], int]) -> float | None:
+    scale = 10**BOUND_DIGITS
+    return rounding(value * scale) / scale if math.isfinite(value) else None
 
 
 def begin_run(folder: Path, origin: Origin, explorer: Explorer[Any], world: World, max_steps: int | None) -> KeptRun:
