@@ -635,11 +635,13 @@
     const title = html("h4", {}, "Bounds over steps");
     if (!points.length) return [title, html("p", { id: "bounds-none" }, "The log of the run holds no bounds of it.")];
     const [first, last] = [points[0], points[points.length - 1]];
-    const end = Math.max(last.steps, first.steps + 1), top = Math.max(0.1, ...points.map(({ upper }) => upper)) * 1.05;
+    const end = Math.max(last.steps, first.steps + 1);
+    const bottom = Math.floor(Math.min(...points.map(({ lower }) => lower)));
+    const top = Math.ceil(Math.max(...points.map(({ upper }) => upper), bottom + 0.1) * 10) / 10;
     const logarithmic = end > 30 * first.steps && first.steps > 0; // as the other curves
     const scale = logarithmic ? Math.log : (steps) => steps;
     const x = (steps) => (40 + ((scale(steps) - scale(first.steps)) / (scale(end) - scale(first.steps))) * 290).toFixed(1);
-    const y = (value) => (120 - (105 * value) / top).toFixed(1);
+    const y = (value) => (120 - (105 * (value - bottom)) / (top - bottom)).toFixed(1);
     // A staircase: a bound was known until the next was noted.
     const stairs = (name) => points.map((point, i) => (i ? `H${x(point.steps)}V${y(point[name])}` : `${x(point.steps)} ${y(point[name])}`)).join("");
     const back = [...points].reverse().map((point) => `V${y(point.lower)}H${x(point.steps)}`);
@@ -647,7 +649,7 @@
     const label = (text, left, height, anchor) => svg("text", { x: left, y: height, "text-anchor": anchor }, text);
     const said = `Bounds over steps: ${first.lower} to ${first.upper} after ${number(first.steps)} steps, ${last.lower} to ${last.upper} after ${number(last.steps)}. A table follows.`;
     const chart = svg("svg", { class: "chart", id: "bounds-chart", viewBox: "0 0 340 150", role: "img", "aria-label": said },
-      svg("path", { class: "axis", d: "M40 15V120H330" }), label(top.toPrecision(2), 36, 19, "end"), label("0", 36, 124, "end"),
+      svg("path", { class: "axis", d: "M40 15V120H330" }), label(top.toFixed(1), 36, 19, "end"), label(bottom, 36, 124, "end"),
       label(`${number(end)} steps${logarithmic ? ", logarithmic" : ""}`, 330, 136, "end"), label(number(first.steps), 40, 136, "start"),
       svg("path", { class: "band", d: `M${stairs("upper")}${back.join("")}Z` }),
       svg("path", { class: "curve bound", d: `M${stairs("upper")}` }), svg("path", { class: "curve bound", d: `M${stairs("lower")}` }));
