@@ -58,7 +58,11 @@ def test_runs_are_compared_for_people(chain_run: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is another signal there")
 def test_watching_says_where_and_ends_with_an_interruption(chain_run: Path) -> None:
-    command = [sys.executable, "-m", "axplore", "watch", str(chain_run)]
+    # A shell lets what it starts in the background ignore interruptions; here they have to be heard.
+    program = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); import axplore.cli as c; c.app()"
+    )
+    command = [sys.executable, "-c", program, "watch", str(chain_run)]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as watcher:
         assert watcher.stdout is not None
