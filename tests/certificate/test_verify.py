@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,36 @@ def test_a_run_cut_short_certifies_what_is_proven_so_far(name: str) -> None:
 def test_fewer_claims_are_made_where_less_was_drawn() -> None:
     early, late = certificate_of("chain cut short"), certificate_of("chain")
     assert 0 < len(early.claims) < len(late.claims)
+
+
+@pytest.mark.parametrize(("radius", "epsilon"), [(1.2, 0.1), (2.0, 0.5), (4.5, 0.05), (4.5, 1e-6), (6.0, 0.1)])
+def test_only_what_the_evidence_proves_is_claimed(radius: float, epsilon: float) -> None:
+    exploration = exploration_of("chain")
+    assert exploration.evidence is not None
+    evidence = replace(exploration.evidence, precision=Precision(radius=radius, epsilon=epsilon))
+    certificate = Certificate.from_exploration(replace(exploration, evidence=evidence))
+    lower = [*evidence.lower, evidence.unseen]
+    known = range(1, len(exploration.states))
+    assert [claim.goal for claim in certificate.reachable] == [
+        goal for goal in known if evidence.reachable[goal].steps <= radius + epsilon
+    ]
+    assert [claim.goal for claim in certificate.near_optimal] == [
+        goal for goal in known if evidence.regrets[goal].steps <= epsilon
+    ]
+    assert [claim.goal for claim in certificate.too_far] == [
+        goal for goal in range(len(exploration.states), len(lower)) if lower[goal].steps > radius
+    ]
+    assert not certificate.complete
+    assert verify(certificate).holds
+
+
+def test_without_near_optimal_policies_the_best_ones_are_not_claimed() -> None:
+    exploration = exploration_of("chain")
+    assert exploration.evidence is not None
+    for objective in (Objective.OPTIMAL, Objective.WITHIN_RADIUS):
+        evidence = replace(exploration.evidence, regrets=(), objective=objective)
+        certificate = Certificate.from_exploration(replace(exploration, evidence=evidence))
+        assert certificate.complete == (objective is Objective.WITHIN_RADIUS)
 
 
 def test_a_verdict_has_a_line_for_each_claim_and_says_what_is_promised() -> None:

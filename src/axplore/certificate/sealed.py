@@ -17,7 +17,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import IO, Any, Final, NoReturn
+from typing import IO, Any, Final
 from uuid import uuid4
 
 import numpy as np
@@ -103,10 +103,8 @@ def read_json(path: Path) -> dict[str, Any]:
     """The JSON object in a file; refuses keys that stand twice, and numbers that are none."""
     content = _content(path, MAX_JSON_BYTES)
     try:
-        body = json.loads(
-            content.decode("utf-8"), object_pairs_hook=_distinct, parse_constant=_no_constant, parse_float=_finite
-        )
-        canonical_json(body)
+        body = json.loads(content.decode("utf-8"), object_pairs_hook=_distinct)
+        canonical_json(body)  # refuses NaN and numbers too large for a float
     except (ValueError, RecursionError) as error:
         raise DamagedFileError(f"{path} cannot be read as JSON: {error}") from None
     if not isinstance(body, dict):
@@ -121,16 +119,6 @@ def _distinct(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
             raise ValueError(f"the key {key!r} stands twice")
         result[key] = value
     return result
-
-
-def _finite(text: str) -> float:
-    if not math.isfinite(float(text)):
-        raise ValueError(f"{text} is too large")
-    return float(text)
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
