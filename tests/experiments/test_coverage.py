@@ -19,6 +19,8 @@ from axplore.domains import confusing_chain
 from axplore.errors import InvalidInputError, InvalidSettingError
 from axplore.experiments import coverage as module
 from axplore.experiments.coverage import (
+    DELTAS,
+    OBJECTIVES,
     RegionWatch,
     Trial,
     TrialRecord,
@@ -30,6 +32,7 @@ from axplore.experiments.coverage import (
     violations_of,
 )
 from axplore.experiments.coverage_models import KINDS, Case, case
+from axplore.experiments.records import read_lines
 from axplore.experiments.statistics import proportion_interval
 from axplore.explorers import certified
 from axplore.explorers.certified import Certified
@@ -381,3 +384,37 @@ def test_the_command_prints_a_table_and_writes_its_files(tmp_path: Path) -> None
     assert sorted(path.name for path in tmp_path.iterdir()) == ["coverage.csv", "coverage.json", "coverage.jsonl"]
     assert json.loads((tmp_path / "coverage.json").read_text())["rows"][0]["models"] == 10
     assert not math.isnan(json.loads((tmp_path / "coverage.json").read_text())["rows"][0]["mean_steps"])
+
+
+# -------------------------------------------------------------------------------------------------- the committed study
+
+RESULTS = Path(__file__).parents[2] / "docs" / "results"
+
+
+def committed() -> list[TrialRecord]:
+    return [TrialRecord(**fields) for fields in read_lines(RESULTS / "coverage.jsonl")]
+
+
+def test_the_committed_study_keeps_the_guarantee() -> None:
+    rows = [row for row in coverage_table(committed()).rows if row["kind"] == "all"]
+    assert {(row["objective"], row["delta"]) for row in rows} == {(o, d) for o in OBJECTIVES for d in DELTAS}
+    for row in rows:
+        assert row["models"] >= 2000
+        assert row["violation_high"] <= row["delta"]
+        assert row["left_region_high"] <= row["delta"]
+        assert row["violations_inside_region"] == 0
+
+
+def test_the_committed_table_is_that_of_the_committed_trials() -> None:
+    rows = json.loads((RESULTS / "coverage.json").read_text())["rows"]
+
+    def by_name(row: dict[str, Any]) -> tuple[str, ...]:
+        return row["objective"], str(row["delta"]), row["kind"]
+
+    assert sorted(rows, key=by_name) == sorted(coverage_table(committed()).rows, key=by_name)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_committed_trial_can_be_repeated(kind: str) -> None:
+    (kept,) = [r for r in committed() if (r.kind, r.seed, r.objective, r.delta) == (kind, 5, "optimal", 0.1)]
+    assert run_trial(kept.trial) == kept
