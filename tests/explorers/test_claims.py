@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -75,6 +76,21 @@ def test_what_looks_best_is_drawn_where_the_robust_path_resets_instead() -> None
     gain = Reachable(2, 3.0).gain(model)
     assert gain is not None
     assert gain[1] > gain[0]
+
+
+def test_a_successor_seen_once_counts_among_what_draws_would_bring() -> None:
+    # It has no share yet, so that the bound is 1 whatever the slack; with more draws of its frequency it would rise.
+    mdp = TabularMdp.from_rows({"s": {"go": {"g": 0.8, "t": 0.2}}, "g": {}, "t": {}}, "s")
+    counts = expected_counts(mdp, [0], 10)
+    once = replace(counts, counts=np.array([8, 1]), visits=np.array([9]))
+    model = model_of(once)
+    claim = TooFar(1, 1.2)
+    assert model.rows.shares.tolist() == [1.0, 0.0]
+    assert claim.path(model).steps == pytest.approx(1.0)
+    gain = claim.gain(model)
+    assert gain is not None
+    assert gain[0] > 0
+    assert 0 < plan(claim, model).more[0] < 10_000
 
 
 # ----------------------------------------------------------------------------------------------------- cheapest draws

@@ -326,6 +326,7 @@ def test_vectors_satisfy_the_inequalities_that_prove_them(seed: int, kind: str, 
     for goal in goals_of(model):
         upper, lower = upper_path(model, goal), lower_path(model, goal)
         regret = regret_path(model, upper, lower)
+        assert regret.steps == min(regret.values[0], upper.steps - lower.steps)
         resets = 1 + upper.values[0], 1 + lower.values[0]
         for state in (state for state in range(model.n_known) if state != goal):
             optimistic = {
