@@ -30,7 +30,7 @@ from axplore.explorers.disco import DisCo, spreads_of
 from axplore.explorers.interface import Precision
 from axplore.explorers.presets import PRESETS
 from axplore.explorers.settings import action_bound
-from axplore.explorers.travel import plan_travel
+from axplore.explorers.travel import travel_per_draw
 from axplore.explorers.ucb_explore import UcbExplore
 from axplore.explorers.ucb_rules import Problem
 from axplore.explorers.ucb_staged import StagedUcbExplore
@@ -234,7 +234,7 @@ def remaining_steps(explorer: Certified, model: IntervalModel) -> float:
 
     Draws for a claim serve later ones too. States that will be admitted later are not counted.
     """
-    travel = plan_travel(model).per_draw
+    travel = travel_per_draw(model)
     total = 0.0
     for claim in _claims(explorer, model):
         draws = cheapest_draws(claim, model, travel)

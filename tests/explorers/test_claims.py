@@ -10,7 +10,7 @@ import pytest
 
 from axplore.explorers.claims import Claim, Draws, NearOptimal, Reachable, TooFar, cheapest_draws
 from axplore.explorers.interface import Precision
-from axplore.explorers.travel import effective_horizon, plan_travel, tour_of
+from axplore.explorers.travel import effective_horizon, tour_of, travel_per_draw
 from axplore.mdp import TabularMdp
 from axplore.planning.interval import IntervalModel
 from axplore.worlds.orders import RESET_ACTION
@@ -27,7 +27,7 @@ def cycle_model(visits: int = 200) -> IntervalModel:
 
 
 def plan(claim: Claim, model: IntervalModel) -> Draws:
-    return cheapest_draws(claim, model, plan_travel(model).per_draw)
+    return cheapest_draws(claim, model, travel_per_draw(model))
 
 
 # ------------------------------------------------------------------------------------------------------------- claims
@@ -156,7 +156,7 @@ def test_more_draws_move_shares_to_frequencies_and_slacks_to_zero() -> None:
 def test_a_draw_costs_its_step_and_the_way_back() -> None:
     # go leads to t, one step from s; on leads to u or s, one or no RESET and then go; back leads to s.
     model = cycle_model(10**6)
-    assert plan_travel(model).per_draw == pytest.approx([2.0, 1.0, 1 + 0.5 * 2 + 0.5 * 1, 2.0], rel=1e-3)
+    assert travel_per_draw(model) == pytest.approx([2.0, 1.0, 1 + 0.5 * 2 + 0.5 * 1, 2.0], rel=1e-3)
 
 
 def test_a_tour_names_its_pairs_and_the_nearest_ways() -> None:

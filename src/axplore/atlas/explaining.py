@@ -12,7 +12,7 @@ import numpy as np
 from axplore.atlas.learned import known_places, position_of
 from axplore.atlas.standing import rounded_down
 from axplore.explorers.claims import Draws, Reachable, TooFar, cheapest_draws
-from axplore.explorers.travel import plan_travel
+from axplore.explorers.travel import travel_per_draw
 from axplore.mdp import Action, State
 from axplore.planning.interval import IntervalModel, empirical_path
 from axplore.statistics.hull import row_hulls
@@ -115,7 +115,7 @@ def _undecided(atlas: Atlas, model: IntervalModel, state: State, position: int, 
             f"{atlas.status(state).reason} Some actions of the states of the atlas were never played; play them first."
         )
         return WhyNot(state, Reason.UNDECIDED, text, estimate=estimate, draws=wanted, steps=len(wanted))
-    draws = cheapest_draws(claim, model, plan_travel(model).per_draw)
+    draws = cheapest_draws(claim, model, travel_per_draw(model))
     pairs = np.flatnonzero(np.ceil(draws.more) > 0)
     wanted = dict(zip(_named(atlas, model, pairs), np.ceil(draws.more[pairs]).astype(int).tolist(), strict=True))
     text = f"{atlas.status(state).reason} {_estimated(atlas, estimate)} {_what_decides(draws, wanted, looks_near)}"

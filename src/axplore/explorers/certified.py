@@ -21,7 +21,7 @@ from axplore.explorers.interface import ExplorerState, Precision
 from axplore.explorers.known_set import frontier_of
 from axplore.explorers.result import Exploration
 from axplore.explorers.stopping import StopReason
-from axplore.explorers.travel import Travel, plan_travel, tour_of
+from axplore.explorers.travel import tour_of, travel_per_draw
 from axplore.mdp import FloatArray
 from axplore.objective import Objective
 from axplore.planning.interval import IntervalModel, empirical_path, interval_model
@@ -90,8 +90,8 @@ class Certified:
             claims, proven, activity = self._open_claims(frozenset(), model)
         if not claims:
             return replace(state, stop=StopReason.PROVEN, activity="everything is proven")
-        travel = plan_travel(model)
-        plans = [cheapest_draws(claim, model, travel.per_draw) for claim in claims]
+        travel = travel_per_draw(model)
+        plans = [cheapest_draws(claim, model, travel) for claim in claims]
         cheapest = min(plans, key=lambda plan: plan.travel)
         draws = self._first_part(cheapest, model, travel, world.steps)
         return self._sample(replace(state, proven=proven), world, model, draws, activity)
@@ -187,7 +187,7 @@ class Certified:
         if self.objective is Objective.OPTIMAL:
             yield [NearOptimal(goal, epsilon) for goal in known], "proving policies near-optimal"
 
-    def _first_part(self, draws: Draws, model: IntervalModel, travel: Travel, steps: int) -> FloatArray:
+    def _first_part(self, draws: Draws, model: IntervalModel, travel: FloatArray, steps: int) -> FloatArray:
         """As much of the draws as the next order may take; pairs that lack most, in proportion, come first, [P]."""
         budget = max(self.least_order, self.growth * steps)
         if draws.travel <= budget:
@@ -200,7 +200,7 @@ class Certified:
         low, high = 0.0, math.log(float((wanted / model.visits).max()))
         for _ in range(40):
             middle = (low + high) / 2
-            if part(middle) @ travel.per_draw > budget:
+            if part(middle) @ travel > budget:
                 low = middle
             else:
                 high = middle

@@ -16,7 +16,7 @@ from axplore.errors import InvalidSettingError, WorldError
 from axplore.explorers.allocation import Allocation, Spreads
 from axplore.explorers.disco_rules import BonusRule, JourneyLimit, JourneyPolicies
 from axplore.explorers.interface import ExplorerState, Precision
-from axplore.explorers.known_set import estimates_of, frontier_of, pairs_of_entries, policy_by_number
+from axplore.explorers.known_set import estimates_of, frontier_of, policy_by_number
 from axplore.explorers.result import Exploration
 from axplore.explorers.settings import action_bound
 from axplore.explorers.stopping import StopReason
@@ -246,7 +246,7 @@ def _empirical_model(rows: CountedRows, goals: tuple[int, ...]) -> tuple[Empiric
 def spreads_of(rows: CountedRows) -> tuple[FloatArray, FloatArray]:
     """The two spreads of each pair, [P] and [P]: within the known set, and with the worst goal; see `Spreads`."""
     n_pairs = len(rows.visits)
-    pairs = pairs_of_entries(rows)
+    pairs = rows.entry_pairs
     estimates = estimates_of(rows)
     known = np.isin(rows.successors, rows.states)
     within_known = _sums(pairs[known], _deviation(estimates[known]), n_pairs)

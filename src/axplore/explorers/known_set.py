@@ -15,14 +15,9 @@ def frontier_of(counts: TransitionCounts) -> tuple[int, ...]:
     return tuple(sorted(set(rows.successors.tolist()) - set(rows.states.tolist())))
 
 
-def pairs_of_entries(rows: CountedRows) -> IntArray:
-    """The pair of each transition met, [E]."""
-    return np.repeat(np.arange(len(rows.visits)), np.diff(rows.row_offsets))
-
-
 def estimates_of(rows: CountedRows) -> FloatArray:
     """p̂(s'|s,a) = N(s,a,s')/N(s,a) of each transition met, [E]."""
-    estimates: FloatArray = rows.counts / rows.visits[pairs_of_entries(rows)]
+    estimates: FloatArray = rows.counts / rows.visits[rows.entry_pairs]
     return estimates
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,19 +13,8 @@ from axplore.planning.interval_kernels import RESET_PAIR
 from axplore.worlds.orders import RESET_ACTION, Tour
 
 
-@dataclass(frozen=True, eq=False)
-class Travel:
-    """What it costs to draw.
-
-    Attributes:
-        per_draw: the steps that one more draw of each pair takes, the way back to its state included, [P].
-    """
-
-    per_draw: FloatArray
-
-
-def plan_travel(model: IntervalModel) -> Travel:
-    """Expected steps per draw, by the observed frequencies."""
+def travel_per_draw(model: IntervalModel) -> FloatArray:
+    """The steps that one more draw of each pair takes, the way back to its state included, by the frequencies, [P]."""
     rows = model.rows
     per_draw = np.ones(model.n_pairs)
     for state in range(model.n_known):
@@ -34,7 +22,7 @@ def plan_travel(model: IntervalModel) -> Travel:
         for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
             entries = slice(rows.row_offsets[pair], rows.row_offsets[pair + 1])
             per_draw[pair] += rows.frequencies[entries] @ way_back[rows.successors[entries]]
-    return Travel(per_draw)
+    return per_draw
 
 
 def actions_of(model: IntervalModel, policy: IntArray) -> IntArray:

@@ -73,6 +73,11 @@ class CountedRows:
         for field in fields(self):
             getattr(self, field.name).flags.writeable = False
 
+    @property
+    def entry_pairs(self) -> IntArray:
+        """The pair of each entry, [E]."""
+        return np.repeat(np.arange(len(self.visits)), np.diff(self.row_offsets))
+
 
 class TransitionCounts:
     """Counts of the transitions out of added states. An answer costs what it holds, not what was counted before."""
@@ -159,7 +164,7 @@ class TransitionCounts:
         for number, n_actions in zip(rows.states.tolist(), np.diff(rows.state_pairs).tolist(), strict=True):
             restored.add_state(number, n_actions)
         restored._visits[: restored._n_pairs] = rows.visits
-        restored._merge(_entry_pairs(rows), rows.successors, rows.counts, rows.first_draws)
+        restored._merge(rows.entry_pairs, rows.successors, rows.counts, rows.first_draws)
         return restored
 
     def _pairs_of(self, states: IntArray, actions: IntArray) -> IntArray:
@@ -258,7 +263,7 @@ def _check_rows(rows: CountedRows) -> None:
             raise InvalidInputError("the saved counts are damaged: their rows do not fit each other")
     if len(rows.counts) != n_entries or len(rows.first_draws) != n_entries:
         raise InvalidInputError("the saved counts are damaged: some entries are incomplete")
-    pairs = _entry_pairs(rows)
+    pairs = rows.entry_pairs
     if (rows.counts < 1).any() or not np.array_equal(np.bincount(pairs, rows.counts, n_pairs), rows.visits):
         raise InvalidInputError("the saved counts are damaged: they do not add up to the visits")
     if len(np.unique(np.column_stack((pairs, rows.successors)), axis=0)) != n_entries:
@@ -266,8 +271,3 @@ def _check_rows(rows: CountedRows) -> None:
     ascending = (np.diff(rows.first_draws) > 0) | (np.diff(pairs) > 0)
     if not ascending.all() or (rows.first_draws < 1).any() or (rows.first_draws > rows.visits[pairs]).any():
         raise InvalidInputError("the saved counts are damaged: the draws at which successors were first seen cannot be")
-
-
-def _entry_pairs(rows: CountedRows) -> IntArray:
-    """The pair of each entry, [E]."""
-    return np.repeat(np.arange(len(rows.visits)), np.diff(rows.row_offsets))
