@@ -14,7 +14,8 @@
     ├── NotConvergedError            a solver that stopped before its stopping rule held
     ├── StorageError                 a file or folder that cannot be read or written
     └── WorldError                   the system under exploration broke its contract
-        └── UnfixedStartError        its reset lands in different states
+        ├── UnfixedStartError        its reset lands in different states
+        └── TooManyFaultsError       it failed more often than is allowed
 
 A message names the first offending item and says what to do about it.
 """
@@ -86,3 +87,7 @@ class WorldError(AxploreError):
 
 class UnfixedStartError(WorldError):
     """Resets land in different states."""
+
+
+class TooManyFaultsError(WorldError):
+    """The system failed more often than is allowed."""

@@ -30,6 +30,29 @@ class Tally:
         row[successor] = 1
         self._firsts.append((pair, successor, sum(row.values())))
 
+    def add(self, answer: Answer, numbers: IntArray) -> None:
+        """Counts what another answer holds, as if it had happened after everything here.
+
+        Args:
+            answer: what to add.
+            numbers: the number here of each state there, [n].
+        """
+        states = numbers[answer.pair_states].tolist()
+        pairs = list(zip(states, answer.pair_actions.tolist(), strict=True))
+        rows = [self.rows.setdefault(pair, {}) for pair in pairs]
+        before = [sum(row.values()) for row in rows]
+        for place, successor, count, first in zip(
+            answer.entry_pairs.tolist(),
+            numbers[answer.entry_successors].tolist(),
+            answer.entry_counts.tolist(),
+            answer.entry_first_draws.tolist(),
+            strict=True,
+        ):
+            row = rows[place]
+            if successor not in row:
+                self._firsts.append((pairs[place], successor, before[place] + first))
+            row[successor] = row.get(successor, 0) + count
+
     def answer(self, steps: int, completed: int, arrivals: int, travelled: int, cut_journeys: int) -> Answer:
         """The answer to an order that is over."""
         places = {pair: place for place, pair in enumerate(self.rows)}

@@ -23,9 +23,14 @@ def checked_seed(seed: int) -> int:
     return int(seed)
 
 
-def order_seed(seed: int, call: int, place: int) -> np.random.SeedSequence:
-    """The seed of one order: of the world's seed, the number of calls before, and the order's place in its call."""
-    return np.random.SeedSequence(seed, spawn_key=(call, place))
+def order_seed(seed: int, *key: int) -> np.random.SeedSequence:
+    """The seed of one order, or of a batch of it.
+
+    Args:
+        seed: of the world.
+        key: the number of calls before, the order's place in its call and, of a batch, its place in the order.
+    """
+    return np.random.SeedSequence(seed, spawn_key=key)
 
 
 def check_orders(orders: Sequence[Order], action_counts: IntArray) -> None:
@@ -58,7 +63,7 @@ def _check_visit(order: Visit, action_counts: IntArray) -> None:
     _check_whole("times", order.times, least=0)
     _check_whole("max_journey", order.max_journey, least=1)
     _check_whole("max_cuts", order.max_cuts, least=1)
-    _check_policy(order.policy, action_counts, steps=None)
+    _check_policy(order.policy, action_counts, steps=order.max_journey)
 
 
 def _check_episodes(order: Episodes, action_counts: IntArray) -> None:
@@ -112,12 +117,11 @@ def _check_plays(order: Tour, action_counts: IntArray) -> None:
     _check_whole("the sum of times", sum(order.times.tolist()), least=0)
 
 
-def _check_policy(policy: IntArray, action_counts: IntArray, steps: int | None) -> None:
-    """Refuses a policy that is neither [n] nor, where a number of steps is given, [steps, n]."""
+def _check_policy(policy: IntArray, action_counts: IntArray, steps: int) -> None:
+    """Refuses a policy that is neither [n] nor [steps, n]."""
     _check_integers("the policy", policy)
-    if policy.ndim != 1 and (steps is None or policy.ndim != 2 or len(policy) != steps):
-        wanted = "[n]" if steps is None else f"[n] or [{steps}, n]"
-        raise InvalidOrderError(f"the policy has the shape {list(policy.shape)}; it must be {wanted}")
+    if policy.ndim != 1 and (policy.ndim != 2 or len(policy) != steps):
+        raise InvalidOrderError(f"the policy has the shape {list(policy.shape)}; it must be [n] or [{steps}, n]")
     _check_planned(policy, action_counts)
 
 

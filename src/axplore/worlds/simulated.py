@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -98,6 +98,27 @@ class SimulatedWorld:
         call = self._calls
         self._calls += 1
         return [self._answer(order, order_seed(self._seed, call, place)) for place, order in enumerate(orders)]
+
+    def replica(self) -> Callable[[], SimulatedWorld]:
+        """Makes worlds that behave like this one, in any process, to carry out batches: see `Replica`."""
+        return partial(SimulatedWorld, self._mdp, self._seed)
+
+    def learn(self, n_kept: int, states: Sequence[tuple[State, tuple[Action, ...]]]) -> None:
+        """Numbers these states from `n_kept` on, instead of any that were discovered after the first `n_kept`."""
+        indices = self._mdp.indices_of([label for label, _ in states])
+        record, n_states = self._record, n_kept + len(states)
+        record.numbers[self._discovered()[n_kept:]] = UNDISCOVERED
+        record.numbers[indices] = np.arange(n_kept, n_states)
+        record.discovered[n_kept:n_states] = indices
+        record.totals[STATES] = n_states
+        self._labels = self._labels[:n_kept] + tuple(label for label, _ in states)
+
+    def carry_out_batch(self, order: Order, *key: int) -> Answer:
+        """Carries out an order, or a batch of one, after a RESET, which is a step; the key is that of its stream."""
+        self._position = self._mdp.initial_index
+        self._steps += 1
+        answer = self._answer(order, order_seed(self._seed, *key))
+        return replace(answer, steps=answer.steps + 1)
 
     def snapshot(self) -> WorldSnapshot:
         """Everything that changed since the world was made; hand it to `restore` on the same model and seed."""

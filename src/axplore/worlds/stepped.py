@@ -17,11 +17,19 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Literal, NoReturn, TypeAlias
 
 import numpy as np
 
-from axplore.errors import AxploreError, InvalidSettingError, UnfixedStartError, UnknownStateError, WorldError
+from axplore.errors import (
+    AxploreError,
+    InvalidSettingError,
+    TooManyFaultsError,
+    UnfixedStartError,
+    UnknownStateError,
+    WorldError,
+)
 from axplore.mdp import Action, State
 from axplore.worlds.answers import Tally
 from axplore.worlds.border import check_orders, checked_seed, order_seed
@@ -97,11 +105,13 @@ class SteppedWorld:
         self._factory: Factory | None = None if is_system(system) else system  # type: ignore[assignment]
         self._given_actions = actions
         self._virtual = start == "virtual"
+        self._max_episode_steps = max_episode_steps
         self._steps_between_resets = math.inf if max_episode_steps is None else max_episode_steps - 1
         self._max_faults = max_faults
         self._faults: list[Fault] = []
         self._steps = self._calls = 0
-        self._stream: tuple[int, ...] = ()  # call and place of the current order
+        self._stream: tuple[int, ...] = ()  # the key of the current order
+        self._faults_before = 0
         self._tally = Tally()
         self._labels: list[State] = []
         self._actions: list[tuple[Action, ...]] = []
@@ -120,6 +130,11 @@ class SteppedWorld:
     def steps(self) -> int:
         """How many steps were taken so far, RESET included."""
         return self._steps
+
+    @property
+    def max_faults(self) -> int:
+        """After so many faults the world gives up."""
+        return self._max_faults
 
     @property
     def faults(self) -> Sequence[Fault]:
@@ -142,6 +157,41 @@ class SteppedWorld:
         self._calls += 1
         return [self._answer(order, call, place) for place, order in enumerate(orders)]
 
+    def replica(self) -> Callable[[], SteppedWorld]:
+        """Makes worlds that behave like this one, in any process, to carry out batches: see `Replica`.
+
+        Their resets are checked like all others, but the start is not tried first, and the first fault is an error.
+        """
+        if self._factory is None:
+            raise InvalidSettingError(
+                "workers make systems of their own, and so need a factory: give a function that makes the system"
+            )
+        return partial(
+            SteppedWorld,
+            self._factory,
+            self._seed,
+            actions=self._given_actions,
+            start="virtual" if self._virtual else "fixed",
+            max_episode_steps=self._max_episode_steps,
+            max_faults=0,
+            start_checks=1,
+        )
+
+    def learn(self, n_kept: int, states: Sequence[tuple[State, tuple[Action, ...]]]) -> None:
+        """Numbers these states from `n_kept` on, instead of any that were discovered after the first `n_kept`."""
+        for label in self._labels[n_kept:]:
+            del self._numbers[label]
+        del self._labels[n_kept:], self._actions[n_kept:]
+        for label, actions in states:
+            self._numbers[label] = len(self._labels)
+            self._labels.append(label)
+            self._actions.append(actions)
+
+    def carry_out_batch(self, order: Order, *key: int) -> Answer:
+        """Carries out an order, or a batch of one, after a RESET, which is a step; the key is that of its stream."""
+        self._adrift = True
+        return self._answer(order, *key)
+
     def snapshot(self) -> SteppedSnapshot:
         """What was discovered and how far the world has come; hand it to `restore`."""
         return SteppedSnapshot(tuple(self._labels), tuple(self._actions), self._steps, self._calls)
@@ -161,8 +211,7 @@ class SteppedWorld:
         Steps taken on it are not counted. The next order begins with a RESET.
         """
         self._adrift = True
-        limit = self._steps_between_resets
-        return self._handle, None if math.isinf(limit) else int(limit) + 1
+        return self._handle, self._max_episode_steps
 
     def close(self) -> None:
         """Closes the system."""
@@ -187,9 +236,10 @@ class SteppedWorld:
         except Exception as error:
             raise WorldError(f"the system cannot be started and reset: {_told(error)}") from error
 
-    def _answer(self, order: Order, call: int, place: int) -> Answer:
-        self._stream = (call, place)
-        self._handle.reseed(order_seed(self._seed, call, place))
+    def _answer(self, order: Order, *key: int) -> Answer:
+        self._stream = key
+        self._faults_before = len(self._faults)
+        self._handle.reseed(order_seed(self._seed, *key))
         self._tally = Tally()
         before = self._steps
         if self._adrift:
@@ -207,23 +257,27 @@ class SteppedWorld:
 
     def _visit(self, order: Visit) -> tuple[int, int, int, int]:
         play, reset = self._play, self._reset
-        policy: list[int] = order.policy.tolist()
-        planned, target, action = len(policy), int(order.state), int(order.action)
+        staged = order.policy.ndim == 2
+        policies: list[list[int]] = order.policy.tolist() if staged else [order.policy.tolist()]
+        planned, target, action = order.policy.shape[-1], int(order.state), int(order.action)
         times, max_journey, max_cuts = int(order.times), int(order.max_journey), int(order.max_cuts)
         position = self._position
         completed = cuts = cuts_in_a_row = journey = 0
         while completed < times and cuts_in_a_row < max_cuts:
             try:
-                if self._steps >= self._deadline or (journey == max_journey and position != target):
-                    cuts, cuts_in_a_row, journey = cuts + 1, cuts_in_a_row + 1, 0
+                if staged and journey == 0 and (position != 0 or self._steps >= self._deadline):
                     position = reset()
+                elif self._steps >= self._deadline or (journey == max_journey and position != target):
+                    cuts, cuts_in_a_row, journey = cuts + 1, cuts_in_a_row + 1, 0
+                    if position != 0 or not staged:
+                        position = reset()
                 elif position == target:
                     position = play(position, action)
                     completed += 1
                     journey = cuts_in_a_row = 0
                 else:
+                    chosen = policies[journey if staged else 0][position] if position < planned else -1
                     journey += 1
-                    chosen = policy[position] if position < planned else -1
                     position = reset() if chosen < 0 else play(position, chosen)
             except _InterruptedJourneyError:
                 position = journey = 0
@@ -379,7 +433,9 @@ class SteppedWorld:
         if self._factory is None:
             raise WorldError(f"{fault}. Give the world a factory, and it starts the system again") from error
         if len(self._faults) > self._max_faults:
-            raise WorldError(f"{fault}. That is fault {len(self._faults)}; {self._max_faults} are allowed") from error
+            raise TooManyFaultsError(
+                f"{fault}. That is fault {len(self._faults)}; {self._max_faults} are allowed"
+            ) from error
         _logger.warning("%s; starting it again (fault %d)", fault, len(self._faults))
 
     def _handle_of(self, system: Any) -> Handle:
@@ -388,7 +444,7 @@ class SteppedWorld:
 
     def _new_seed(self) -> np.random.SeedSequence:
         """Of a stream that no system had before: not that of the order, of which a failed one has used a part."""
-        return np.random.SeedSequence(self._seed, spawn_key=(*self._stream, len(self._faults)))
+        return order_seed(self._seed, *self._stream, len(self._faults) - self._faults_before)
 
     def _take(self, handle: Handle) -> None:
         self._handle = handle

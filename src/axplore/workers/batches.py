@@ -1,0 +1,83 @@
+"""Orders cut into batches: small orders of the same kind that can be carried out side by side.
+
+How an order is cut depends on nothing but the order. A batch begins with a RESET, so a large one wastes less and a
+small one lets more workers take part.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import accumulate
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from axplore.mdp import IntArray
+from axplore.worlds.orders import Answer, Episodes, Order, Tour
+
+BATCH: Final = 50
+"""A batch has at most so many visits, plays or episodes."""
+
+WAVE: Final = 8
+"""Of episodes that may end early, so many batches are carried out before it is seen whether they do."""
+
+Quota: TypeAlias = int | IntArray
+"""What a batch asks for: how many visits or episodes, or how many plays of each pair of a tour, [m]."""
+
+
+def cut(order: Order, size: int = BATCH) -> list[Quota]:
+    """What each batch of an order asks for; together they ask for what the order does."""
+    if isinstance(order, Tour):
+        return _dealt(order.times, size)
+    n_batches = -(-order.times // size)
+    return [order.times * (batch + 1) // n_batches - order.times * batch // n_batches for batch in range(n_batches)]
+
+
+def part_of(order: Order, quota: Quota) -> Order:
+    """A batch of an order."""
+    if not isinstance(order, Tour):
+        return replace(order, times=int(quota))
+    times = np.asarray(quota)
+    wanted = times > 0
+    part = replace(order, states=order.states[wanted], actions=order.actions[wanted], times=times[wanted])
+    kept = np.isin(order.targets, part.states)
+    return replace(part, policies=order.policies[kept], distances=order.distances[kept])
+
+
+def wave_after(order: Order, answers: Sequence[Answer], n_batches: int) -> range:
+    """The batches of an order to carry out next, given the answers to the first ones; none if it is over.
+
+    Episodes that may end early do so after a batch. All others go out at once.
+    """
+    begin = len(answers)
+    if not isinstance(order, Episodes) or math.isinf(order.allowance + order.slack):
+        return range(begin, n_batches)
+    return range(begin, min(begin + WAVE, n_batches) if n_counted(order, answers) == begin else begin)
+
+
+def n_counted(order: Order, answers: Sequence[Answer]) -> int:
+    """How many of the answers to the first batches count as done: those after which an order has ended do not.
+
+    What they met counts in any case.
+    """
+    if isinstance(order, Episodes):
+        totals = accumulate(answer.travelled - answer.completed * order.allowance for answer in answers)
+        for place, excess in enumerate(totals):
+            if excess > order.slack:
+                return place + 1
+    return len(answers)
+
+
+def _dealt(times: IntArray, size: int) -> list[Quota]:
+    """Plays, dealt out in turn to as many batches as it takes: each has about the same part of every pair."""
+    n_batches = -(-int(times.sum()) // size)
+    ends = np.cumsum(times)
+    begins = ends - times
+    return [_count_below(ends, batch, n_batches) - _count_below(begins, batch, n_batches) for batch in range(n_batches)]
+
+
+def _count_below(limits: IntArray, batch: int, n_batches: int) -> IntArray:
+    """How many of the plays before each limit go to a batch."""
+    return (limits + n_batches - 1 - batch) // n_batches

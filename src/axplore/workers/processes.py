@@ -1,0 +1,179 @@
+"""Workers that are processes on this machine.
+
+Each is this module run by itself, and talks through a pair of sockets. It ends when the other end is closed, and so
+with the process that hired it, however that ends. What a system prints goes to standard error.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
+from queue import SimpleQueue
+from typing import Any, Final
+
+import cloudpickle
+
+from axplore.errors import InvalidSettingError
+from axplore.workers.engine import Reply, Server, WorkerLostError, replied
+
+SINGLE_THREADED: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+"""Libraries hear by these how many threads to use: there is a process for every processor already."""
+
+SECONDS_TO_END: Final = 2.0
+"""How long a process may take to end by itself once its connection is closed."""
+
+
+class Processes:
+    """An engine of so many processes."""
+
+    def __init__(self, n_workers: int) -> None:
+        if isinstance(n_workers, bool) or not isinstance(n_workers, int) or n_workers < 1:
+            raise InvalidSettingError(f"workers is {n_workers!r}; it must be a whole number, 1 or more")
+        self._n_workers = n_workers
+        self._hired: list[ProcessWorker] = []
+
+    @property
+    def n_workers(self) -> int:
+        """How many processes."""
+        return self._n_workers
+
+    def hire(self, make_server: Callable[[], Server]) -> ProcessWorker:
+        """A new process."""
+        worker = ProcessWorker(make_server)
+        self._hired = [*(other for other in self._hired if other.is_running), worker]
+        return worker
+
+    def wait(self, workers: Sequence[ProcessWorker], seconds: float | None) -> list[ProcessWorker]:
+        """Those that have a reply or are lost."""
+        by_connection = {worker.connection: worker for worker in workers}
+        ready = wait(list(by_connection), seconds)
+        return [by_connection[connection] for connection in ready]  # type: ignore[index]
+
+    def close(self) -> None:
+        """Ends all processes."""
+        for worker in self._hired:  # they end side by side
+            worker.hang_up()
+        for worker in self._hired:
+            worker.dismiss()
+        self._hired = []
+
+
+class ProcessWorker:
+    """A process."""
+
+    def __init__(self, make_server: Callable[[], Server]) -> None:
+        self.connection, theirs = Pipe()
+        environment = {**dict.fromkeys(SINGLE_THREADED, "1"), **os.environ}
+        environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "axplore.workers.processes", str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                env=environment,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,  # Ctrl-C is for the exploration to hear
+            )
+        finally:
+            theirs.close()
+        with suppress(WorkerLostError):  # it is seen when the worker is waited for
+            self.send(make_server)
+
+    @property
+    def name(self) -> str:
+        """With the number of the process."""
+        return f"process {self.pid}"
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.poll() is None
+
+    def send(self, message: Any) -> None:
+        """Sends a message, by value where it cannot be by name."""
+        packed = cloudpickle.dumps(message)
+        try:
+            self.connection.send_bytes(packed)
+        except OSError:
+            raise self._lost() from None
+
+    def receive(self) -> Reply:
+        """The reply."""
+        try:
+            reply: Reply = cloudpickle.loads(self.connection.recv_bytes())
+        except (EOFError, OSError):
+            raise self._lost() from None
+        return reply
+
+    def hang_up(self) -> None:
+        """Closes the connection, which ends the process."""
+        self.connection.close()
+
+    def dismiss(self) -> None:
+        """Ends the process, and what it has started, now."""
+        self.hang_up()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(SECONDS_TO_END)
+        with suppress(OSError):  # it leads a session of its own, so what it started is in its group
+            os.killpg(self.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def _lost(self) -> WorkerLostError:
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(SECONDS_TO_END)
+        code = self._process.poll()
+        if code is None:
+            return WorkerLostError(f"{self.name} has closed its connection")
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
+        return WorkerLostError(f"{self.name} {how}")
+
+
+def serve(connection: Connection) -> None:
+    """Makes a server, and answers messages until the other end is closed."""
+    messages: SimpleQueue[Any] = SimpleQueue()
+    threading.Thread(target=_read, args=(connection, messages), daemon=True).start()
+    server: Server | None = None
+    while True:
+        try:
+            message = cloudpickle.loads(messages.get())
+            if server is None:
+                server = message()
+                reply = Reply()
+            else:
+                reply = replied(server, message)
+        except Exception as error:
+            reply = Reply(error=error)
+        connection.send_bytes(_packed(reply))
+
+
+def _read(connection: Connection, messages: SimpleQueue[Any]) -> None:
+    """Ends the process as soon as there is nobody to answer to, even within a batch."""
+    with suppress(EOFError, OSError):
+        while True:
+            messages.put(connection.recv_bytes())
+    os._exit(0)
+
+
+def _packed(reply: Reply) -> bytes:
+    try:
+        packed: bytes = cloudpickle.dumps(reply)
+    except Exception as error:
+        told = f"{type(error).__name__}: {error}"
+        packed = cloudpickle.dumps(Reply(error=RuntimeError(f"the worker's answer cannot be sent: {told}")))
+    return packed
+
+
+if __name__ == "__main__":
+    os.dup2(2, 1)
+    serve(Connection(int(sys.argv[1])))

@@ -1,0 +1,229 @@
+"""A world whose orders are carried out by workers, with the same outcome whoever and how many they are.
+
+Every order is cut into batches, each begins with a RESET, and the random stream of a batch depends on its place alone.
+The answers of the batches of an order are put together in the order of the batches, and new states are numbered in the
+order in which they appear there. So nothing depends on who carried out what, or when. The price is that RESET, and the
+way back to where the work is.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from typing import Final
+
+import numpy as np
+
+from axplore.errors import InvalidSettingError, TooManyFaultsError, UnknownStateError, WorldError
+from axplore.mdp import Action, State
+from axplore.workers.batches import BATCH, Quota, cut, n_counted, wave_after
+from axplore.workers.crew import Crew, Incident, Memory
+from axplore.workers.engine import Engine
+from axplore.workers.serving import BatchServer, Outcome, Request
+from axplore.worlds.answers import Tally
+from axplore.worlds.border import check_orders
+from axplore.worlds.faults import Fault
+from axplore.worlds.orders import Answer, Order, World
+from axplore.worlds.replicas import replica_of
+from axplore.worlds.stepped import SteppedSnapshot
+
+FAULTLESS_ATTEMPTS: Final = 2
+"""So often a batch is begun again after a fault of its system. Then faults are the system's own, and it goes on after
+them as a world without workers does."""
+
+_logger = logging.getLogger("axplore")
+
+
+@dataclass(frozen=True, eq=False)
+class _Batch:
+    """A batch of an order: its key, the order, and what it asks for."""
+
+    key: tuple[int, int, int]
+    order: Order
+    quota: Quota
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """An order in work: all of its batches, and what came of the first ones."""
+
+    order: Order
+    batches: Sequence[_Batch]
+    outcomes: list[Outcome]
+
+    @property
+    def answers(self) -> list[Answer]:
+        return [outcome.answer for outcome in self.outcomes]
+
+    def next_wave(self) -> list[_Batch]:
+        return [self.batches[place] for place in wave_after(self.order, self.answers, len(self.batches))]
+
+
+class WorkedWorld:
+    """A `World` that is carried out by workers."""
+
+    def __init__(self, world: World, engine: Engine, *, batch: int = BATCH) -> None:
+        """Begins where the world stands, and does not touch it again.
+
+        Args:
+            world: what the workers make worlds like.
+            engine: where they work; it is closed with this world.
+            batch: the most visits, plays or episodes of a batch. It changes what happens; the number of workers does
+                not.
+        """
+        if batch < 1:
+            raise InvalidSettingError(f"batch is {batch}; it must be 1 or more")
+        self._engine = engine
+        self._size = batch
+        self._fingerprint = getattr(world, "fingerprint", None)
+        self._max_faults: int = getattr(world, "max_faults", 0)
+        self._labels: list[State] = list(world.states)
+        self._actions = [world.actions_of(number) for number in range(len(self._labels))]
+        self._numbers = {label: number for number, label in enumerate(self._labels)}
+        self._steps, self._calls = world.steps, 0
+        self._faults: list[Fault] = []
+        self._incidents: list[Incident] = []
+        self._crew = Crew(
+            engine, partial(BatchServer, replica_of(world)), brief=self._request, on_incident=self._note_incident
+        )
+
+    @property
+    def states(self) -> Sequence[State]:
+        """The labels of the states discovered so far, by number; the initial state is the first."""
+        return self._labels
+
+    @property
+    def steps(self) -> int:
+        """How many steps were taken so far, RESET included; those of batches that were done again count once."""
+        return self._steps
+
+    @property
+    def fingerprint(self) -> str | None:
+        """Of the world that the workers' are like, if it has one."""
+        return self._fingerprint
+
+    @property
+    def faults(self) -> Sequence[Fault]:
+        """The faults of the system after which a batch went on."""
+        return tuple(self._faults)
+
+    @property
+    def incidents(self) -> Sequence[Incident]:
+        """What made batches be done again."""
+        return tuple(self._incidents)
+
+    def actions_of(self, state: int) -> tuple[Action, ...]:
+        """The actions of a discovered state beside RESET; none if it is terminal."""
+        if not 0 <= state < len(self._labels):
+            raise UnknownStateError(f"no state {state!r}; the discovered states are 0 to {len(self._labels) - 1}")
+        return self._actions[state]
+
+    def carry_out(self, orders: Sequence[Order]) -> list[Answer]:
+        """Has orders carried out side by side and answers each; see `World.carry_out`."""
+        check_orders(orders, np.array([len(actions) for actions in self._actions], dtype=np.int64))
+        call = self._calls
+        self._calls += 1
+        works = [_Work(order, self._cut(order, call, place), []) for place, order in enumerate(orders)]
+        while any(waves := [work.next_wave() for work in works]):
+            outcomes = iter(self._done([batch for wave in waves for batch in wave]))
+            for work, wave in zip(works, waves, strict=True):
+                work.outcomes.extend(islice(outcomes, len(wave)))
+        n_shared = len(self._labels)
+        answers = [self._merged(work, n_shared) for work in works]
+        self._check_faults()
+        return answers
+
+    def snapshot(self) -> SteppedSnapshot:
+        """What was discovered and how far the world has come; hand it to `restore`."""
+        return SteppedSnapshot(tuple(self._labels), tuple(self._actions), self._steps, self._calls)
+
+    def restore(self, snapshot: SteppedSnapshot) -> None:
+        """Goes on from a snapshot as if nothing had happened."""
+        if not snapshot.labels or snapshot.labels[0] != self._labels[0]:
+            raise InvalidSettingError(f"the snapshot is of another system: this one starts in {self._labels[0]!r}")
+        self._crew.close()  # they were told otherwise
+        self._labels, self._actions = list(snapshot.labels), list(snapshot.actions)
+        self._numbers = {label: number for number, label in enumerate(self._labels)}
+        self._steps, self._calls = snapshot.steps, snapshot.calls
+
+    def close(self) -> None:
+        """Ends the workers."""
+        self._crew.close()
+        self._engine.close()
+
+    def __enter__(self) -> WorkedWorld:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _cut(self, order: Order, call: int, place: int) -> list[_Batch]:
+        return [_Batch((call, place, batch), order, quota) for batch, quota in enumerate(cut(order, self._size))]
+
+    def _done(self, batches: Sequence[_Batch]) -> list[Outcome]:
+        """What came of batches, in their order."""
+        outcomes = dict(self._crew.results(batches))
+        return [outcomes[place] for place in range(len(batches))]
+
+    def _request(self, batch: _Batch, failures: int, memory: Memory) -> Request:
+        """What a worker has to be told to carry out a batch, given what it was told before."""
+        call, place, _ = batch.key
+        if memory.get("call") != call:
+            memory |= {"call": call, "orders": set()}
+        order = None if place in memory["orders"] else batch.order
+        memory["orders"].add(place)
+        n_kept, memory["n_states"] = memory.get("n_states", 0), len(self._labels)
+        is_final = failures >= FAULTLESS_ATTEMPTS
+        return Request(
+            key=batch.key,
+            order=order,
+            quota=batch.quota,
+            n_kept=n_kept,
+            states=tuple(zip(self._labels[n_kept:], self._actions[n_kept:], strict=True)),
+            max_faults=self._max_faults if is_final else 0,
+            is_final=is_final,
+        )
+
+    def _merged(self, work: _Work, n_shared: int) -> Answer:
+        """The answer to an order; the batches were told the first so many states."""
+        tally = Tally()
+        for outcome in work.outcomes:
+            numbers = [self._number_of(label, actions) for label, actions in outcome.discovered]
+            tally.add(outcome.answer, np.array([*range(n_shared), *numbers], dtype=np.int64))
+            self._faults += [replace(fault, steps=self._steps) for fault in outcome.faults]
+            self._steps += outcome.answer.steps
+        answers = work.answers
+        counted = answers[: n_counted(work.order, answers)]
+        return tally.answer(
+            steps=sum(answer.steps for answer in answers),
+            completed=sum(answer.completed for answer in counted),
+            arrivals=sum(answer.arrivals for answer in counted),
+            travelled=sum(answer.travelled for answer in counted),
+            cut_journeys=sum(answer.cut_journeys for answer in counted),
+        )
+
+    def _number_of(self, label: State, actions: tuple[Action, ...]) -> int:
+        """The number of a state that a batch has met, which another may have met before it."""
+        number = self._numbers.setdefault(label, len(self._labels))
+        if number == len(self._labels):
+            self._labels.append(label)
+            self._actions.append(actions)
+        elif self._actions[number] != actions:
+            raise WorldError(
+                f"state {label!r} has the actions {list(self._actions[number])} at one worker and {list(actions)} at "
+                "another: what can be done must be a property of the state"
+            )
+        return number
+
+    def _check_faults(self) -> None:
+        if len(self._faults) > self._max_faults:
+            raise TooManyFaultsError(
+                f"{self._faults[-1]}. That is fault {len(self._faults)}; {self._max_faults} are allowed"
+            )
+
+    def _note_incident(self, incident: Incident) -> None:
+        self._incidents.append(incident)
+        _logger.warning("%s", incident)
