@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
 from axplore.domains import combination_lock, confusing_chain
-from axplore.errors import InvalidSettingError
+from axplore.errors import InvalidSettingError, WorldError
 from axplore.experiments.evaluation import policy_steps_of
+from axplore.explorers import ucb_explore
 from axplore.explorers.driver import run
 from axplore.explorers.interface import Precision
 from axplore.explorers.presets import (
@@ -33,7 +35,9 @@ from axplore.explorers.ucb_rules import (
 )
 from axplore.mdp import TabularMdp
 from axplore.statistics.counts import TransitionCounts
+from axplore.worlds.orders import Answer, Episodes, Order, Visit
 from axplore.worlds.simulated import SimulatedWorld
+from axplore.worlds.stepped import SteppedWorld
 
 CHAIN = Precision(radius=4.5, epsilon=0.8)
 
@@ -108,6 +112,70 @@ def test_theory_runs_to_the_end_on_a_small_world() -> None:
     found = run(explorer, SimulatedWorld(mdp, 0))
     assert found.states == ("s0", "s1")
     assert policy_steps_of(found, mdp, "s1") == 1.0
+
+
+THERE_AND_BACK = TabularMdp.from_rows(
+    {"s0": {"go": {"s1": 1.0}, "stay": {"s0": 1.0}}, "s1": {"back": {"s0": 1.0}, "on": {"s1": 1.0}}}, initial_state="s0"
+)
+
+
+def test_discovery_takes_a_reset_before_every_play_that_does_not_begin_in_the_initial_state() -> None:
+    explorer = ucb_explore_experiment(Precision(radius=2.0, epsilon=1.0))
+    world = SimulatedWorld(THERE_AND_BACK, 0)
+    state = explorer.advance(explorer.start(world), world)
+    # b = 2 plays each. go, RESET, go; RESET, stay, stay.
+    assert (world.steps, state.frontier, state.undiscovered) == (3 + 3, (1,), False)
+    state = explorer.advance(state, world)
+    evaluated = world.steps
+    assert state.known == (0, 1)
+    # The evaluation ended in s1. RESET, go, back, go, back; go, on, RESET, go, on.
+    state = explorer.advance(state, world)
+    assert world.steps - evaluated == 5 + 5
+    assert state.counts.rows().visits.tolist()[2:] == [2, 2]
+
+
+def test_a_discovery_is_one_call_with_one_order_for_each_action() -> None:
+    class Listening(SimulatedWorld):
+        def carry_out(self, orders: Sequence[Order]) -> list[Answer]:
+            calls.append(list(orders))
+            return super().carry_out(orders)
+
+    calls: list[list[Order]] = []
+    run(ucb_explore_experiment(Precision(radius=2.0, epsilon=1.0)), Listening(THERE_AND_BACK, 0))
+    asked = [[(type(order), getattr(order, "action", None)) for order in orders] for orders in calls]
+    assert asked == [[(Visit, 0), (Visit, 1)], [(Episodes, None)], [(Visit, 0), (Visit, 1)]]
+
+
+def test_a_world_that_closes_the_way_to_a_new_state_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Closing:
+        def __init__(self) -> None:
+            self.state, self.open = 0, True
+
+        def reset(self) -> int:
+            self.state = 0
+            return self.state
+
+        def step(self, _: str) -> int:
+            self.state = 1 if self.open else 0
+            return self.state
+
+        def actions(self, _: int) -> tuple[str, ...]:
+            return ("go",)
+
+    monkeypatch.setattr(ucb_explore, "MAX_MISSES", 7)
+    explorer = ucb_explore_experiment(Precision(radius=1.0, epsilon=1.0))
+    system = Closing()
+    world = SteppedWorld(system)
+    state = explorer.start(world)
+    while len(state.known) == 1:
+        state = explorer.advance(state, world)
+    system.open = False
+    steps, draws = world.steps, state.counts.rows().visits.sum()
+    with pytest.raises(WorldError, match="7 episodes in a row did not reach 1, whose policy had passed its evaluation"):
+        explorer.advance(state, world)
+    # A RESET, and then seven times go and the RESET that the policy plays in its second and last step.
+    assert world.steps == steps + 1 + 7 * 2
+    assert state.counts.rows().visits.sum() == draws + 7
 
 
 def test_dealing_into_buckets_uses_every_sample_at_most_once() -> None:

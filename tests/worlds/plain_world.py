@@ -37,17 +37,21 @@ class PlainWorld:
         return self._answer(self.steps - before, *outcome)
 
     def _visit(self, order: Visit) -> tuple[int, int, int, int]:
+        staged = order.policy.ndim == 2
         completed = cuts = failures = 0
         while completed < order.times:
-            for _ in range(order.max_journey):
+            if staged and self.position != 0:
+                self._play(-1)
+            for step in range(order.max_journey):
                 if self.position == order.state:
                     break
-                self._play(self._planned(order.policy))
+                self._play(self._planned(order.policy[step] if staged else order.policy))
             if self.position == order.state:
                 self._play(order.action)
                 completed, failures = completed + 1, 0
             else:
-                self._play(-1)
+                if not staged or self.position != 0:
+                    self._play(-1)
                 cuts, failures = cuts + 1, failures + 1
                 if failures == order.max_cuts:
                     break

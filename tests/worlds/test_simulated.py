@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -171,6 +172,84 @@ def test_a_visit_makes_up_for_cut_journeys_that_are_not_in_a_row() -> None:
     assert answer.steps == 2 * 10_000 + 2 * answer.cut_journeys
 
 
+def test_a_visit_by_a_policy_that_depends_on_the_step_begins_in_the_initial_state() -> None:
+    world = all_discovered(LINE)
+    staged = np.array([[STAY, STAY], [GO, STAY], [GO, STAY], [GO, GO]])
+    # stay, go, stay, go, play in c (to d); the second time with a RESET before it.
+    answer = one(world, Visit(state=2, action=GO, times=2, policy=staged, max_journey=4))
+    assert (answer.steps, answer.completed, answer.cut_journeys) == (5 + 6, 2, 0)
+    assert met(world, answer) == {
+        ("a", "stay"): {"a": 2},
+        ("a", "go"): {"b": 2},
+        ("b", "stay"): {"b": 2},
+        ("b", "go"): {"c": 2},
+        ("c", "go"): {"d": 2},
+    }
+    assert position(world) == "d"
+
+
+def test_only_a_policy_that_depends_on_the_step_leaves_the_target_before_it_visits_it() -> None:
+    # stay in b; then either stay there, or RESET and go to b again.
+    for plan, steps in ((policy(GO), 1 + 3), (policy(GO)[None], 2 + 3 + 3)):
+        world = all_discovered(LINE)
+        answer = one(world, Visit(state=1, action=STAY, times=3, policy=plan, max_journey=1))
+        assert (answer.steps, answer.completed, answer.cut_journeys) == (steps, 3, 0)
+
+
+@pytest.mark.parametrize(("action", "steps"), [(GO, 1 + 3 * 2), (STAY, 4)])
+def test_a_journey_by_step_to_the_initial_state_has_no_steps(action: int, steps: int) -> None:
+    world = all_discovered(LINE)
+    everywhere_reset = np.full((3, 4), RESET_ACTION)
+    answer = one(world, Visit(state=0, action=action, times=4, policy=everywhere_reset, max_journey=3))
+    assert (answer.steps, answer.completed, answer.cut_journeys) == (steps, 4, 0)
+    assert answer.pair_draws.tolist() == [4]
+
+
+@pytest.mark.parametrize(
+    ("last", "steps"), [(STAY, 3 * (2 + 1)), (RESET_ACTION, 3 * 2)], ids=["elsewhere", "in the initial state"]
+)
+def test_the_reset_that_cuts_a_journey_by_step_begins_the_next(last: int, steps: int) -> None:
+    world = all_discovered(LINE)
+    staged = np.array([[GO, GO], [GO, last]])
+    # go, then stay in b, so that a RESET is needed, or RESET, so that none is.
+    answer = one(world, Visit(state=2, action=GO, times=1, policy=staged, max_journey=2, max_cuts=3))
+    assert (answer.steps, answer.completed, answer.cut_journeys) == (steps, 0, 3)
+    assert position(world) == "a"
+
+
+@pytest.mark.parametrize(("max_journey", "arrival"), [(1, 1 / 2), (2, 1 / 2), (3, 3 / 4), (4, 3 / 4)])
+def test_journeys_by_step_arrive_as_often_and_take_as_many_steps_as_on_the_model(
+    max_journey: int, arrival: float
+) -> None:
+    """An exact test of the cuts, which are negative binomial; the steps follow from the tosses."""
+    coin = TabularMdp.from_rows(
+        {
+            "start": {"toss": {"heads": 0.5, "tails": 0.5}},
+            "heads": {"on": {"start": 1.0}, "off": {"tails": 1.0}},
+            "tails": {"turn": {"heads": 1.0}},
+        },
+        "start",
+    )
+    numbers = {label: number for number, label in enumerate(all_discovered(coin).states)}
+    # Toss in the steps 0 and 2; tails reset in the steps 1 and 3, though `turn` would arrive.
+    staged = np.full((max_journey, 3), RESET_ACTION)
+    staged[:, numbers["start"]] = 0
+    staged[::2, numbers["tails"]] = 0  # never met: tails come after an odd number of steps
+    times = 20_000
+    for action, resets in (("on", 0), ("off", times - 1)):  # `off` leads elsewhere, so that a RESET follows
+        world = all_discovered(coin, seed=5)
+        place = coin.actions_of("heads").index(action)
+        answer = one(world, Visit(numbers["heads"], place, times, staged, max_journey))
+        tosses = met(world, answer)["start", "toss"]
+        assert tosses["heads"] == answer.completed == times
+        # Every tail is followed by one RESET: that of the policy, or that of the cut.
+        assert answer.steps == times + 2 * tosses["tails"] + times + resets
+        cuts = stats.nbinom(times, arrival)
+        assert min(cuts.cdf(answer.cut_journeys), cuts.sf(answer.cut_journeys - 1)) > FALSE_ALARM / 4
+        if max_journey <= 2:
+            assert answer.cut_journeys == tosses["tails"]
+
+
 def test_no_visits_and_no_episodes_take_no_step() -> None:
     world = all_discovered(LINE)
     for order in (
@@ -253,13 +332,15 @@ def test_episodes_stop_once_they_took_more_steps_than_allowed(allowance: float, 
     [
         lambda actions: np.array(actions, dtype=np.int8),
         lambda actions: np.array([actions, actions]).T[:, 0],
-        lambda actions: np.frombuffer(np.array(actions, dtype=np.int64).tobytes(), dtype=np.int64),
+        lambda actions: np.broadcast_to(np.array(actions, dtype=np.int64), np.shape(actions)),
     ],
     ids=["narrow", "strided", "read-only"],
 )
 def test_a_policy_may_be_any_array_of_integers(make: Any) -> None:
     world = all_discovered(LINE)
     assert one(world, Visit(state=2, action=GO, times=1, policy=make([GO, GO]), max_journey=2)).steps == 3
+    staged = make([[GO, GO], [GO, GO]])
+    assert one(world, Visit(state=2, action=GO, times=1, policy=staged, max_journey=2)).steps == 4
     assert one(world, Episodes(goal=2, times=1, horizon=2, policy=make([GO, GO]))).steps == 3
 
 
@@ -293,6 +374,12 @@ def orders(draw: st.DrawFn, action_counts: Sequence[int]) -> Order:
     def actions() -> list[int]:
         return [draw(st.integers(-1, action_counts[state] - 1)) for state in range(planned)]
 
+    def plan(steps: int) -> IntArray:
+        """What to play by state, or by step and state."""
+        if draw(st.booleans()):
+            return np.array(actions(), dtype=np.int64)
+        return np.array([actions() for _ in range(steps)], dtype=np.int64).reshape(steps, planned)
+
     pairs = [(state, action) for state, n_actions in enumerate(action_counts) for action in range(n_actions)]
     if draw(st.booleans()):
         plays = draw(st.lists(st.sampled_from(pairs), unique=True, max_size=6)) if pairs else []
@@ -311,13 +398,11 @@ def orders(draw: st.DrawFn, action_counts: Sequence[int]) -> Order:
     state, times = draw(st.integers(0, len(action_counts) - 1)), draw(st.integers(0, 6))
     if action_counts[state] and draw(st.booleans()):
         action = draw(st.integers(0, action_counts[state] - 1))
-        limits = draw(st.tuples(st.integers(1, 6), st.integers(1, 3)))
-        return Visit(state, action, times, np.array(actions(), dtype=np.int64), *limits)
+        longest, max_cuts = draw(st.tuples(st.integers(1, 6), st.integers(1, 3)))
+        return Visit(state, action, times, plan(longest), longest, max_cuts)
     horizon = draw(st.integers(1, 6))
-    staged = draw(st.booleans())
-    plan = [actions() for _ in range(horizon)] if staged else actions()
     allowance, slack = draw(st.sampled_from([(math.inf, math.inf), (2.0, 1.0), (0.0, 4.0)]))
-    return Episodes(state, times, horizon, np.array(plan, dtype=np.int64), allowance, slack)
+    return Episodes(state, times, horizon, plan(horizon), allowance, slack)
 
 
 @settings(max_examples=300)
@@ -337,6 +422,42 @@ def test_on_deterministic_models_every_order_is_carried_out_as_in_plain_python(
         assert as_lists(one(world, order)) == as_lists(plain.carry_out(order))
         assert list(world.states) == plain.states
         assert (world.steps, world.snapshot().position) == (plain.steps, plain.position)
+
+
+def is_visit_by_step(order: Order) -> bool:
+    return isinstance(order, Visit) and order.policy.ndim == 2
+
+
+@settings(max_examples=200)
+@given(moves=deterministic_moves().filter(lambda moves: any(moves.values())), data=st.data())
+def test_a_visit_by_step_is_so_many_times_an_episode_and_a_play_where_it_ends(
+    moves: dict[int, list[int]], data: st.DataObject
+) -> None:
+    rows: dict[Any, Any] = {
+        state: {action: {successor: 1.0} for action, successor in enumerate(successors)}
+        for state, successors in moves.items()
+    }
+    mdp = TabularMdp.from_rows(rows, data.draw(st.sampled_from(sorted(moves))))
+    together, apart = all_discovered(mdp), all_discovered(mdp)
+    order = data.draw(
+        orders([len(together.actions_of(number)) for number in range(len(moves))]).filter(is_visit_by_step)
+    )
+    assert isinstance(order, Visit)
+    answer = one(together, order)
+    there = Episodes(order.state, times=1, horizon=order.max_journey, policy=order.policy)
+    play = Visit(order.state, order.action, times=1, policy=policy(), max_journey=1)
+    draws: Counter[tuple[Any, Any]] = Counter()
+    completed = misses = 0
+    while completed < order.times and misses < order.max_cuts:
+        journey = one(apart, there)
+        parts = [journey, one(apart, play)] if journey.arrivals else [journey]
+        completed, misses = completed + journey.arrivals, misses + 1 - journey.arrivals
+        for part in parts:
+            draws.update({pair: sum(row.values()) for pair, row in met(apart, part).items()})
+    assert (answer.completed, answer.cut_journeys) == (completed, misses)
+    assert {pair: sum(row.values()) for pair, row in met(together, answer).items()} == draws
+    # The RESET that cuts the last journey begins no other.
+    assert together.steps == apart.steps + (misses > 0 and apart.position != 0)
 
 
 @settings(max_examples=100)
@@ -471,6 +592,7 @@ def some_orders() -> list[Order]:
     return [
         Visit(state=0, action=1, times=50, policy=policy(0, 0, 0, 0, 0), max_journey=9),
         Visit(state=2, action=1, times=50, policy=policy(0, 0, 0, 0, 0), max_journey=9),
+        Visit(state=5, action=1, times=50, policy=np.tile(policy(0, 1, 0, 0, 0), (4, 1)), max_journey=4),
         Episodes(goal=5, times=50, horizon=8, policy=policy(0, 1, 0, 0, 0)),
         Tour(
             states=policy(3, 1, 0, 1),

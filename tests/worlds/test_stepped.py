@@ -29,6 +29,11 @@ def policy(*actions: int) -> IntArray:
     return np.array(actions, dtype=np.int64)
 
 
+def by_step(steps: int, *actions: int) -> IntArray:
+    """The same at every step, [steps, n]."""
+    return np.tile(policy(*actions), (steps, 1))
+
+
 def one(world: World, order: Order) -> Answer:
     (answer,) = world.carry_out([order])
     return answer
@@ -286,13 +291,14 @@ def tour_to_the_end(times: int) -> Tour:
     return Tour(policy(2), policy(0), policy(times), policy(0, 0, 0)[None], np.array([[2.0, 1.0, 0.0]]), max_journey=3)
 
 
-@pytest.mark.parametrize("kind", ["visit", "tour", "episodes"])
+@pytest.mark.parametrize("kind", ["visit", "visit by step", "tour", "episodes"])
 @pytest.mark.parametrize("fails_at", [2, 3, 4, 5])
 def test_whatever_a_fault_interrupts_the_order_is_fulfilled_and_the_counts_are_those_of_the_steps_that_succeeded(
     kind: str, fails_at: int
 ) -> None:
     possible: dict[str, Order] = {
         "visit": Visit(2, 0, 20, TO_THE_END, max_journey=3),
+        "visit by step": Visit(2, 0, 20, by_step(3, 0, 0, 0), max_journey=3),
         "tour": tour_to_the_end(20),
         "episodes": Episodes(3, 20, 3, TO_THE_END),
     }
@@ -438,6 +444,25 @@ def test_an_order_that_a_limit_makes_impossible_ends() -> None:
     slow = policy(STAY, STAY, STAY)
     answer = one(world, Visit(2, GO, 1, slow, max_journey=10**9, max_cuts=5))
     assert (answer.completed, answer.cut_journeys) == (0, 5)
+
+
+@pytest.mark.parametrize(
+    ("limit", "cuts", "steps"),
+    [(4, 0, 50 * (1 + 3)), (6, 49, 49 * (1 + 3 + 2) + 1 + 3), (7, 0, 25 * (1 + 6)), (9, 24, 24 * (1 + 6 + 2) + 1 + 6)],
+)
+def test_a_limit_between_two_journeys_by_step_cuts_neither(limit: int, cuts: int, steps: int) -> None:
+    world = limited_world(limit)
+    answer = one(world, Visit(2, GO, 50, by_step(9, GO, GO), max_journey=9))
+    # It begins with a RESET, and every visit leads back to the initial state: one that the limit ends too soon, after
+    # two steps, is cut by a RESET; where the limit falls between two, there is a RESET and no cut.
+    assert (answer.completed, answer.cut_journeys, answer.steps) == (50, cuts, steps)
+
+
+@pytest.mark.parametrize(("limit", "steps"), [(4, 5 * (1 + 3)), (9, 2 * 1 + (3 + 3 + 2) + (3 + 3))])
+def test_a_journey_by_step_cut_in_the_initial_state_resets_at_the_limit_alone(limit: int, steps: int) -> None:
+    world = limited_world(limit)
+    answer = one(world, Visit(2, GO, 1, by_step(3, STAY, STAY, STAY), max_journey=3, max_cuts=5))
+    assert (answer.completed, answer.cut_journeys, answer.steps) == (0, 5, steps)
 
 
 def test_in_an_episode_a_limit_is_a_reset() -> None:

@@ -139,25 +139,20 @@ class UcbExplore:
         """Plays each action of the newest known state b times; unseen next states join the frontier."""
         newest, policy = state.known[-1], policy_by_number(state.policies[-1], state.known)
         visits = self.discovery(self._problem_of(state))
-        for action in range(len(world.actions_of(newest))):
-            for _ in range(visits):
-                self._arrive(state, world, newest, policy)
-                # The agent stands in the state, so the visit has no journey.
-                order = Visit(newest, action, times=1, policy=np.full(1, RESET_ACTION), max_journey=1)
-                state.counts.add(world.carry_out([order])[0])
+        orders = [
+            Visit(newest, action, times=visits, policy=policy, max_journey=self.horizon, max_cuts=MAX_MISSES)
+            for action in range(len(world.actions_of(newest)))
+        ]
+        answers = world.carry_out(orders)
+        for answer in answers:
+            state.counts.add(answer)
+        if any(answer.completed < visits for answer in answers):
+            raise WorldError(
+                f"{MAX_MISSES} episodes in a row did not reach {world.states[newest]!r}, whose policy had passed its "
+                "evaluation; check that the world does not change over time"
+            )
         return replace(
             state, undiscovered=False, frontier=frontier_of(state.counts), activity=f"discovered from state {newest}"
-        )
-
-    def _arrive(self, state: UcbExploreState, world: World, goal: int, policy: IntArray) -> None:
-        for _ in range(MAX_MISSES):
-            answer = world.carry_out([Episodes(goal, times=1, horizon=self.horizon, policy=policy)])[0]
-            state.counts.add(answer)
-            if answer.arrivals:
-                return
-        raise WorldError(
-            f"{MAX_MISSES} episodes in a row did not reach {world.states[goal]!r}, whose policy had passed its "
-            "evaluation; check that the world does not change over time"
         )
 
     def _closest(self, state: UcbExploreState, problem: Problem) -> tuple[int, FiniteHorizonPlan]:

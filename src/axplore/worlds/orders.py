@@ -26,11 +26,16 @@ class Visit:
 
     The agent starts where it stands, and goes on from wherever the action leads. On the way every transition counts.
 
+    By a policy that depends on the step, every journey starts in the initial state: with a RESET unless the agent
+    stands there. That RESET counts as a step of the world, not of the journey. It is also the one that cuts a journey,
+    so that a journey cut in the initial state takes none. A journey to the initial state has no steps.
+
     Attributes:
         state: the state to visit.
         action: what to play there.
         times: how often.
-        policy: what to play in each state on the way, [n]; RESET_ACTION resets, and so does every state from n on.
+        policy: what to play on the way by state, [n], or by step and state, [max_journey, n]; RESET_ACTION resets, and
+            so does every state from n on.
         max_journey: a journey that has not arrived after so many steps is cut: the agent resets, which is a step, and
             sets out again.
         max_cuts: after so many cut journeys in a row the order ends, with fewer visits than asked for. So it ends

@@ -304,36 +304,45 @@ def visit(
     progress: Progress,
     max_steps: int,
 ) -> Progress:
-    """Goes on with a `Visit` for at most `max_steps` steps; `target` is a state of the model."""
+    """Goes on with a `Visit` for at most `max_steps` steps; `target` is a state of the model.
+
+    It is compiled once for policies [n] and once for [max_journey, n], and neither has the other's branches.
+    """
     initial, goal = np.uint64(tables.initial), np.uint64(target)
     state_pairs, row_offsets, successors = tables.state_pairs, tables.row_offsets, tables.successors
     thresholds, aliases = tables.thresholds, tables.aliases
     numbers, pair_draws, entry_counts = record.numbers, record.pair_draws, record.entry_counts
     goal_pair = state_pairs[goal] + np.uint64(action)
-    planned = np.uint64(len(policy))
+    planned = np.uint64(policy.shape[-1])
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
     state, steps, completed, cuts = np.uint64(progress.position), progress.steps, progress.completed, progress.cuts
     journey, cuts_in_a_row = progress.journey, progress.cuts_in_a_row
     pause = steps + max_steps
     while completed < times and cuts_in_a_row < max_cuts and steps < pause:
         steps += 1
+        if policy.ndim == 2 and journey == 0 and state != initial:
+            state = initial
+            continue
         if state == goal:
             pair = goal_pair
             completed += 1
             journey = cuts_in_a_row = 0
         elif journey == max_journey:
+            if policy.ndim == 2 and state == initial:
+                steps -= 1  # where a journey starts, no RESET is needed
             state = initial
             journey = 0
             cuts += 1
             cuts_in_a_row += 1
             continue
         else:
+            by_state = policy[np.uint64(journey)] if policy.ndim == 2 else policy
             journey += 1
             number = numbers[state]
-            if number >= planned or policy[number] < 0:
+            if number >= planned or by_state[number] < 0:
                 state = initial
                 continue
-            pair = state_pairs[state] + np.uint64(policy[number])
+            pair = state_pairs[state] + np.uint64(by_state[number])
         entry = row_offsets[pair]
         width = row_offsets[pair + _ONE] - entry
         if width > _ONE:
