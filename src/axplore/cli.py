@@ -37,6 +37,13 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the world; may be repeated.", show_default=False),
 ]
+Workers = Annotated[
+    int | None, typer.Option(metavar="N", help="So many processes step worlds of their own.", show_default="none")
+]
+Ray = Annotated[
+    str | None,
+    typer.Option(metavar="auto|ADDRESS", help="The workers are on this Ray cluster.", show_default="this machine"),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 EXPLORERS = (
@@ -86,6 +93,8 @@ def explore(
     doctor: Annotated[
         bool, typer.Option("--doctor/--no-doctor", help="Examine a system briefly before exploring it.")
     ] = True,
+    workers: Workers = None,
+    ray: Ray = None,
     as_json: AsJson = False,
 ) -> None:
     """Explore a world: what can be reached, in how many steps, and how surely.
@@ -93,8 +102,9 @@ def explore(
     Ctrl-C ends with what is known so far; pressed again, at once. However it ends, `axplore resume RUN` goes on.
 
     \b
-    Example:
+    Examples:
       axplore explore confusing-chain --radius 4.5 --epsilon 0.1
+      axplore explore gym:FrozenLake-v1 --radius 8 --epsilon 1 --workers 4
     \b
     Exit codes:
       0    the explorer is done
@@ -118,6 +128,8 @@ def explore(
         states_bound=states_bound,
         world_parameters=_parsed(settings),
         doctor=doctor,
+        workers=workers,
+        ray=ray,
     )
     raise typer.Exit(code)
 
@@ -144,12 +156,19 @@ def resume(
             show_default="as before, unless that limit has ended the run",
         ),
     ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="So many processes from now on; 0 for none.", show_default="as before"),
+    ] = None,
+    ray: Annotated[
+        str | None, typer.Option(metavar="auto|ADDRESS", help="Another Ray cluster.", show_default="as before")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Go on with a run that was killed, interrupted or has ended.
 
-    A simulated world ends with the same atlas and certificate as if nothing had happened. A system that is stepped
-    begins with a RESET. The certified explorer can go on with another radius, epsilon or objective, and keeps what it
+    A simulated world, or one that workers step, ends with the same atlas and certificate as if nothing had happened. A
+    system that is stepped without workers begins with a RESET. The certified explorer can go on with another radius, epsilon or objective, and keeps what it
     has sampled.
 
     \b
@@ -166,7 +185,14 @@ def resume(
     from axplore.console import resume_on_console
 
     code = resume_on_console(
-        run, as_json=as_json, radius=radius, epsilon=epsilon, objective=objective, max_steps=max_steps
+        run,
+        as_json=as_json,
+        radius=radius,
+        epsilon=epsilon,
+        objective=objective,
+        max_steps=max_steps,
+        workers=workers,
+        ray=ray,
     )
     raise typer.Exit(code)
 

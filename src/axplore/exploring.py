@@ -26,6 +26,8 @@ from axplore.progress import Watcher, showing
 from axplore.runs.changing import refuse_beyond_reach, reopened, with_precision
 from axplore.runs.keeper import KeptRun, begin_run, open_run
 from axplore.runs.origin import Origin, described, explorer_from_description, plain_parameters
+from axplore.workers.choosing import engine_from
+from axplore.workers.world import WorkedWorld
 from axplore.worlds.catalogue import named_world, world_of
 from axplore.worlds.orders import World
 from axplore.worlds.simulated import SimulatedWorld
@@ -66,6 +68,8 @@ def explore(
     world_parameters: Mapping[str, Any] | None = None,
     on_round: OnRound | None = None,
     doctor: bool = False,
+    workers: int | None = None,
+    ray: str | None = None,
 ) -> Atlas:
     """Finds every state that can be reliably reached within a number of expected steps, and the way to each.
 
@@ -89,11 +93,17 @@ def explore(
         on_round: called before the first piece of work and after each; a reason that it returns ends the exploration.
         doctor: examine a system that is stepped for a moment first, and log what was found as warnings. Its steps are
             not counted.
+        workers: so many processes carry out the orders side by side, or none. The world must be one that they can make
+            for themselves: a system by a factory, a model, or a name. The answer depends on the seed, and not on how
+            many they are; without workers it is another one, because the agent need not start anew for every batch.
+        ray: the workers are on a Ray cluster: `auto` or an address; see docs/scaling.md.
 
     Raises:
         WorldError: the world failed. What was known by then is kept, in `run` and as the error's `atlas`.
     """
     chosen, explorer_name = explorer_from(explorer, radius, epsilon, delta, objective, states_bound)
+    if (workers or ray) and isinstance(explorer, str) and isinstance(chosen, Certified):
+        chosen = chosen.for_workers()
     check_max_steps(max_steps)
     system, world_name = world_from(world, seed, world_parameters)
     with ExitStack() as closing:
@@ -101,6 +111,7 @@ def explore(
             closing.callback(system.close)
         if doctor and isinstance(system, SteppedWorld):
             _examine(system, seed)
+        system = _shared(system, workers, ray, closing)
         exploring = _Exploring(chosen, explorer_name, world_name, system.steps, max_steps, progress, on_round)
         if run is None:
             return exploring.atlas_of(system, None)
@@ -112,6 +123,8 @@ def explore(
             explorer=explorer_name,
             states_bound=states_bound,
             steps_before=system.steps,
+            workers=workers,
+            ray=ray,
         )
         kept = closing.enter_context(begin_run(Path(run), origin, chosen, system, max_steps))
         return exploring.atlas_of(kept.world, kept)
@@ -128,11 +141,14 @@ def resume(
     max_steps: int | None = None,
     progress: bool = False,
     on_round: OnRound | None = None,
+    workers: int | None = None,
+    ray: str | None = None,
 ) -> Atlas:
     """Takes up a run where it was interrupted or has ended.
 
-    A simulated world ends as if nothing had happened: with the same atlas and the same certificate. A system that is
-    stepped begins with a RESET, because nobody knows where it stands; what was learnt of it is kept.
+    A simulated world ends as if nothing had happened: with the same atlas and the same certificate. So does a system
+    that is stepped by workers, if it can be reseeded. One that is stepped without begins with a RESET, because nobody
+    knows where it stands; what was learnt of it is kept.
 
     The certified explorer can go on with another radius, ε or objective. It keeps what it has sampled, and its
     certificate is as good as any: see docs/runs.md.
@@ -148,6 +164,8 @@ def resume(
             lifted, and one that has not stays.
         progress: show on standard error how it goes.
         on_round: as for `explore`; it is called for repeated pieces of work too.
+        workers: so many from now on, 0 for none; as before when neither this nor `ray` is given.
+        ray: the cluster from now on.
 
     Raises:
         WorldError: the world failed, as for `explore`.
@@ -163,6 +181,9 @@ def resume(
         system = _world_again(origin, world)
         if system is not world and hasattr(system, "close"):
             closing.callback(system.close)
+        if workers is None and ray is None:
+            workers, ray = origin.workers, origin.ray
+        system = _shared(system, workers, ray, closing)
         kept.limit(max_steps)
         kept.take_up(system)
         state = kept.checkpoint.state if chosen == before else _changed(kept, before, chosen)
@@ -174,6 +195,17 @@ def resume(
             chosen, origin.explorer, origin.world, origin.steps_before, limit, progress, on_round, state
         )
         return exploring.atlas_of(kept.world, kept)
+
+
+def _shared(world: World, workers: int | None, ray: str | None, closing: ExitStack) -> World:
+    """The world as workers carry it out, until the end of the context; itself if there are to be none."""
+    engine = engine_from(workers, ray)
+    if engine is None:
+        return world
+    closing.callback(engine.close)
+    shared = WorkedWorld(world, engine)
+    closing.callback(shared.close)
+    return shared
 
 
 @dataclass(frozen=True)

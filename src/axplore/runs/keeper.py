@@ -79,7 +79,7 @@ class KeptRun:
         self._events = EventLog(folder)
         self._state = checkpoint.state
         self._n_known = 0
-        self._n_faults = 0
+        self._n_faults = self._n_incidents = 0
         self._began = self._noted_at = time.monotonic()
         self._processor_began = time.process_time()
         self._next_checkpoint = -float("inf")
@@ -132,6 +132,7 @@ class KeptRun:
 
         self._system = world
         self._n_faults = len(getattr(world, "faults", ()))
+        self._n_incidents = len(getattr(world, "incidents", ()))
         self._world = RecordedWorld(world, self._checkpoint.world, self._keep, past, drop)
         if not past:  # otherwise one is due as soon as they are repeated
             self._next_checkpoint = self._began + SECONDS_BETWEEN_CHECKPOINTS
@@ -280,6 +281,10 @@ class KeptRun:
         for fault in faults[self._n_faults :]:
             self._events.note("fault", kind=fault.kind.name, message=str(fault), steps=fault.steps)
         self._n_faults = len(faults)
+        incidents = getattr(self._system, "incidents", ())
+        for incident in incidents[self._n_incidents :]:
+            self._events.note("worker", kind=incident.kind.name, message=str(incident), steps=self._steps())
+        self._n_incidents = len(incidents)
 
 
 def _outwards(value: float, rounding: Callable[[float], int]) -> float | None:

@@ -56,6 +56,7 @@ class Origin:
         explorer: what the explorer is called; of a preset, its name.
         states_bound: S, as it was given to the preset.
         steps_before: the steps that the world had taken before the run.
+        workers, ray: who carried out the orders at first; None for the process itself.
         run: a name that no other run has.
         command: what was called.
         directory: from where.
@@ -71,6 +72,8 @@ class Origin:
     explorer: str
     states_bound: int | None
     steps_before: int
+    workers: int | None = None
+    ray: str | None = None
     run: str = field(default_factory=lambda: uuid4().hex)
     command: str = field(default_factory=current_command)
     directory: str = field(default_factory=os.getcwd)

@@ -164,7 +164,8 @@ class RecordedWorld:
         """Puts the world where the record says."""
         record, world = self.record(), self._world
         if isinstance(world, SimulatedWorld):
-            world.restore_labels(record.labels, record.position, record.steps, record.calls)
+            # Workers stand nowhere: who goes on without them begins at the start.
+            world.restore_labels(record.labels, max(record.position, 0), record.steps, record.calls)
         elif hasattr(world, "restore"):
             world.restore(SteppedSnapshot(record.labels, record.actions, record.steps, record.calls))
         else:

@@ -9,15 +9,15 @@ def engine_from(workers: int | None, ray: str | None) -> Engine | None:
     """The engine of these settings, the same on the command line and everywhere; None for no workers.
 
     Args:
-        workers: how many; on Ray, as many as the cluster has processors when not given.
+        workers: how many; 0 for none. On Ray, as many as the cluster has processors when not given.
         ray: `auto` for the Ray cluster that this machine is part of, or one of this machine alone if there is none, or
             the address of a cluster. Without it, workers are processes on this machine.
     """
-    if ray is not None:
+    if ray is not None and workers != 0:
         from axplore.workers.ray import RayCluster
 
         return RayCluster(ray, workers)
-    if workers is not None:
+    if workers:
         from axplore.workers.processes import Processes
 
         return Processes(workers)
