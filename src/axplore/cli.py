@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -43,6 +44,14 @@ Workers = Annotated[
 Ray = Annotated[
     str | None,
     typer.Option(metavar="auto|ADDRESS", help="The workers are on this Ray cluster.", show_default="this machine"),
+]
+SweepWorkers = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="So many processes make runs, one each at a time; 0 for none. They change no number.",
+        show_default="one per processor",
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
@@ -168,8 +177,8 @@ def resume(
     """Go on with a run that was killed, interrupted or has ended.
 
     A simulated world, or one that workers step, ends with the same atlas and certificate as if nothing had happened. A
-    system that is stepped without workers begins with a RESET. The certified explorer can go on with another radius, epsilon or objective, and keeps what it
-    has sampled.
+    system that is stepped without workers begins with a RESET. The certified explorer can go on with another radius,
+    epsilon or objective, and keeps what it has sampled.
 
     \b
     Examples:
@@ -495,13 +504,23 @@ def reproduce(
     runs: Annotated[
         int | None, typer.Option(help="Runs per row.", show_default="the paper's: 50 on the chain, 20 on the lock")
     ] = None,
-    jobs: Annotated[int | None, typer.Option(help="Processes.", show_default="one per processor")] = None,
+    workers: SweepWorkers = None,
+    ray: Ray = None,
     out: Annotated[str, typer.Option(metavar="DIR", help="Folder for runs, tables and figures.")] = "results",
 ) -> None:
-    """Run the paper's experiments and print our numbers beside the published ones."""
+    """Run the paper's experiments and print our numbers beside the published ones.
+
+    Called again after an interruption, it goes on with what is in the folder.
+
+    \b
+    Examples:
+      axplore reproduce lock
+      axplore reproduce all --workers 8
+      axplore reproduce all --ray auto
+    """  # noqa: D301
     from axplore.experiments.console import reproduce_on_console
 
-    reproduce_on_console(what or ["all"], Path(out), runs=runs, jobs=jobs)
+    reproduce_on_console(what or ["all"], Path(out), runs=runs, workers=_sweep_workers(workers, ray), ray=ray)
 
 
 @app.command()
@@ -517,10 +536,18 @@ def coverage(
     ] = None,
     epsilon: Annotated[float, typer.Option(help="Steps by which a policy may miss its bound (ε).")] = 0.5,
     max_steps: Annotated[int, typer.Option(help="Give a model up after so many steps, and say so.")] = 2_000_000,
-    jobs: Annotated[int | None, typer.Option(help="Processes.", show_default="one per processor")] = None,
+    workers: SweepWorkers = None,
+    ray: Ray = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for trials and table.")] = Path("results"),
 ) -> None:
-    """Test the guarantee: explore random models, compare with the truth, and count broken promises."""
+    """Test the guarantee: explore random models, compare with the truth, and count broken promises.
+
+    Called again after an interruption, it goes on with what is in the folder.
+
+    \b
+    Example:
+      axplore coverage --models 100 --delta 0.1 --workers 8
+    """  # noqa: D301
     from axplore.experiments.console import coverage_on_console
     from axplore.experiments.coverage import DELTAS, OBJECTIVES
 
@@ -531,7 +558,8 @@ def coverage(
         deltas=delta or DELTAS,
         epsilon=epsilon,
         max_steps=max_steps,
-        jobs=jobs,
+        workers=_sweep_workers(workers, ray),
+        ray=ray,
     )
 
 
@@ -542,6 +570,11 @@ def main() -> None:
     except AxploreError as error:
         typer.echo(f"axplore: {error}", err=True)
         sys.exit(2)
+
+
+def _sweep_workers(workers: int | None, ray: str | None) -> int | None:
+    """Of runs that have nothing to do with each other, each processor makes one; a cluster has its own number."""
+    return os.cpu_count() if workers is None and ray is None else workers
 
 
 def _parsed(settings: list[str] | None) -> dict[str, str]:

@@ -86,6 +86,11 @@ class Journal:
             if not length:
                 self._write(_line(header))
 
+    @property
+    def length(self) -> int:
+        """In bytes."""
+        return self._length
+
     def append(self, call: Call) -> None:
         """Writes a record, whole or not at all."""
         content = _content_of(call)
@@ -160,8 +165,9 @@ def _refuse_header(path: Path, content: bytes, wanted: Mapping[str, Any]) -> NoR
         header = None
     if not isinstance(header, dict):
         raise DamagedFileError(f"{path} is damaged: its first line is not that of a journal")
-    check_format(path, header, FORMAT, VERSION)
-    raise DamagedFileError(f"{path} is not the journal of this run after checkpoint {wanted['checkpoint']}")
+    check_format(path, header, wanted["format"], wanted["version"])
+    after = f" after checkpoint {wanted['checkpoint']}" if "checkpoint" in wanted else ""
+    raise DamagedFileError(f"{path} is not of this run{after}")
 
 
 def _records(path: Path, content: bytes, place: int) -> Iterator[tuple[int, bytes]]:

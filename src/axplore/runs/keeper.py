@@ -30,8 +30,10 @@ from axplore.runs.checkpoints import (
 from axplore.runs.events import EventLog
 from axplore.runs.files import Lock, read_document, remove_unfinished, write_document
 from axplore.runs.journal import Call, Journal, header_of, read_journal
+from axplore.runs.ledger import BatchFile
 from axplore.runs.origin import Origin, current_command, current_versions, described, load_origin, save_origin
 from axplore.runs.recorded import RecordedWorld, record_of
+from axplore.workers.world import WorkedWorld
 from axplore.worlds.orders import World
 
 ENDED: Final = "ended.json"
@@ -75,6 +77,7 @@ class KeptRun:
         self._origin = origin
         self._checkpoint = checkpoint
         self._journal: Journal | None = None
+        self._batches: BatchFile | None = None
         self._system: World | None = None
         self._events = EventLog(folder)
         self._state = checkpoint.state
@@ -130,6 +133,8 @@ class KeptRun:
             journal.cut(lengths[-1 - n_dropped])
             self._events.note("dropped", calls=n_dropped)
 
+        if isinstance(world, WorkedWorld):
+            self._batches = world.ledger = BatchFile(self._folder, self._origin.run)
         self._system = world
         self._n_faults = len(getattr(world, "faults", ()))
         self._n_incidents = len(getattr(world, "incidents", ()))
@@ -204,6 +209,9 @@ class KeptRun:
         write_document(
             self._folder / ENDED, {"format": ENDED_FORMAT, "version": ENDED_VERSION, "stop": atlas.stop.name}
         )
+        if self._batches is not None and whole:
+            self._batches.remove()
+            self._batches = None
         if atlas.proven:
             n_known = len(atlas.states)
             self._note_bounds(atlas.steps, atlas.lower[:n_known], atlas.upper[:n_known])
@@ -222,6 +230,9 @@ class KeptRun:
         if self._journal is not None:
             self._journal.close()
             self._journal = None
+        if self._batches is not None:
+            self._batches.close()
+            self._batches = None
         self._events.close()
         self._lock.close()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from axplore.errors import TooManyFaultsError, UnfixedStartError, WorldError
 from axplore.mdp import Action, State
@@ -14,13 +14,16 @@ from axplore.workers.engine import TryElsewhereError
 from axplore.worlds.faults import Fault
 from axplore.worlds.orders import Answer, Order
 
+Key: TypeAlias = tuple[int, int, int]
+"""The number of calls before, the place of the order in its call, and of the batch in its order."""
+
 
 @dataclass(frozen=True, eq=False)
 class Request:
     """A batch to carry out.
 
     Attributes:
-        key: the number of calls before, the place of the order in its call, and of the batch in its order.
+        key: of the batch.
         order: what it is a batch of; None if the worker was told with an earlier batch of it.
         quota: what it asks for.
         n_kept: how many states the worker was told before.
@@ -29,7 +32,7 @@ class Request:
         is_final: whether it is not to be tried elsewhere if it fails more often.
     """
 
-    key: tuple[int, int, int]
+    key: Key
     order: Order | None
     quota: Quota
     n_kept: int

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from axplore.mdp import Action, State
 from axplore.workers.batches import BATCH, Quota, cut, n_counted, wave_after
 from axplore.workers.crew import Crew, Incident, Memory
 from axplore.workers.engine import Engine
-from axplore.workers.serving import BatchServer, Outcome, Request
+from axplore.workers.serving import BatchServer, Key, Outcome, Request
 from axplore.worlds.answers import Tally
 from axplore.worlds.border import check_orders
 from axplore.worlds.faults import Fault
@@ -41,7 +41,7 @@ _logger = logging.getLogger("axplore")
 class _Batch:
     """A batch of an order: its key, the order, and what it asks for."""
 
-    key: tuple[int, int, int]
+    key: Key
     order: Order
     quota: Quota
 
@@ -60,6 +60,19 @@ class _Work:
 
     def next_wave(self) -> list[_Batch]:
         return [self.batches[place] for place in wave_after(self.order, self.answers, len(self.batches))]
+
+
+class Ledger(Protocol):
+    """Keeps what came of the batches of a call until the next one, so that they need not be carried out again."""
+
+    def begin(self, call: int, orders: Sequence[Order]) -> None:
+        """Drops what is not of this call."""
+
+    def find(self, key: Key) -> Outcome | None:
+        """What came of a batch of this call, if it is known."""
+
+    def keep(self, key: Key, outcome: Outcome) -> None:
+        """Writes down what came of a batch of this call."""
 
 
 class WorkedWorld:
@@ -86,6 +99,8 @@ class WorkedWorld:
         self._steps, self._calls = world.steps, 0
         self._faults: list[Fault] = []
         self._incidents: list[Incident] = []
+        self.ledger: Ledger | None = None
+        """Asked before a batch is carried out, and told after it."""
         self._crew = Crew(
             engine, partial(BatchServer, replica_of(world)), brief=self._request, on_incident=self._note_incident
         )
@@ -126,6 +141,8 @@ class WorkedWorld:
         check_orders(orders, np.array([len(actions) for actions in self._actions], dtype=np.int64))
         call = self._calls
         self._calls += 1
+        if self.ledger is not None:
+            self.ledger.begin(call, orders)
         works = [_Work(order, self._cut(order, call, place), []) for place, order in enumerate(orders)]
         while any(waves := [work.next_wave() for work in works]):
             outcomes = iter(self._done([batch for wave in waves for batch in wave]))
@@ -165,8 +182,14 @@ class WorkedWorld:
 
     def _done(self, batches: Sequence[_Batch]) -> list[Outcome]:
         """What came of batches, in their order."""
-        outcomes = dict(self._crew.results(batches))
-        return [outcomes[place] for place in range(len(batches))]
+        find = self.ledger.find if self.ledger is not None else lambda _: None
+        found = {batch.key: outcome for batch in batches if (outcome := find(batch.key)) is not None}
+        left = [batch for batch in batches if batch.key not in found]
+        for place, outcome in self._crew.results(left):
+            found[left[place].key] = outcome
+            if self.ledger is not None:
+                self.ledger.keep(left[place].key, outcome)
+        return [found[batch.key] for batch in batches]
 
     def _request(self, batch: _Batch, failures: int, memory: Memory) -> Request:
         """What a worker has to be told to carry out a batch, given what it was told before."""
