@@ -9,7 +9,7 @@ from axplore.cli import app
 
 def test_the_command_prints_the_table_and_writes_its_files(tmp_path: Path) -> None:
     out = tmp_path / "results"
-    command = ["reproduce", "lock", "--runs", "2", "--jobs", "1", "--out", str(out)]
+    command = ["reproduce", "lock", "--runs", "2", "--workers", "0", "--out", str(out)]
     result = CliRunner().invoke(app, command, env={"COLUMNS": "120"})
     assert result.exit_code == 0
     assert "30,117 ± 2,087" in result.output

@@ -316,22 +316,22 @@ def test_a_trial_that_takes_too_long_is_given_up() -> None:
     assert given_up.steps < 1000
 
 
-def test_the_number_of_jobs_changes_no_number(tmp_path: Path) -> None:
-    one = coverage(tmp_path / "one", jobs=1, **QUICK)
-    two = coverage(tmp_path / "two", jobs=2, **QUICK)
+def test_the_number_of_workers_changes_no_number(tmp_path: Path) -> None:
+    one = coverage(tmp_path / "one", **QUICK)
+    two = coverage(tmp_path / "two", workers=2, **QUICK)
     assert one == two
     assert (tmp_path / "one" / "coverage.csv").read_bytes() == (tmp_path / "two" / "coverage.csv").read_bytes()
 
 
 def test_models_are_dealt_to_the_kinds_in_turn(tmp_path: Path) -> None:
-    records = coverage(tmp_path, jobs=1, models=13, **{key: QUICK[key] for key in ("objectives", "deltas", "epsilon")})
+    records = coverage(tmp_path, models=13, **{key: QUICK[key] for key in ("objectives", "deltas", "epsilon")})
     assert [(r.kind, r.seed) for r in records] == [(list(KINDS)[number % 10], number // 10) for number in range(13)]
 
 
 def test_after_an_interruption_only_the_missing_trials_are_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wanted = coverage(tmp_path, jobs=1, **QUICK)
+    wanted = coverage(tmp_path, **QUICK)
     path = tmp_path / "coverage.jsonl"
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[:4]) + lines[4][:30])  # cut in the middle of a line
@@ -342,21 +342,21 @@ def test_after_an_interruption_only_the_missing_trials_are_made(
         return run_trial(trial)
 
     monkeypatch.setattr(module, "run_trial", counting)
-    assert coverage(tmp_path, jobs=1, **QUICK) == wanted
+    assert coverage(tmp_path, **QUICK) == wanted
     assert len(made) == 2
     assert path.read_text().count("\n") == 6
 
 
 def test_trials_of_other_settings_do_not_count(tmp_path: Path) -> None:
-    wanted = coverage(tmp_path, jobs=1, **QUICK)
+    wanted = coverage(tmp_path, **QUICK)
     path = tmp_path / "coverage.jsonl"
     path.write_text("".join(json.dumps(asdict(replace(r, epsilon=7.0, steps=-1))) + "\n" for r in wanted))
-    assert coverage(tmp_path, jobs=1, **QUICK) == wanted
+    assert coverage(tmp_path, **QUICK) == wanted
 
 
 def test_the_hook_counts_finished_trials(tmp_path: Path) -> None:
     calls: list[tuple[int, int]] = []
-    coverage(tmp_path, jobs=1, on_done=lambda *call: calls.append(call), **(QUICK | {"models": 2}))
+    coverage(tmp_path, on_done=lambda *call: calls.append(call), **(QUICK | {"models": 2}))
     assert calls == [(0, 2), (1, 2), (2, 2)]
 
 
@@ -364,7 +364,7 @@ def test_the_hook_counts_finished_trials(tmp_path: Path) -> None:
     ("bad", "message"),
     [
         ({"models": 0}, "models is 0"),
-        ({"jobs": 0}, "jobs is 0"),
+        ({"workers": -1}, "workers is -1"),
         ({"objectives": ["best"]}, "no objective 'best'"),
         ({"deltas": [1.5]}, "delta is 1.5"),
         ({"epsilon": 0.0}, "epsilon is 0"),
@@ -372,11 +372,11 @@ def test_the_hook_counts_finished_trials(tmp_path: Path) -> None:
 )
 def test_settings_that_cannot_be_are_refused(tmp_path: Path, bad: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidSettingError, match=message):
-        coverage(tmp_path, **({"jobs": 1} | QUICK | bad))
+        coverage(tmp_path, **(QUICK | bad))
 
 
 def test_the_command_prints_a_table_and_writes_its_files(tmp_path: Path) -> None:
-    options = ["--models", "10", "--delta", "0.2", "--objective", "within-radius", "--epsilon", "4", "--jobs", "1"]
+    options = ["--models", "10", "--delta", "0.2", "--objective", "within-radius", "--epsilon", "4", "--workers", "0"]
     result = CliRunner().invoke(app, ["coverage", *options, "--out", str(tmp_path)], env={"COLUMNS": "80"})
     assert result.exit_code == 0
     assert "AX_L with δ = 0.2" in result.output

@@ -18,7 +18,7 @@ from axplore.experiments.tables import certified_table
 @pytest.fixture(scope="module")
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
-    reproduce(["all"], folder, runs=2, jobs=1)
+    reproduce(["all"], folder, runs=2)
     return folder
 
 
@@ -64,7 +64,7 @@ def test_disco_is_optimal_in_table_three(out: Path) -> None:
 def test_called_again_it_takes_the_finished_runs(out: Path) -> None:
     before = (out / "lock.json").read_bytes(), (out / "fig-lock.svg").read_bytes()
     calls: list[tuple[int, int]] = []
-    reproduce(["lock", "fig-lock"], out, runs=2, jobs=1, on_done=lambda *call: calls.append(call))
+    reproduce(["lock", "fig-lock"], out, runs=2, on_done=lambda *call: calls.append(call))
     assert calls == [(6, 6)]
     assert ((out / "lock.json").read_bytes(), (out / "fig-lock.svg").read_bytes()) == before
 
@@ -77,7 +77,7 @@ def test_an_unknown_target_is_refused_and_named(tmp_path: Path) -> None:
 
 def test_the_certified_table_tells_steps_and_which_runs_keep_the_promise(tmp_path: Path) -> None:
     quick = [experiment for experiment in CERTIFIED_EXPERIMENTS if experiment.epsilon == 0.8]
-    records = run_experiments(quick, tmp_path / RUNS_FILE, runs=2, jobs=1)
+    records = run_experiments(quick, tmp_path / RUNS_FILE, runs=2)
     groups = [(e, [record for record in records if record.experiment == e.id]) for e in quick]
     certified, disco = certified_table("certified", "", groups).rows
     assert [certified["explorer"], disco["explorer"]] == ["certified", "disco"]
@@ -92,5 +92,5 @@ def test_the_certified_table_tells_steps_and_which_runs_keep_the_promise(tmp_pat
 def test_a_missing_matplotlib_is_told_before_the_first_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figures, "find_spec", lambda _: None)
     with pytest.raises(InvalidSettingError, match="axplore\\[report\\]"):
-        reproduce(["fig3"], tmp_path, runs=1, jobs=1)
+        reproduce(["fig3"], tmp_path, runs=1)
     assert not (tmp_path / RUNS_FILE).exists()

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import sys
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -10,6 +14,8 @@ from axplore.errors import InvalidSettingError
 from axplore.experiments import runner
 from axplore.experiments.catalogue import CHAIN_EXPERIMENTS, Experiment
 from axplore.experiments.runner import RunRecord, run_experiments, run_seed, sort_file
+from axplore.workers.engine import Server
+from axplore.workers.processes import Processes, ProcessWorker
 
 SMALL = [experiment for experiment in CHAIN_EXPERIMENTS if experiment.epsilon == 0.8]
 
@@ -26,9 +32,9 @@ def timeless(path: Path) -> list[dict[str, object]]:
     return lines
 
 
-def test_the_number_of_jobs_changes_no_number(tmp_path: Path) -> None:
-    one = run_experiments(SMALL, tmp_path / "one.jsonl", runs=2, jobs=1)
-    two = run_experiments(SMALL, tmp_path / "two.jsonl", runs=2, jobs=2)
+def test_the_number_of_workers_changes_no_number(tmp_path: Path) -> None:
+    one = run_experiments(SMALL, tmp_path / "one.jsonl", runs=2)
+    two = run_experiments(SMALL, tmp_path / "two.jsonl", runs=2, workers=2)
     assert one == two
     sort_file(tmp_path / "one.jsonl")
     sort_file(tmp_path / "two.jsonl")
@@ -37,7 +43,7 @@ def test_the_number_of_jobs_changes_no_number(tmp_path: Path) -> None:
 
 def test_after_an_interruption_only_the_missing_runs_are_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "runs.jsonl"
-    wanted = run_experiments(SMALL[:1], path, runs=4, jobs=1)
+    wanted = run_experiments(SMALL[:1], path, runs=4)
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[:2]) + lines[2][:40])  # cut in the middle of a line
     made: list[int] = []
@@ -47,25 +53,53 @@ def test_after_an_interruption_only_the_missing_runs_are_made(tmp_path: Path, mo
         return run_seed(experiment, seed)
 
     monkeypatch.setattr(runner, "run_seed", counting)
-    assert run_experiments(SMALL[:1], path, runs=4, jobs=1) == wanted
+    assert run_experiments(SMALL[:1], path, runs=4) == wanted
     assert made == [2, 3]
     assert [json.loads(line)["seed"] for line in path.read_text().splitlines()] == [0, 1, 2, 3]
 
 
 def test_runs_of_other_settings_do_not_count(tmp_path: Path) -> None:
     path = tmp_path / "runs.jsonl"
-    record = run_experiments(SMALL[:1], path, runs=1, jobs=1)[0]
+    record = run_experiments(SMALL[:1], path, runs=1)[0]
     path.write_text(json.dumps(asdict(replace(record, settings={"epsilon": 7}, steps=-1))) + "\n")
-    assert run_experiments(SMALL[:1], path, runs=1, jobs=1) == [record]
+    assert run_experiments(SMALL[:1], path, runs=1) == [record]
 
 
 def test_the_hook_counts_finished_runs(tmp_path: Path) -> None:
     calls: list[tuple[int, int]] = []
-    run_experiments(SMALL[:1], tmp_path / "runs.jsonl", runs=2, jobs=1, on_done=lambda *call: calls.append(call))
+    run_experiments(SMALL[:1], tmp_path / "runs.jsonl", runs=2, on_done=lambda *call: calls.append(call))
     assert calls == [(0, 2), (1, 2), (2, 2)]
 
 
-@pytest.mark.parametrize("bad", [{"runs": 0}, {"jobs": 0}])
-def test_no_runs_and_no_jobs_are_refused(tmp_path: Path, bad: dict[str, int]) -> None:
-    with pytest.raises(InvalidSettingError, match="must be at least one"):
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_workers_killed_in_the_middle_change_no_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    hired: list[ProcessWorker] = []
+
+    class Watched(Processes):
+        def hire(self, make_server: Callable[[], Server]) -> ProcessWorker:
+            hired.append(super().hire(make_server))
+            return hired[-1]
+
+    def kill(done: int, _: int) -> None:
+        if done in (1, 3):  # one has just answered; the other is at work
+            for worker in hired:
+                if worker.is_running:
+                    os.kill(worker.pid, signal.SIGKILL)
+
+    monkeypatch.setattr("axplore.workers.processes.Processes", Watched)
+    wanted = run_experiments(SMALL, tmp_path / "wanted.jsonl", runs=2)
+    path = tmp_path / "runs.jsonl"
+    assert run_experiments(SMALL, path, runs=2, workers=2, on_done=kill) == wanted
+    assert len(hired) > 4
+    assert "was killed by SIGKILL" in caplog.text
+    assert len(path.read_text().splitlines()) == len(wanted)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"), [({"runs": 0}, "must be at least one"), ({"workers": -1}, "workers is -1")]
+)
+def test_no_runs_and_fewer_than_no_workers_are_refused(tmp_path: Path, bad: dict[str, int], message: str) -> None:
+    with pytest.raises(InvalidSettingError, match=message):
         run_experiments(SMALL[:1], tmp_path / "runs.jsonl", **bad)  # type: ignore[arg-type]

@@ -16,11 +16,11 @@ from axplore.experiments.reproduce import reproduce
 from axplore.experiments.tables import Table
 
 
-def reproduce_on_console(names: Sequence[str], out: Path, *, runs: int | None, jobs: int | None) -> None:
+def reproduce_on_console(names: Sequence[str], out: Path, **settings: Any) -> None:
     """Calls `reproduce` with a progress bar and prints its tables; arguments as there."""
     console = Console()
     with _progress("running experiments") as on_done:
-        tables = reproduce(names, out, runs=runs, jobs=jobs, on_done=on_done)
+        tables = reproduce(names, out, on_done=on_done, **settings)
     for table in tables:
         _print(table, console)
     console.print(f"Runs, tables and figures are in {out}.", highlight=False)

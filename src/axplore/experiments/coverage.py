@@ -1,14 +1,13 @@
 """`axplore coverage`: how often the certified explorer breaks its promise, on thousands of random models.
 
 Every trial explores one random model (`coverage_models`) and compares the answer with the truth. A trial depends on its
-own fields alone, so neither the number of processes nor an interruption changes any number.
+own fields alone, so neither the number of workers nor an interruption changes any number.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -22,7 +21,7 @@ import numpy as np
 from axplore.errors import InvalidSettingError
 from axplore.experiments.coverage_models import KINDS, Case, case
 from axplore.experiments.evaluation import policy_steps_of
-from axplore.experiments.records import in_processes, read_lines, sort_lines
+from axplore.experiments.records import read_lines, sort_lines
 from axplore.experiments.statistics import estimate, proportion_interval
 from axplore.experiments.tables import Table
 from axplore.explorers.certified import Certified, CertifiedState
@@ -36,6 +35,8 @@ from axplore.objective import Objective
 from axplore.planning.interval import Path as PathTo
 from axplore.statistics.confidence import confidence_region
 from axplore.truth import ACCURACY, check_optimal, check_within_radius, controllable_states, optimal_steps
+from axplore.workers.engine import Engine
+from axplore.workers.sweeps import engine_for, results_of
 from axplore.worlds.orders import World
 from axplore.worlds.simulated import SimulatedWorld
 
@@ -117,7 +118,8 @@ def coverage(
     deltas: Sequence[float] = DELTAS,
     epsilon: float = 0.5,
     max_steps: int = 2_000_000,
-    jobs: int | None = None,
+    workers: int | None = None,
+    ray: str | None = None,
     on_done: Callable[[int, int], None] | None = None,
 ) -> list[TrialRecord]:
     """Explores random models, compares them with the truth, and saves the table of broken promises.
@@ -131,14 +133,14 @@ def coverage(
         deltas: values of δ.
         epsilon: ε.
         max_steps: the steps after which a trial is given up, and reported as such.
-        jobs: how many processes; one per processor when not given. It changes no number.
+        workers: so many processes explore, one model each at a time, or none. They change no number.
+        ray: the workers are on a Ray cluster: `auto` or an address.
         on_done: called with the finished and the total number of trials.
     """
     trials = list(_trials(models, objectives, deltas, epsilon, max_steps))
-    if jobs is not None and jobs < 1:
-        raise InvalidSettingError(f"jobs is {jobs}; there must be at least one process")
     path = out / TRIALS_FILE
-    records = _run_trials(trials, path, jobs or os.cpu_count() or 1, on_done)
+    with engine_for(workers, ray) as engine:
+        records = _run_trials(trials, path, engine, on_done)
     sort_lines(path, lambda fields: (fields["objective"], fields["delta"], fields["kind"], fields["seed"]))
     coverage_table(records).save(out)
     return records
@@ -159,7 +161,7 @@ def _trials(
 
 
 def _run_trials(
-    trials: Sequence[Trial], path: Path, jobs: int, on_done: Callable[[int, int], None] | None
+    trials: Sequence[Trial], path: Path, engine: Engine | None, on_done: Callable[[int, int], None] | None
 ) -> list[TrialRecord]:
     """Runs what is not in the file yet and returns all records, in the order of the trials."""
     wanted = set(trials)
@@ -173,7 +175,7 @@ def _run_trials(
         on_done(len(finished), len(trials))
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
-        for record in in_processes(run_trial, missing, jobs):
+        for record in results_of(run_trial, missing, engine):
             file.write(json.dumps(asdict(record)) + "\n")
             file.flush()
             finished[record.trial] = record

@@ -57,7 +57,8 @@ def reproduce(
     out: Path,
     *,
     runs: int | None = None,
-    jobs: int | None = None,
+    workers: int | None = None,
+    ray: str | None = None,
     on_done: Callable[[int, int], None] | None = None,
 ) -> list[Table]:
     """Makes tables and figures of the paper, and returns the tables.
@@ -68,7 +69,8 @@ def reproduce(
         names: among `TARGETS`, or "all".
         out: the folder for runs, tables (CSV and JSON) and figures (PNG and SVG).
         runs: seeds per experiment; those of the paper, 50 on the chain and 20 on the lock, when not given.
-        jobs: how many processes; one per processor when not given. It changes no number.
+        workers: so many processes make the runs, one each at a time, or none. They change no number.
+        ray: the workers are on a Ray cluster: `auto` or an address.
         on_done: called with the finished and the total number of runs.
     """
     all_of_them = [name for name, target in TARGETS.items() if target.among_all]
@@ -80,7 +82,7 @@ def reproduce(
         require_matplotlib()  # before hours of runs, not after
     experiments = list(dict.fromkeys(experiment for name in chosen for experiment in TARGETS[name].experiments))
     path = out / RUNS_FILE
-    records = run_experiments(experiments, path, runs=runs, jobs=jobs, on_done=on_done)
+    records = run_experiments(experiments, path, runs=runs, workers=workers, ray=ray, on_done=on_done)
     sort_file(path)
     tables = []
     for name in chosen:

@@ -1,13 +1,12 @@
-"""Runs experiments over seeds, on several processes, and keeps every finished run in a file.
+"""Runs experiments over seeds, by several workers, and keeps every finished run in a file.
 
-A run depends on its experiment and its seed alone, so neither the number of processes nor an interruption changes
+A run depends on its experiment and its seed alone, so neither the number of workers nor an interruption changes
 any number. Finished runs are lines of JSON; a run whose line is there is not run again.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -17,8 +16,9 @@ from typing import Any
 from axplore.errors import InvalidSettingError
 from axplore.experiments.catalogue import Experiment
 from axplore.experiments.evaluation import policy_steps_of
-from axplore.experiments.records import in_processes, read_lines, sort_lines
+from axplore.experiments.records import read_lines, sort_lines
 from axplore.explorers.driver import run
+from axplore.workers.sweeps import engine_for, results_of
 from axplore.worlds.simulated import SimulatedWorld
 
 
@@ -76,7 +76,8 @@ def run_experiments(
     path: Path,
     *,
     runs: int | None = None,
-    jobs: int | None = None,
+    workers: int | None = None,
+    ray: str | None = None,
     on_done: Callable[[int, int], None] | None = None,
 ) -> list[RunRecord]:
     """Runs what is not in the file yet and returns all records, in the order of experiments and seeds.
@@ -85,24 +86,23 @@ def run_experiments(
         experiments: what to run.
         path: the file of finished runs; made when it does not exist.
         runs: seeds per experiment; those of the paper when not given.
-        jobs: how many processes; one per processor when not given.
+        workers: so many processes make the runs, one each at a time, or none. They change no number.
+        ray: the workers are on a Ray cluster: `auto` or an address.
         on_done: called with the finished and the total number of runs.
     """
     if runs is not None and runs < 1:
         raise InvalidSettingError(f"runs is {runs}; there must be at least one")
-    if jobs is not None and jobs < 1:
-        raise InvalidSettingError(f"jobs is {jobs}; there must be at least one process")
     wanted = [(experiment, seed) for experiment in experiments for seed in range(runs or experiment.runs)]
     settings = {experiment.id: experiment.settings for experiment in experiments}
     finished = {(record.experiment, record.seed): record for record in read_records(path, settings)}
     missing = [(experiment, seed) for experiment, seed in wanted if (experiment.id, seed) not in finished]
-    # The smallest epsilon takes the longest: begun first, no process waits long for the last run.
+    # The smallest epsilon takes the longest: begun first, no worker waits long for the last run.
     missing.sort(key=lambda experiment_and_seed: experiment_and_seed[0].epsilon)
     if on_done is not None:
         on_done(len(wanted) - len(missing), len(wanted))
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="utf-8") as file:
-        for record in in_processes(_run, missing, jobs or os.cpu_count() or 1):
+    with engine_for(workers, ray) as engine, path.open("a", encoding="utf-8") as file:
+        for record in results_of(_run, missing, engine):
             file.write(json.dumps(asdict(record)) + "\n")
             file.flush()
             finished[record.experiment, record.seed] = record
@@ -119,7 +119,7 @@ def read_records(path: Path, settings: dict[str, dict[str, Any]]) -> Iterator[Ru
 
 
 def sort_file(path: Path) -> None:
-    """Puts the lines of a file of runs in a fixed order, so that it does not tell which process was faster."""
+    """Puts the lines of a file of runs in a fixed order, so that it does not tell which worker was faster."""
     sort_lines(path, lambda fields: (fields["experiment"], fields["seed"]))
 
 

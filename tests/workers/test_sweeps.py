@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from axplore.errors import WorldError
+from axplore.workers.here import Here
+from axplore.workers.sweeps import engine_for, results_of
+
+
+def square(number: int) -> int:
+    return number * number
+
+
+def refuse(number: int) -> int:
+    if number == 2:
+        raise WorldError("no 2")
+    return number
+
+
+def die_once(folder: Path, number: int) -> int:
+    """The square of a number; the process that is the first to be asked for the square of 3 is killed."""
+    if number == 3 and not (folder / "killed").exists():
+        (folder / "killed").touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return square(number)
+
+
+def test_without_an_engine_tasks_are_done_here_in_turn() -> None:
+    done: list[int] = []
+    results = results_of(lambda number: done.append(number) or square(number), [1, 2, 3])  # type: ignore[func-returns-value]
+    assert next(results) == 1
+    assert done == [1]
+    assert list(results) == [4, 9]
+
+
+def test_an_engine_does_every_task_once() -> None:
+    assert sorted(results_of(square, range(20), Here())) == [number * number for number in range(20)]
+
+
+def test_an_error_of_a_task_ends_the_sweep() -> None:
+    with pytest.raises(WorldError, match="no 2"):
+        list(results_of(refuse, [1, 2, 3], Here()))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_the_task_of_a_killed_process_is_done_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "axplore"), engine_for(2, None) as engine:
+        assert sorted(results_of(partial(die_once, tmp_path), range(6), engine)) == [0, 1, 4, 9, 16, 25]
+    assert (tmp_path / "killed").exists()
+    assert "a worker was lost, its work is done again" in caplog.text
+
+
+def test_no_workers_are_no_engine() -> None:
+    with engine_for(None, None) as engine:
+        assert engine is None
