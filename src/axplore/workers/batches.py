@@ -42,8 +42,9 @@ def part_of(order: Order, quota: Quota) -> Order:
     times = np.asarray(quota)
     wanted = times > 0
     part = replace(order, states=order.states[wanted], actions=order.actions[wanted], times=times[wanted])
-    kept = np.isin(order.targets, part.states)
-    return replace(part, policies=order.policies[kept], distances=order.distances[kept])
+    # The targets of a part may first appear in another order: each keeps its own row.
+    rows = np.argmax(order.targets[None, :] == part.targets[:, None], axis=1)
+    return replace(part, policies=order.policies[rows], distances=order.distances[rows])
 
 
 def wave_after(order: Order, answers: Sequence[Answer], n_batches: int) -> range:

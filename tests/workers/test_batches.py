@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from axplore.mdp import IntArray
+from axplore.workers.batches import WAVE, cut, n_counted, part_of, wave_after
+from axplore.worlds.orders import Answer, Episodes, Tour, Visit
+
+POLICY = np.zeros(1, dtype=np.int64)
+
+
+def visit(times: int) -> Visit:
+    return Visit(state=0, action=0, times=times, policy=POLICY, max_journey=1)
+
+
+def episodes(times: int, allowance: float = math.inf, slack: float = math.inf) -> Episodes:
+    return Episodes(goal=1, times=times, horizon=9, policy=POLICY, allowance=allowance, slack=slack)
+
+
+def tour(states: list[int], times: list[int]) -> Tour:
+    """Of the first actions of states: the policy towards a target plays its number, from a distance of its number."""
+    targets = list(dict.fromkeys(states))
+    actions = [states[:place].count(state) for place, state in enumerate(states)]
+    rows = np.repeat(np.array(targets)[:, None], 3, axis=1)
+    return Tour(
+        states=np.array(states),
+        actions=np.array(actions),
+        times=np.array(times),
+        policies=rows,
+        distances=rows.astype(float),
+        max_journey=5,
+    )
+
+
+def answer(completed: int, travelled: int) -> Answer:
+    nothing: IntArray = np.zeros(0, dtype=np.int64)
+    return Answer(0, completed, completed, travelled, 0, *[nothing] * 7)
+
+
+@given(times=st.integers(0, 10_000), size=st.integers(1, 200))
+def test_batches_of_visits_are_as_many_as_it_takes_and_equal_but_for_one(times: int, size: int) -> None:
+    quotas = [int(quota) for quota in cut(visit(times), size)]
+    assert sum(quotas) == times
+    assert len(quotas) == math.ceil(times / size)
+    assert not quotas or 0 < min(quotas) <= max(quotas) <= min(size, min(quotas) + 1)
+    assert [int(quota) for quota in cut(episodes(times), size)] == quotas
+
+
+@given(times=st.lists(st.integers(1, 500), min_size=1, max_size=8), size=st.integers(1, 100))
+def test_batches_of_a_tour_share_every_pair_evenly(times: list[int], size: int) -> None:
+    order = tour(list(range(len(times))), times)
+    quotas = np.array(cut(order, size))
+    assert quotas.sum(axis=0).tolist() == times
+    assert len(quotas) == math.ceil(sum(times) / size)
+    for shares in (*quotas.T, quotas.sum(axis=1)):
+        assert shares.max() - shares.min() <= 1
+    assert quotas.min() >= 0
+    assert quotas.sum(axis=1).max() <= size
+
+
+def test_a_batch_of_a_tour_goes_to_its_own_targets_by_their_policies() -> None:
+    order = tour([4, 7, 4, 2], [1, 5, 2, 3])
+    part = part_of(order, np.array([0, 2, 1, 0]))
+    assert isinstance(part, Tour)
+    assert part.states.tolist() == [7, 4]
+    assert part.actions.tolist() == [0, 1]
+    assert part.times.tolist() == [2, 1]
+    assert part.targets.tolist() == [7, 4]
+    assert part.policies[:, 0].tolist() == part.targets.tolist(), "each target keeps its own policy"
+    assert part.distances[:, 0].tolist() == part.targets.tolist()
+    assert part.max_journey == order.max_journey
+
+
+def test_a_batch_of_visits_is_the_order_with_another_number() -> None:
+    part = part_of(visit(70), 35)
+    assert isinstance(part, Visit)
+    assert vars(part) == vars(replace(visit(70), times=35))
+
+
+@pytest.mark.parametrize("order", [visit(1000), episodes(1000), episodes(1000, allowance=4.0)])
+def test_all_batches_of_an_order_that_cannot_end_early_go_out_at_once(order: Visit | Episodes) -> None:
+    assert wave_after(order, [], 20) == range(20)
+
+
+def test_episodes_that_may_end_early_go_out_in_waves_until_they_do() -> None:
+    order = episodes(1000, allowance=4.0, slack=10.0)
+    within, beyond = answer(completed=50, travelled=200), answer(completed=50, travelled=211)
+    assert wave_after(order, [], 20) == range(WAVE)
+    assert wave_after(order, [within] * WAVE, 20) == range(WAVE, 2 * WAVE)
+    assert wave_after(order, [within] * 2 * WAVE, 20) == range(2 * WAVE, 20)
+    assert not wave_after(order, [within] * 20, 20)
+    assert not wave_after(order, [within, beyond, *[within] * (WAVE - 2)], 20)
+
+
+def test_batches_after_the_one_that_ended_the_order_are_not_counted() -> None:
+    order = episodes(1000, allowance=4.0, slack=10.0)
+    short, beyond = answer(completed=50, travelled=100), answer(completed=50, travelled=211)
+    assert n_counted(order, [beyond, short, short]) == 1
+    assert n_counted(order, [short, beyond, short]) == 3, "what was saved before is not exceeded"
+    assert n_counted(visit(3), [short, beyond]) == 2

@@ -1,0 +1,240 @@
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from axplore.errors import WorldError
+from axplore.workers import crew as crew_module
+from axplore.workers.crew import MAX_LOSSES, Crew, Incident, IncidentKind
+from axplore.workers.engine import Reply, Server, TryElsewhereError, WorkerLostError, replied
+from axplore.workers.here import Here
+
+
+class ScriptedWorker:
+    """Answers when the engine says so, and may be lost or silent instead, as the script says of each message."""
+
+    def __init__(self, engine: ScriptedEngine, number: int, server: Server) -> None:
+        self.engine, self.number, self.server = engine, number, server
+        self.pending: Any = Reply()
+        self.is_silent = self.is_dismissed = False
+
+    @property
+    def name(self) -> str:
+        return f"worker {self.number}"
+
+    def send(self, message: Any) -> None:
+        assert self.pending is None, "one at a time"
+        assert not self.is_dismissed
+        what = self.engine.script(message, self.number)
+        self.engine.given.append((message, self.number))
+        if what == "refuse":
+            raise WorkerLostError("gone before it was told")
+        self.is_silent = what == "silent"
+        self.pending = WorkerLostError("gone") if what == "lose" else replied(self.server, message)
+
+    def receive(self) -> Reply:
+        pending, self.pending = self.pending, None
+        if isinstance(pending, WorkerLostError):
+            raise pending
+        assert isinstance(pending, Reply)
+        return pending
+
+    def dismiss(self) -> None:
+        self.is_dismissed = True
+
+
+class ScriptedEngine:
+    """Workers answer in a random order, one at a time."""
+
+    def __init__(self, n_workers: int, script: Callable[[Any, int], str], seed: int = 0) -> None:
+        self.n_workers, self.script = n_workers, script
+        self.hired: list[ScriptedWorker] = []
+        self.given: list[tuple[Any, int]] = []
+        self.order = random.Random(seed)
+
+    def hire(self, make_server: Callable[[], Server]) -> ScriptedWorker:
+        self.hired.append(ScriptedWorker(self, len(self.hired), make_server()))
+        return self.hired[-1]
+
+    def wait(self, workers: Sequence[ScriptedWorker], seconds: float | None) -> list[ScriptedWorker]:
+        ready = [worker for worker in workers if worker.pending is not None and not worker.is_silent]
+        assert ready or seconds is not None, "nobody would ever answer"
+        return [self.order.choice(ready)] if ready else []
+
+    def close(self) -> None:
+        raise AssertionError("the crew does not own the engine")
+
+
+def square(number: int) -> int:
+    return number * number
+
+
+def make_square() -> Server:
+    return square
+
+
+def done(crew: Crew, tasks: Sequence[Any]) -> list[Any]:
+    """The results in the order of the tasks; every task must have been answered once."""
+    pairs = list(crew.results(tasks))
+    assert sorted(place for place, _ in pairs) == list(range(len(tasks)))
+    return [result for _, result in sorted(pairs)]
+
+
+def well(_message: Any, _worker: int) -> str:
+    return "answer"
+
+
+@pytest.fixture
+def incidents() -> list[Incident]:
+    return []
+
+
+@given(n_workers=st.integers(1, 5), n_tasks=st.integers(0, 30), seed=st.integers(0, 100))
+def test_every_task_is_answered_once(n_workers: int, n_tasks: int, seed: int) -> None:
+    engine = ScriptedEngine(n_workers, well, seed)
+    crew = Crew(engine, make_square)
+    assert done(crew, range(n_tasks)) == [number**2 for number in range(n_tasks)]
+    assert len(engine.given) == n_tasks
+    assert len(engine.hired) == min(n_workers, n_tasks), "nobody is hired for nothing"
+    assert done(crew, [7]) == [49]
+    assert len(engine.hired) <= max(min(n_workers, n_tasks), 1), "those who are there are used again"
+
+
+@given(n_workers=st.integers(1, 4), seed=st.integers(0, 200), rate=st.floats(0, 0.5))
+def test_tasks_of_lost_workers_are_done_again(n_workers: int, seed: int, rate: float) -> None:
+    chance = random.Random(seed)
+
+    def sometimes(_message: Any, _worker: int) -> str:
+        return chance.choice(["lose", "refuse"]) if chance.random() < rate else "answer"
+
+    incidents: list[Incident] = []
+    engine = ScriptedEngine(n_workers, sometimes, seed)
+    try:
+        assert done(Crew(engine, make_square, on_incident=incidents.append), range(20)) == [n**2 for n in range(20)]
+    except WorldError:
+        assert len(incidents) >= MAX_LOSSES
+    assert {incident.kind for incident in incidents} <= {IncidentKind.LOST}
+    lost = [worker for worker in engine.hired if worker.is_dismissed]
+    assert len(lost) == len(incidents)
+
+
+def test_a_task_that_always_loses_its_worker_is_an_error_and_not_a_loop(incidents: list[Incident]) -> None:
+    engine = ScriptedEngine(3, lambda message, _: "lose" if message == 5 else "answer")
+    with pytest.raises(WorldError, match="10 workers were lost one after the other"):
+        done(Crew(engine, make_square, on_incident=incidents.append), range(9))
+    assert len(incidents) == MAX_LOSSES
+
+
+def test_a_task_that_failed_is_given_to_somebody_else(incidents: list[Incident]) -> None:
+    failing_server = {"number": None}
+
+    def make() -> Server:
+        mine = object()
+
+        def server(message: Any) -> Any:
+            failing_server["number"] = failing_server["number"] or mine  # type: ignore[assignment]
+            if failing_server["number"] is mine:
+                raise TryElsewhereError("not here")
+            return message
+
+        return server
+
+    engine = ScriptedEngine(2, well)
+    assert done(Crew(engine, make, on_incident=incidents.append), ["a", "b", "c", "d"]) == ["a", "b", "c", "d"]
+    assert {incident.kind for incident in incidents} == {IncidentKind.FAILED}
+    assert len({incident.worker for incident in incidents}) == 1
+    for task in "abcd":
+        workers = [worker for message, worker in engine.given if message == task]
+        assert len(workers) == len(set(workers)), "never twice by the same"
+
+
+def test_a_task_at_which_all_have_failed_is_tried_again_and_told_how_often(incidents: list[Incident]) -> None:
+    def make() -> Server:
+        def server(message: Any) -> Any:
+            if message[1] < 3:
+                raise TryElsewhereError("not yet")
+            return message
+
+        return server
+
+    engine = ScriptedEngine(2, well)
+    crew = Crew(engine, make, brief=lambda task, failures, _: (task, failures), on_incident=incidents.append)
+    assert done(crew, ["a"]) == [("a", 3)]
+    assert len(incidents) == 3
+
+
+def test_another_error_of_a_task_is_raised_and_the_crew_can_go_on() -> None:
+    def make() -> Server:
+        return lambda number: 10 // number
+
+    crew = Crew(ScriptedEngine(2, well), make)
+    with pytest.raises(ZeroDivisionError):
+        done(crew, [1, 2, 0, 5])
+    assert done(crew, [1, 2, 5]) == [10, 5, 2]
+
+
+def test_a_worker_is_briefed_by_what_it_was_told_before() -> None:
+    def brief(_task: int, _failures: int, memory: dict[str, Any]) -> int:
+        memory["told"] = memory.get("told", 0) + 1
+        return int(memory["told"])
+
+    engine = ScriptedEngine(2, lambda message, worker: "lose" if (message, worker) == (3, 0) else "answer")
+    list(Crew(engine, make_square, brief=brief).results(range(12)))
+    for number in range(len(engine.hired)):
+        told = [message for message, worker in engine.given if worker == number]
+        assert told == list(range(1, len(told) + 1)), "a new worker has been told nothing"
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crew_module, "SLOW_SECONDS", 0.001)
+    monkeypatch.setattr(crew_module, "SLOW_FACTOR", 0.001)
+
+
+@pytest.mark.usefixtures("hasty")
+def test_a_slow_task_is_done_by_an_idle_worker_as_well(incidents: list[Incident]) -> None:
+    engine = ScriptedEngine(
+        3, lambda message, worker: "silent" if message == 4 and worker == first_at(engine, 4) else "answer"
+    )
+    assert done(Crew(engine, make_square, on_incident=incidents.append), range(6)) == [0, 1, 4, 9, 16, 25]
+    assert [incident.kind for incident in incidents] == [IncidentKind.SLOW]
+    assert sum(message == 4 for message, _ in engine.given) == 2
+    silent = engine.hired[first_at(engine, 4)]
+    assert silent.is_dismissed, "nobody knows when it would answer"
+
+
+def first_at(engine: ScriptedEngine, task: Any) -> int:
+    """The worker that was given a task first; the one that is asking if nobody was."""
+    return next((worker for message, worker in engine.given if message == task), _asking(engine))
+
+
+def _asking(engine: ScriptedEngine) -> int:
+    return next(worker.number for worker in engine.hired if worker.pending is None and not worker.is_dismissed)
+
+
+@pytest.mark.usefixtures("hasty")
+def test_a_silent_worker_is_replaced_if_nobody_can_help(incidents: list[Incident]) -> None:
+    engine = ScriptedEngine(1, lambda message, worker: "silent" if message == 3 and worker < 2 else "answer")
+    assert done(Crew(engine, make_square, on_incident=incidents.append), range(5)) == [0, 1, 4, 9, 16]
+    assert [incident.kind for incident in incidents] == [IncidentKind.SLOW] * 2
+    assert len(engine.hired) == 3
+
+
+def test_results_that_nobody_waits_for_leave_no_busy_workers() -> None:
+    engine = ScriptedEngine(3, well)
+    crew = Crew(engine, make_square)
+    results: Iterator[tuple[int, Any]] = crew.results(range(10))
+    next(results)
+    results.close()  # type: ignore[attr-defined]
+    assert done(crew, range(4)) == [0, 1, 4, 9]
+
+
+def test_this_process_is_an_engine_too() -> None:
+    crew = Crew(Here(), make_square)
+    assert list(crew.results(range(5))) == [(number, number**2) for number in range(5)]
+    crew.close()
