@@ -261,7 +261,42 @@ def watch(
 
 @app.command()
 def compare(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs.", show_default=False)],
+    runs: Annotated[
+        list[Path] | None, typer.Argument(metavar="[RUN]...", help="Folders of runs.", show_default=False)
+    ] = None,
+    world: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORLD", help="Explore this world first, with every explorer and seed.", show_default="no"
+        ),
+    ] = None,
+    radius: Annotated[
+        float | None, typer.Option(help="Expected steps within which a state counts (L).", show_default=False)
+    ] = None,
+    explorer: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help=f"Of {', '.join(EXPLORERS)}; may be repeated.", show_default=False),
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(metavar="N", help="Seeds 0 to N-1.", show_default="20")] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Steps by which a policy may miss its bound (ε).", show_default="0.1")
+    ] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Probability with which the answer may be wrong (δ).", show_default="0.1")
+    ] = None,
+    max_steps: Annotated[
+        int | None, typer.Option(help="End each run after so many steps.", show_default="no limit")
+    ] = None,
+    states_bound: Annotated[
+        int | None,
+        typer.Option(help="No more states than this exist; only the theory explorers need it.", show_default=False),
+    ] = None,
+    settings: Settings = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder for the runs, as DIR/NAME-SEED.", show_default=False)
+    ] = None,
+    workers: SweepWorkers = None,
+    ray: Ray = None,
     figures: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Folder for figures as PNG, SVG and PDF.", show_default="no figures"),
@@ -270,13 +305,36 @@ def compare(
 ) -> None:
     """Print runs side by side: steps, time, and whether they are right where the truth is known.
 
+    With --world, the runs are made first: one of each explorer with each seed, several at a time, each as `axplore
+    explore` would make it without workers. The same command goes on after an interruption, and makes what is missing.
+
     \b
-    Example:
+    Examples:
       axplore compare runs/confusing-chain-1 runs/confusing-chain-2 --figures figures
+      axplore compare --world gym:FrozenLake-v1 --radius 4 --epsilon 1 --explorer certified \\
+        --explorer disco-experiment --seeds 20 --out runs/lake
+    \b
+    Exit codes:
+      0    compared
+      1    some run failed; the others are compared
+      2    something given is wrong, or a run is missing or damaged
+      130  interrupted
     """  # noqa: D301
     from axplore.console import compare_on_console
 
-    raise typer.Exit(compare_on_console(runs, figures, as_json=as_json))
+    question = {
+        "radius": radius,
+        "epsilon": epsilon,
+        "delta": delta,
+        "max_steps": max_steps,
+        "states_bound": states_bound,
+        "world_parameters": _parsed(settings) or None,
+    }
+    how = {"explorers": explorer, "out": out, "seeds": seeds, "workers": workers, "ray": ray}
+    sweep = _sweep(world, question, how)
+    if sweep is None and not runs:
+        raise InvalidSettingError("there is nothing to compare: give folders of runs, or a --world to explore")
+    raise typer.Exit(compare_on_console(runs or [], sweep, figures, as_json=as_json))
 
 
 @app.command()
@@ -570,6 +628,23 @@ def main() -> None:
     except AxploreError as error:
         typer.echo(f"axplore: {error}", err=True)
         sys.exit(2)
+
+
+def _sweep(world: str | None, question: dict[str, Any], how: dict[str, Any]) -> dict[str, Any] | None:
+    """The arguments of `explore_seeds`; None if there is nothing to explore."""
+    asked = {name: value for name, value in question.items() if value is not None}
+    given = {name: value for name, value in how.items() if value is not None}
+    if world is None:
+        if asked or given:
+            raise InvalidSettingError("what is to be explored is missing: give a --world, or folders of runs alone")
+        return None
+    for name, option in {"radius": "--radius", "explorers": "--explorer", "out": "--out"}.items():
+        if name not in asked and name not in given:
+            raise InvalidSettingError(f"a --world to explore needs {option} as well")
+    from axplore.experiments.seeds import Question
+
+    workers = _sweep_workers(how["workers"], how["ray"])
+    return {"seeds": 20, **given, "workers": workers, "question": Question(world=world, **asked)}
 
 
 def _sweep_workers(workers: int | None, ray: str | None) -> int | None:

@@ -6,14 +6,14 @@ import json
 import math
 import re
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from axplore.atlas import Atlas, Standing
@@ -22,6 +22,9 @@ from axplore.errors import InvalidInputError
 from axplore.explorers.driver import RoundReport
 from axplore.explorers.stopping import StopReason
 from axplore.labels import encode_label
+
+if TYPE_CHECKING:
+    from axplore.report.comparing import ComparedRun, FailedRun
 
 RUNS: Final = Path("runs")
 """Where runs go that no other place was given for."""
@@ -100,30 +103,77 @@ def watch_on_console(folder: Path, port: int) -> int:
     return DONE
 
 
-def compare_on_console(folders: Sequence[Path], figures: Path | None, *, as_json: bool) -> int:
-    """Prints runs side by side, and draws figures of them if a folder is given."""
-    from axplore.report.comparing import as_json as runs_as_json
-    from axplore.report.comparing import compared, table_of
+def compare_on_console(
+    folders: Sequence[Path],
+    sweep: Mapping[str, Any] | None,
+    figures: Path | None,
+    *,
+    as_json: bool,
+) -> int:
+    """Prints runs side by side, and draws figures of them if a folder is given; gives the exit code.
 
-    runs = compared(folders)
+    Args:
+        folders: of runs.
+        sweep: runs to make first, and to compare as well: arguments of `explore_seeds`.
+        figures: where to draw them.
+        as_json: print JSON instead of tables.
+    """
+    from axplore.report.comparing import FailedRun, compared
+
+    made, failed = list(folders), []
+    if sweep is not None:
+        from axplore.experiments.console import progress_bar
+        from axplore.experiments.seeds import explore_seeds
+
+        try:
+            with progress_bar("exploring") as on_done:
+                runs = explore_seeds(**sweep, on_done=on_done)
+        except KeyboardInterrupt:
+            Console(stderr=True).print("Interrupted; the same command goes on.", highlight=False)
+            return INTERRUPTED
+        made += [run.folder for run in runs if run.failure is None]
+        failed = [FailedRun(run.folder, run.explorer, run.failure) for run in runs if run.failure is not None]
+    _print_comparison(compared(made), failed, figures, as_json=as_json)
+    return CLAIM_FAILED if failed else DONE
+
+
+def _print_comparison(
+    runs: Sequence[ComparedRun], failed: Sequence[FailedRun], figures: Path | None, *, as_json: bool
+) -> None:
+    from axplore.report.comparing import as_json as runs_as_json
+    from axplore.report.comparing import common_traits, grouped, means_of, means_table, table_of
+
     drawn: list[Path] = []
-    if figures is not None:
+    if figures is not None and runs:
         from axplore.report.figures import write_figures
 
         drawn = write_figures(runs, figures)
     if as_json:
-        print_json({"runs": runs_as_json(runs), "figures": [str(path) for path in drawn]})
-        return DONE
-    print_table("Runs compared", *table_of(runs))
+        failures = [{"run": str(run.folder), "what": run.what, "why": run.why} for run in failed]
+        print_json(
+            {
+                "runs": runs_as_json(runs),
+                "means": means_of(runs),
+                "failed": failures,
+                "figures": [str(path) for path in drawn],
+            }
+        )
+        return
+    common = common_traits(runs)
+    print_table(f"Runs compared: {common}" if common else "Runs compared", *table_of(runs, failed))
+    if len(grouped(runs)) < len(runs):
+        print_table("Means over seeds", *means_table(runs))
     print_lines(
         [
             "seconds: from start to end; processor: of computing. missing: controllable states that were not found. "
-            "AX_L, AX*: whether the answer keeps the objective on the true model, where that is known."
+            "AX_L, AX*: whether the answer keeps the objective on the true model, where that is known: on the built-in "
+            "worlds. ±: 95 % confidence interval of the mean."
         ]
     )
+    if failed:
+        print_lines([f"Failed runs: {len(failed)}. They have no part in the means; the same command tries them again."])
     if drawn:
         print_lines([f"Figures are in {figures}."])
-    return DONE
 
 
 def verify_on_console(folder: Path, *, as_json: bool) -> int:
@@ -263,7 +313,7 @@ def print_json(document: dict[str, Any]) -> None:
 
 def print_table(title: str, headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     """Prints a table under its title."""
-    table = Table(*headings)
+    table = Table(*(Column(heading, overflow="fold") for heading in headings))  # nothing is cut
     for row in rows:
         table.add_row(*map(Text, row))  # a label may look like markup
     print_lines([title])

@@ -19,7 +19,7 @@ from axplore.experiments.tables import Table
 def reproduce_on_console(names: Sequence[str], out: Path, **settings: Any) -> None:
     """Calls `reproduce` with a progress bar and prints its tables; arguments as there."""
     console = Console()
-    with _progress("running experiments") as on_done:
+    with progress_bar("running experiments") as on_done:
         tables = reproduce(names, out, on_done=on_done, **settings)
     for table in tables:
         _print(table, console)
@@ -29,7 +29,7 @@ def reproduce_on_console(names: Sequence[str], out: Path, **settings: Any) -> No
 def coverage_on_console(out: Path, **settings: Any) -> None:
     """Calls `coverage` with a progress bar and prints its tables; arguments as there."""
     console = Console()
-    with _progress("exploring models") as on_done:
+    with progress_bar("exploring models") as on_done:
         records = coverage(out, on_done=on_done, **settings)
     for table in promise_tables(records):
         _print(table, console)
@@ -42,7 +42,7 @@ def coverage_on_console(out: Path, **settings: Any) -> None:
 
 
 @contextmanager
-def _progress(description: str) -> Iterator[Callable[[int, int], None]]:
+def progress_bar(description: str) -> Iterator[Callable[[int, int], None]]:
     """A progress bar on standard error; to be called with the finished and the total number."""
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:

@@ -12,6 +12,7 @@ import numpy as np
 
 from axplore.atlas import Atlas
 from axplore.domains import DOMAINS, domain
+from axplore.experiments.statistics import estimate
 from axplore.mdp import State, TabularMdp
 from axplore.objective import Objective
 from axplore.planning.evaluation import RESET_PAIR, policy_steps
@@ -40,13 +41,26 @@ class ComparedRun:
     checks: Mapping[Objective, ObjectiveCheck]
 
     @property
+    def traits(self) -> tuple[str, ...]:
+        """The world, who explored it, L, ε and δ."""
+        atlas, origin, precision = self.atlas, self.history.origin, self.atlas.precision
+        parameters = {} if origin is None else origin.world_parameters
+        told = ", ".join(f"{name}={value}" for name, value in parameters.items())
+        objective = "" if atlas.objective is None else f" {atlas.objective.value}"
+        by_workers = " with workers" if origin is not None and (origin.workers or origin.ray) else ""
+        return (
+            f"{atlas.world} ({told})" if told else atlas.world,
+            f"{atlas.explorer}{objective}{by_workers}",
+            f"L={precision.radius:g}",
+            f"ε={precision.epsilon:g}",
+            f"δ={precision.delta:g}",
+        )
+
+    @property
     def group(self) -> str:
         """What runs have in common that differ in their seed only."""
-        atlas = self.atlas
-        objective = "" if atlas.objective is None else f" {atlas.objective.value}"
-        return (
-            f"{atlas.world}: {atlas.explorer}{objective}, L={atlas.precision.radius:g}, ε={atlas.precision.epsilon:g}"
-        )
+        world, *others = self.traits
+        return f"{world}: {', '.join(others)}"
 
 
 def compared(folders: Sequence[Path]) -> list[ComparedRun]:
@@ -65,17 +79,49 @@ def compared(folders: Sequence[Path]) -> list[ComparedRun]:
     return runs
 
 
-def table_of(runs: Sequence[ComparedRun]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Headings and rows for reading."""
+@dataclass(frozen=True)
+class FailedRun:
+    """A run that failed, and has no part in the means.
+
+    Attributes:
+        folder: of the run.
+        what: who explored.
+        why: what happened.
+    """
+
+    folder: Path
+    what: str
+    why: str
+
+
+def grouped(runs: Sequence[ComparedRun]) -> dict[str, list[ComparedRun]]:
+    """The runs of each group, by its name."""
+    groups: dict[str, list[ComparedRun]] = {}
+    for run in runs:
+        groups.setdefault(run.group, []).append(run)
+    return groups
+
+
+def common_traits(runs: Sequence[ComparedRun]) -> str:
+    """What all runs have in common, beside who explored."""
+    differing = _differing(runs)
+    return ", ".join(trait for place, trait in enumerate(runs[0].traits) if place not in differing) if runs else ""
+
+
+def table_of(
+    runs: Sequence[ComparedRun], failed: Sequence[FailedRun] = ()
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Headings and rows for reading, without what all runs have in common; those of failed runs say why."""
     headings = ("run", "what", "states", "steps", "seconds", "processor", "missing", "AX_L", "AX*")
     rows: list[tuple[str, ...]] = []
+    differing = _differing(runs)
     for run in runs:
         atlas, history = run.atlas, run.history
         check = run.checks.get(Objective.OPTIMAL)
         rows.append(
             (
                 str(run.folder),
-                run.group,
+                _named(run, differing),
                 str(len(atlas.states)),
                 f"{atlas.steps:,}" + ("" if atlas.stop.complete else " (cut short)"),
                 _shown(history.seconds),
@@ -85,14 +131,54 @@ def table_of(runs: Sequence[ComparedRun]) -> tuple[tuple[str, ...], list[tuple[s
                 _verdict(check),
             )
         )
+    nothing = ("–",) * (len(headings) - 3)
+    rows += [(str(run.folder), f"{run.what}: {run.why}", "failed", *nothing) for run in failed]
     return headings, rows
 
 
+def means_table(runs: Sequence[ComparedRun]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Headings and rows for reading: the mean steps of each group, and how many of its runs are right."""
+    rows, differing = [], _differing(runs)
+    names = {run.group: _named(run, differing) for run in runs}
+    for row in means_of(runs):
+        right = ("unknown" if number is None else f"{number} of {row['runs']}" for number in row["right"].values())
+        spread = "" if row["half_width"] is None else f" ± {row['half_width']:,.0f}"
+        rows.append(
+            (names[row["what"]], str(row["runs"]), f"{row['mean_steps']:,.0f}{spread}", str(row["cut_short"]), *right)
+        )
+    return ("what", "runs", "steps", "cut short", "AX_L", "AX*"), rows
+
+
+def means_of(runs: Sequence[ComparedRun]) -> list[dict[str, Any]]:
+    """The same for machines; the half-width is that of the 95 % confidence interval, None of a single run.
+
+    The steps of runs that were cut short count as they are, so their mean is too small.
+    """
+    means = []
+    for what, group in grouped(runs).items():
+        steps = estimate([run.atlas.steps for run in group])
+        means.append(
+            {
+                "what": what,
+                "runs": len(group),
+                "mean_steps": steps.mean,
+                "half_width": steps.half_width if math.isfinite(steps.half_width) else None,
+                "cut_short": sum(not run.atlas.stop.complete for run in group),
+                "right": {
+                    objective.value: _number_right(group, objective)
+                    for objective in (Objective.WITHIN_RADIUS, Objective.OPTIMAL)
+                },
+            }
+        )
+    return means
+
+
 def as_json(runs: Sequence[ComparedRun]) -> list[dict[str, Any]]:
-    """The same for machines."""
+    """The runs for machines."""
     return [
         {
             "run": str(run.folder),
+            "seed": None if run.history.origin is None else run.history.origin.seed,
             "world": run.atlas.world,
             "explorer": run.atlas.explorer,
             "radius": run.atlas.precision.radius,
@@ -137,6 +223,22 @@ def _checks(atlas: Atlas, truth: ControllableStates) -> dict[Objective, Objectiv
     steps, epsilon = true_steps(atlas, truth.mdp), atlas.precision.epsilon
     checks = [check(truth, steps=steps, epsilon=epsilon) for check in (check_within_radius, check_optimal)]
     return {check.objective: check for check in checks}
+
+
+def _differing(runs: Sequence[ComparedRun]) -> list[int]:
+    """The places of the traits in which runs differ, and in any case of who explored."""
+    columns = zip(*(run.traits for run in runs), strict=True)
+    return [place for place, values in enumerate(columns) if place == 1 or len({*values}) > 1]
+
+
+def _named(run: ComparedRun, differing: Sequence[int]) -> str:
+    return ", ".join(run.traits[place] for place in differing)
+
+
+def _number_right(group: Sequence[ComparedRun], objective: Objective) -> int | None:
+    """How many runs keep an objective on the true model; None if that is not known of all."""
+    checks = [run.checks.get(objective) for run in group]
+    return None if None in checks else sum(check is not None and check.holds for check in checks)
 
 
 def _shown(seconds: float | None) -> str:

@@ -12,7 +12,7 @@ from axplore.atlas.files import storage_errors
 from axplore.experiments.figures import require_matplotlib
 from axplore.experiments.statistics import estimate, half_widths
 from axplore.mdp import FloatArray
-from axplore.report.comparing import ComparedRun
+from axplore.report.comparing import ComparedRun, grouped
 from axplore.report.transitions import transitions_of
 
 if TYPE_CHECKING:
@@ -33,9 +33,7 @@ KINDS: Final = ("png", "svg", "pdf")
 def write_figures(runs: Sequence[ComparedRun], folder: Path) -> list[Path]:
     """Writes every figure as PNG, SVG and PDF, the same bytes for the same runs; gives the files."""
     require_matplotlib()
-    groups: dict[str, list[ComparedRun]] = {}
-    for run in runs:
-        groups.setdefault(run.group, []).append(run)
+    groups = grouped(runs)
     figures = {"discovery": discovery(groups), "allocation": allocation(groups), "comparison": comparison(groups)}
     with storage_errors(f"figures cannot be written to {folder}"):
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,239 @@
+"""One world explored by several explorers, each with several seeds: a folder of run folders.
+
+Every run is one that `explore` would make with the same seed, so it depends neither on the others nor on who makes it.
+Called again after an interruption, runs that have ended are left as they are, and the others are taken up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeAlias
+
+from axplore.atlas.files import make_empty_folder, storage_errors
+from axplore.errors import InvalidSettingError, NotConvergedError, WorldError
+from axplore.explorers.driver import check_max_steps
+from axplore.explorers.interface import Explorer
+from axplore.explorers.stopping import StopReason
+from axplore.exploring import DEFAULT_DELTA, DEFAULT_EPSILON, explore, explorer_from, resume
+from axplore.runs.checkpoints import load_checkpoint
+from axplore.runs.files import LOCK, Lock, read_document, remove_unfinished
+from axplore.runs.keeper import ENDED, ENDED_FORMAT, ENDED_VERSION
+from axplore.runs.origin import NAME as ORIGIN
+from axplore.runs.origin import explorer_from_description, load_origin
+from axplore.workers.sweeps import engine_for, results_of
+
+Files: TypeAlias = Mapping[str, bytes]
+"""What is in a run folder, by name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What the runs have in common.
+
+    Attributes:
+        world: its name.
+        world_parameters: of the world, as plain values.
+        radius: L.
+        epsilon: ε.
+        delta: δ.
+        max_steps: no order of a run begins after so many steps.
+        states_bound: S, which only the theory presets need.
+    """
+
+    world: str
+    world_parameters: Mapping[str, Any] = field(default_factory=dict)
+    radius: float
+    epsilon: float = DEFAULT_EPSILON
+    delta: float = DEFAULT_DELTA
+    max_steps: int | None = None
+    states_bound: int | None = None
+
+    def explorer(self, name: str) -> Explorer[Any]:
+        """The explorer of that name, which answers it."""
+        chosen, _ = explorer_from(name, self.radius, self.epsilon, self.delta, None, self.states_bound)
+        return chosen
+
+
+@dataclass(frozen=True)
+class SeedRun:
+    """A run of a sweep.
+
+    Attributes:
+        question: what is explored, and how precisely.
+        explorer: the name of the explorer.
+        seed: of the world.
+        folder: of the run.
+        failure: how the world or the explorer failed, if one did.
+    """
+
+    question: Question
+    explorer: str
+    seed: int
+    folder: Path
+    failure: str | None = None
+
+
+def explore_seeds(
+    question: Question,
+    explorers: Sequence[str],
+    out: Path,
+    *,
+    seeds: int,
+    workers: int | None = None,
+    ray: str | None = None,
+    on_done: Callable[[int, int], None] | None = None,
+) -> list[SeedRun]:
+    """Makes a run of each explorer with each seed, and returns them all, in the order of explorers and seeds.
+
+    A run that fails does not end the others. Called again, it is tried again.
+
+    Args:
+        question: what is explored.
+        explorers: names of presets.
+        out: the folder for the run folders, which are called `EXPLORER-SEED`. Runs of another question are refused, but
+            for a smaller `max_steps`, from which they go on.
+        seeds: how many, from 0 on.
+        workers: so many processes make the runs, one each at a time, or none. They change no number.
+        ray: the workers are on a Ray cluster: `auto` or an address. There a run is made in a folder of the worker's
+            machine and handed over when it has ended, so one that was interrupted is begun again.
+        on_done: called with the finished and the total number of runs.
+    """
+    runs = _asked(question, explorers, out, seeds)
+    made = {run.folder: run for run in runs if _has_ended(run)}
+    missing = [run for run in runs if run.folder not in made]
+    missing.sort(key=lambda run: run.seed)  # so that an interruption leaves as many of each explorer
+    for run in missing:
+        _make_room(run.folder)
+    report = on_done or (lambda _, __: None)
+    report(len(made), len(runs))
+    with engine_for(workers, ray) as engine:
+        if ray is None:
+            results = results_of(_explored, missing, engine)
+        else:
+            results = map(_kept, results_of(_explored_away, [(run, _files_of(run.folder)) for run in missing], engine))
+        for run in results:
+            made[run.folder] = run
+            report(len(made), len(runs))
+    return [made[run.folder] for run in runs]
+
+
+def _asked(question: Question, explorers: Sequence[str], out: Path, seeds: int) -> list[SeedRun]:
+    if seeds < 1:
+        raise InvalidSettingError(f"seeds is {seeds}; there must be at least one")
+    if not explorers:
+        raise InvalidSettingError("there is no explorer to compare; name at least one")
+    check_max_steps(question.max_steps)
+    for name in explorers:
+        question.explorer(name)  # refuses what cannot be asked for
+    names = dict.fromkeys(explorers)
+    return [SeedRun(question, name, seed, out / f"{name}-{seed}") for name in names for seed in range(seeds)]
+
+
+def _has_ended(run: SeedRun) -> bool:
+    """Whether there is nothing left to do for a run; refuses a folder that holds another."""
+    if not (run.folder / ORIGIN).is_file():
+        return False
+    limit = _limit_of_same(run)
+    path = run.folder / ENDED
+    if not path.is_file():
+        return False
+    stop = StopReason[read_document(path, ENDED_FORMAT, ENDED_VERSION)["stop"]]
+    return stop.complete or (stop is StopReason.STEP_LIMIT and limit == run.question.max_steps)
+
+
+def _limit_of_same(run: SeedRun) -> int | None:
+    """The step limit of the run in a folder; refuses one of another question."""
+    origin, question = load_origin(run.folder), run.question
+    was = (origin.world_name, dict(origin.world_parameters), origin.seed, origin.states_bound, bool(origin.workers))
+    if was != (question.world, dict(question.world_parameters), run.seed, question.states_bound, False):
+        told = f"{origin.world} with parameters {dict(origin.world_parameters)} and seed {origin.seed}"
+        raise InvalidSettingError(f"{run.folder} holds another run, of {told}; give another folder")
+    checkpoint = load_checkpoint(origin.run, run.folder)
+    try:
+        explorer_from_description(origin, checkpoint.explorer, question.explorer(run.explorer))
+    except InvalidSettingError as error:
+        raise InvalidSettingError(f"{run.folder} holds another run: {error}; give another folder") from None
+    if question.max_steps is not None and (checkpoint.max_steps is None or checkpoint.max_steps > question.max_steps):
+        limit = "any number of" if checkpoint.max_steps is None else f"{checkpoint.max_steps:,}"
+        raise InvalidSettingError(
+            f"{run.folder} holds a run of up to {limit} steps, more than {question.max_steps:,}; give another folder"
+        )
+    return checkpoint.max_steps
+
+
+def _explored(run: SeedRun) -> SeedRun:
+    """The run, made or taken up where the worker is."""
+    question, folder = run.question, run.folder
+    try:
+        if (folder / ORIGIN).is_file():
+            atlas = resume(folder, max_steps=question.max_steps)
+            if atlas.stop is StopReason.STEP_LIMIT and question.max_steps is None:
+                resume(folder)  # a limit of before ends a run once more before it is lifted
+        else:
+            _make_room(folder)
+            explore(**vars(question), explorer=run.explorer, seed=run.seed, run=folder)
+    except (WorldError, NotConvergedError) as error:
+        # An exploration that has begun says where its run is, which is known here.
+        why = error.__cause__ if getattr(error, "atlas", None) is not None else error
+        return replace(run, failure=f"{type(error).__name__}: {why}")
+    return run
+
+
+def _make_room(folder: Path) -> None:
+    """Makes an empty folder, unless there is a run in it; refuses one that holds anything else.
+
+    What a process left that was killed before its run had begun is removed.
+    """
+    if (folder / ORIGIN).is_file():
+        return
+    if (folder / LOCK).is_file():
+        with storage_errors(f"the folder {folder} cannot be used"):
+            lock = Lock(folder)
+            try:
+                remove_unfinished(folder)
+                for path in folder.glob("checkpoint-0.*"):
+                    path.unlink()
+            finally:
+                lock.close()
+            (folder / LOCK).unlink()
+    make_empty_folder(folder)
+
+
+def _explored_away(run_and_files: tuple[SeedRun, Files]) -> tuple[SeedRun, Files]:
+    """The run, made or taken up in a folder that the caller cannot see; and what is in the folder then."""
+    run, files = run_and_files
+    with TemporaryDirectory(prefix="axplore-") as place:
+        folder = Path(place) / run.folder.name
+        if files:
+            _write(folder, files)
+        made = _explored(replace(run, folder=folder))
+        return replace(made, folder=run.folder), _files_of(folder)
+
+
+def _kept(run_and_files: tuple[SeedRun, Files]) -> SeedRun:
+    """The run of a worker elsewhere, with its folder in place."""
+    run, files = run_and_files
+    if not files:  # it failed before it had begun
+        return run
+    beside = TemporaryDirectory(prefix=f".{run.folder.name}-", dir=run.folder.parent)
+    with storage_errors(f"the run in {run.folder} cannot be written"), beside as place:
+        _write(Path(place) / "made", files)
+        run.folder.rename(Path(place) / "before")  # empty, or what the worker went on from
+        (Path(place) / "made").rename(run.folder)
+    return run
+
+
+def _write(folder: Path, files: Files) -> None:
+    folder.mkdir()
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+
+
+def _files_of(folder: Path) -> Files:
+    """What is in the folder of a run; nothing if there is no run in it."""
+    if not (folder / ORIGIN).is_file():
+        return {}
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file() and path.name != LOCK}
