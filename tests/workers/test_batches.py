@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from axplore.mdp import IntArray
-from axplore.workers.batches import WAVE, cut, n_counted, part_of, wave_after
+from axplore.workers.batches import MAX_BATCHES, WAVE, cut, n_counted, part_of, wave_after
 from axplore.worlds.orders import Answer, Episodes, Tour, Visit
 
 POLICY = np.zeros(1, dtype=np.int64)
@@ -43,7 +43,7 @@ def answer(completed: int, travelled: int) -> Answer:
     return Answer(0, completed, completed, travelled, 0, *[nothing] * 7)
 
 
-@given(times=st.integers(0, 10_000), size=st.integers(1, 200))
+@given(times=st.integers(0, 1000), size=st.integers(1, 200))
 def test_batches_of_visits_are_as_many_as_it_takes_and_equal_but_for_one(times: int, size: int) -> None:
     quotas = [int(quota) for quota in cut(visit(times), size)]
     assert sum(quotas) == times
@@ -52,7 +52,7 @@ def test_batches_of_visits_are_as_many_as_it_takes_and_equal_but_for_one(times: 
     assert [int(quota) for quota in cut(episodes(times), size)] == quotas
 
 
-@given(times=st.lists(st.integers(1, 500), min_size=1, max_size=8), size=st.integers(1, 100))
+@given(times=st.lists(st.integers(1, 120), min_size=1, max_size=8), size=st.integers(1, 100))
 def test_batches_of_a_tour_share_every_pair_evenly(times: list[int], size: int) -> None:
     order = tour(list(range(len(times))), times)
     quotas = np.array(cut(order, size))
@@ -81,6 +81,19 @@ def test_a_batch_of_visits_is_the_order_with_another_number() -> None:
     part = part_of(visit(70), 35)
     assert isinstance(part, Visit)
     assert vars(part) == vars(replace(visit(70), times=35))
+
+
+def test_huge_orders_have_larger_batches_instead_of_more() -> None:
+    assert cut(visit(10**9), 50) == [10**9 // MAX_BATCHES] * MAX_BATCHES
+    shares = np.array(cut(tour([0, 1], [10**6, 10**7]), 50))
+    assert len(shares) == MAX_BATCHES
+    assert shares.sum(axis=0).tolist() == [10**6, 10**7]
+
+
+def test_a_batch_of_episodes_does_not_end_early_by_itself() -> None:
+    part = part_of(episodes(1000, allowance=4.0, slack=10.0), 50)
+    assert isinstance(part, Episodes)
+    assert (part.times, part.allowance, part.slack) == (50, math.inf, math.inf)
 
 
 @pytest.mark.parametrize("order", [visit(1000), episodes(1000), episodes(1000, allowance=4.0)])

@@ -15,10 +15,13 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from axplore.mdp import IntArray
-from axplore.worlds.orders import Answer, Episodes, Order, Tour
+from axplore.worlds.orders import Answer, Episodes, Order, Tour, Visit
 
 BATCH: Final = 50
-"""A batch has at most so many visits, plays or episodes."""
+"""A batch has at most so many visits, plays or episodes,"""
+
+MAX_BATCHES: Final = 1000
+"""unless an order would have more batches than this."""
 
 WAVE: Final = 8
 """Of episodes that may end early, so many batches are carried out before it is seen whether they do."""
@@ -29,15 +32,18 @@ Quota: TypeAlias = int | IntArray
 
 def cut(order: Order, size: int = BATCH) -> list[Quota]:
     """What each batch of an order asks for; together they ask for what the order does."""
+    n_batches = min(-(-int(np.sum(order.times)) // size), MAX_BATCHES)
     if isinstance(order, Tour):
-        return _dealt(order.times, size)
-    n_batches = -(-order.times // size)
+        return _dealt(order.times, n_batches)
     return [order.times * (batch + 1) // n_batches - order.times * batch // n_batches for batch in range(n_batches)]
 
 
 def part_of(order: Order, quota: Quota) -> Order:
     """A batch of an order."""
-    if not isinstance(order, Tour):
+    if isinstance(order, Episodes):
+        # Whether they end early is for all batches together to say: see `wave_after`.
+        return replace(order, times=int(quota), allowance=math.inf, slack=math.inf)
+    if isinstance(order, Visit):
         return replace(order, times=int(quota))
     times = np.asarray(quota)
     wanted = times > 0
@@ -71,9 +77,8 @@ def n_counted(order: Order, answers: Sequence[Answer]) -> int:
     return len(answers)
 
 
-def _dealt(times: IntArray, size: int) -> list[Quota]:
-    """Plays, dealt out in turn to as many batches as it takes: each has about the same part of every pair."""
-    n_batches = -(-int(times.sum()) // size)
+def _dealt(times: IntArray, n_batches: int) -> list[Quota]:
+    """Plays, dealt out to batches in turn: each has about the same part of every pair."""
     ends = np.cumsum(times)
     begins = ends - times
     return [_count_below(ends, batch, n_batches) - _count_below(begins, batch, n_batches) for batch in range(n_batches)]
