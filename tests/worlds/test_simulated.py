@@ -424,8 +424,14 @@ def test_on_deterministic_models_every_order_is_carried_out_as_in_plain_python(
         assert (world.steps, world.snapshot().position) == (plain.steps, plain.position)
 
 
-def is_visit_by_step(order: Order) -> bool:
-    return isinstance(order, Visit) and order.policy.ndim == 2
+@st.composite
+def visits_by_step(draw: st.DrawFn, action_counts: Sequence[int]) -> Visit:
+    """Any visit by a policy that depends on the step; there must be an action."""
+    pairs = [(state, action) for state, n_actions in enumerate(action_counts) for action in range(n_actions)]
+    longest = draw(st.integers(1, 6))
+    plan = [[draw(st.integers(-1, n_actions - 1)) for n_actions in action_counts] for _ in range(longest)]
+    times, max_cuts = draw(st.tuples(st.integers(0, 6), st.integers(1, 3)))
+    return Visit(*draw(st.sampled_from(pairs)), times, np.array(plan, dtype=np.int64), longest, max_cuts)
 
 
 @settings(max_examples=200)
@@ -439,10 +445,7 @@ def test_a_visit_by_step_is_so_many_times_an_episode_and_a_play_where_it_ends(
     }
     mdp = TabularMdp.from_rows(rows, data.draw(st.sampled_from(sorted(moves))))
     together, apart = all_discovered(mdp), all_discovered(mdp)
-    order = data.draw(
-        orders([len(together.actions_of(number)) for number in range(len(moves))]).filter(is_visit_by_step)
-    )
-    assert isinstance(order, Visit)
+    order = data.draw(visits_by_step([len(together.actions_of(number)) for number in range(len(moves))]))
     answer = one(together, order)
     there = Episodes(order.state, times=1, horizon=order.max_journey, policy=order.policy)
     play = Visit(order.state, order.action, times=1, policy=policy(), max_journey=1)

@@ -399,6 +399,16 @@ def test_an_interruption_in_the_middle_of_an_order_leaves_a_world_that_can_go_on
     assert (answer.steps, answer.completed) == (1 + 2 + 1, 1)  # RESET, there, the play
 
 
+def test_a_journey_by_step_that_is_cut_leaves_the_agent_in_the_initial_state() -> None:
+    world = SteppedWorld(Moves(LINE, "a"))
+    for number in range(2):
+        one(world, Visit(number, 0, 1, TO_THE_END[:number], max_journey=3))
+    # RESET; then twice a to b, which is too short a way, and a RESET.
+    answer = one(world, Visit(2, 0, 1, by_step(1, 0), max_journey=1, max_cuts=2))
+    assert (answer.steps, answer.completed, answer.cut_journeys) == (1 + 2 * 2, 0, 2)
+    assert one(world, Episodes(0, times=1, horizon=1, policy=policy())).steps == 0
+
+
 LOOP = {0: [0, 1], 1: [1, 2], 2: [2, 0]}
 STAY, GO = 0, 1
 
