@@ -7,9 +7,17 @@ what becomes of the work of somebody who is lost, is the same for all engines: s
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
+
+import cloudpickle
+
+from axplore.errors import InvalidSettingError
+
+SINGLE_THREADED: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+"""Libraries hear by these how many threads to use: there is a worker for every processor already."""
 
 Server: TypeAlias = Callable[[Any], Any]
 """Answers messages, one after the other."""
@@ -70,9 +78,51 @@ class Engine(Protocol):
         """Ends everything that the engine has started."""
 
 
+def check_n_workers(n_workers: int) -> None:
+    """Refuses a number of workers that nobody can hire."""
+    if isinstance(n_workers, bool) or not isinstance(n_workers, int) or n_workers < 1:
+        raise InvalidSettingError(f"workers is {n_workers!r}; it must be a whole number, 1 or more")
+
+
 def replied(server: Server, message: Any) -> Reply:
     """What a server makes of a message."""
     try:
         return Reply(server(message))
     except Exception as error:
         return Reply(error=error)
+
+
+class Answering:
+    """What a worker elsewhere does: it makes its server from the first message, and answers the others by it."""
+
+    def __init__(self) -> None:
+        self._server: Server | None = None
+        logging.getLogger("axplore").disabled = True  # whoever hired it hears of everything, and says it once
+
+    def answer(self, message: bytes) -> bytes:
+        """The reply to a message, both pickled, by value where it cannot be by name."""
+        try:
+            told = cloudpickle.loads(message)
+            if self._server is None:
+                self._server = told()
+                reply = Reply()
+            else:
+                reply = replied(self._server, told)
+        except Exception as error:
+            reply = Reply(error=error)
+        return _packed(reply)
+
+
+def _packed(reply: Reply) -> bytes:
+    try:
+        packed: bytes = cloudpickle.dumps(reply)
+        if reply.error is not None:
+            cloudpickle.loads(packed)  # many an exception can be packed, but not unpacked
+    except Exception as error:
+        what = "the worker's answer" if reply.error is None else f"the worker's {_named(reply.error)}"
+        packed = cloudpickle.dumps(Reply(error=RuntimeError(f"{what} cannot be sent: {_named(error)}")))
+    return packed
+
+
+def _named(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"

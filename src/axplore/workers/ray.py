@@ -1,0 +1,325 @@
+"""Workers on a Ray cluster, of one machine or of many.
+
+Each is an actor with a processor of its own. Ray restarts none of them and repeats nothing: that is for the crew to do.
+An actor for which there is no processor, as after the loss of a machine, waits for one while the others work. What a
+system prints is in Ray's logs. axplore, and what the system needs, must be installed on every machine.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import cloudpickle
+
+from axplore.errors import InvalidInputError, InvalidSettingError, WorldError
+from axplore.workers.engine import SINGLE_THREADED, Answering, Reply, Server, WorkerLostError, check_n_workers
+
+AUTO: Final = "auto"
+"""Instead of an address: the cluster that this machine is part of, or one of this machine alone if there is none."""
+
+SECONDS_TO_ANSWER: Final = 10.0
+"""How long the machine at an address may take to answer. Ray itself would wait for minutes."""
+
+_HTTP2_GREETING: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+"""How a client begins to speak to Ray: the preface of HTTP/2 and empty settings, which are a frame of type 4."""
+
+
+class RayCluster:
+    """An engine of so many actors."""
+
+    def __init__(self, address: str, n_workers: int | None) -> None:
+        """Connects this process to the cluster, unless it is connected to one already.
+
+        Args:
+            address: `auto`, or where the cluster is: `HOST:PORT`, or `ray://HOST:PORT` from a machine outside it.
+            n_workers: how many actors; as many as the cluster has processors when not given.
+        """
+        if n_workers is not None:
+            check_n_workers(n_workers)
+        self._ray = _imported_ray()
+        _CONNECTION.open(self._ray, address)
+        self._is_open = True
+        self._n_workers = n_workers or max(1, int(self._ray.cluster_resources().get("CPU", 0)))
+        self._actor_class = self._ray.remote(num_cpus=1, max_restarts=0)(RayActor)
+        self._hired: list[RayWorker] = []
+
+    @property
+    def n_workers(self) -> int:
+        """How many actors."""
+        return self._n_workers
+
+    def hire(self, make_server: Callable[[], Server]) -> RayWorker:
+        """A new actor, placed where there is a processor free."""
+        worker = RayWorker(self._ray, self._actor_class.remote(), make_server)
+        self._hired = [*(other for other in self._hired if other.is_employed), worker]
+        return worker
+
+    def wait(self, workers: Sequence[RayWorker], seconds: float | None) -> list[RayWorker]:
+        """Those that have a reply or are lost."""
+        by_reference = {worker.reference: worker for worker in workers}
+        if not by_reference:
+            return []
+        with _failures_of(self._ray):
+            ready, _ = self._ray.wait(list(by_reference), num_returns=1, timeout=seconds)
+            if ready:
+                ready, _ = self._ray.wait(list(by_reference), num_returns=len(by_reference), timeout=0)
+        return [by_reference[reference] for reference in ready]
+
+    def close(self) -> None:
+        """Ends all actors, and what else was started here."""
+        for worker in self._hired:
+            worker.dismiss()
+        self._hired = []
+        if self._is_open:
+            self._is_open = False
+            _CONNECTION.close(self._ray)
+
+
+class RayWorker:
+    """An actor, seen from the process that has hired it."""
+
+    def __init__(self, ray: Any, actor: Any, make_server: Callable[[], Server]) -> None:
+        self._ray = ray
+        self._actor = actor
+        self._whereabouts: Whereabouts | None = None
+        self.is_employed = True
+        paths = [str(Path(path).absolute()) for path in sys.path]
+        self.reference = actor.start.remote(str(Path.cwd()), paths, cloudpickle.dumps(make_server))
+        """What the next reply is known by."""
+
+    @property
+    def name(self) -> str:
+        """With the actor and its machine, once it has one."""
+        return "a Ray actor that has not begun" if self._whereabouts is None else str(self._whereabouts)
+
+    @property
+    def whereabouts(self) -> Whereabouts | None:
+        """Where it works; None before it has said that it is ready."""
+        return self._whereabouts
+
+    def send(self, message: Any) -> None:
+        """Sends a message, by value where it cannot be by name."""
+        packed = cloudpickle.dumps(message)
+        with _failures_of(self._ray):
+            self.reference = self._actor.answer.remote(packed)
+
+    def receive(self) -> Reply:
+        """The reply."""
+        exceptions = self._ray.exceptions
+        lost = (
+            exceptions.RayActorError,
+            exceptions.WorkerCrashedError,
+            exceptions.NodeDiedError,
+            exceptions.OutOfMemoryError,
+            exceptions.ObjectLostError,
+        )
+        with _failures_of(self._ray):
+            try:
+                answer = self._ray.get(self.reference)
+            except exceptions.RayTaskError as error:  # whatever the server raises is in its reply: it did not get there
+                return Reply(error=WorldError(f"{self.name} cannot work: {_last_line(error)}"))
+            except lost as error:
+                raise WorkerLostError(f"{self.name} was lost: {_last_line(error)}") from None
+        if self._whereabouts is None:
+            self._whereabouts, answer = answer
+        reply: Reply = cloudpickle.loads(answer)
+        return reply
+
+    def dismiss(self) -> None:
+        """Ends the actor now."""
+        self.is_employed = False
+        if self._ray.is_initialized():  # Ray would start a cluster to end it in
+            with suppress(Exception):  # it may have ended by itself
+                self._ray.kill(self._actor, no_restart=True)
+
+
+@dataclass(frozen=True)
+class Whereabouts:
+    """Where an actor is.
+
+    Attributes:
+        actor: its name in Ray.
+        process: the number of its process.
+        node: the name of its machine in Ray.
+        machine: the address of its machine.
+    """
+
+    actor: str
+    process: int
+    node: str
+    machine: str
+
+    def __str__(self) -> str:
+        return f"Ray actor {self.actor[:8]}, process {self.process} on {self.machine}, node {self.node[:8]}"
+
+
+class RayActor:
+    """A worker, where it works."""
+
+    def __init__(self) -> None:
+        self._answering = Answering()
+
+    def start(self, folder: str, paths: Sequence[str], make_server: bytes) -> tuple[Whereabouts, bytes]:
+        """Makes the server, as it would be made by the process that has hired the worker: there, with those modules."""
+        for name in SINGLE_THREADED:
+            os.environ.setdefault(name, "1")
+        with suppress(OSError):  # other machines may not have it
+            os.chdir(folder)
+        theirs = [path for path in paths if Path(path).exists()]
+        sys.path[:] = [*theirs, *(path for path in sys.path if path not in theirs)]
+        ray = _imported_ray()
+        context = ray.get_runtime_context()
+        whereabouts = Whereabouts(
+            actor=context.get_actor_id(),
+            process=os.getpid(),
+            node=context.get_node_id(),
+            machine=ray.util.get_node_ip_address(),
+        )
+        return whereabouts, self.answer(make_server)
+
+    def answer(self, message: bytes) -> bytes:
+        """The reply to a message."""
+        return self._answering.answer(message)
+
+
+class _Connection:
+    """The connection of this process to Ray. It can have one, which all engines share."""
+
+    def __init__(self) -> None:
+        self._n_engines = 0
+        self._address: str | None = None  # None for one that was there before
+        self._is_ours = False
+
+    def open(self, ray: Any, address: str) -> None:
+        """Connects, unless the process is connected already."""
+        if not ray.is_initialized():
+            _connect(ray, address)
+            self._n_engines, self._is_ours, self._address = 0, True, address
+        elif self._is_ours and address not in (AUTO, self._address):
+            raise InvalidSettingError(
+                f"this process is connected to the Ray cluster {self._address!r}, so that it cannot use {address!r}; "
+                "close what uses the former first"
+            )
+        self._n_engines += 1
+
+    def close(self, ray: Any) -> None:
+        """Disconnects with the last engine, and ends a cluster that was started here; leaves what others connected."""
+        self._n_engines -= 1
+        if self._is_ours and not self._n_engines:
+            self._is_ours = False
+            ray.shutdown()
+
+
+_CONNECTION: Final = _Connection()
+
+
+def _imported_ray() -> Any:
+    """The package ray, or a word on how to get it."""
+    try:
+        import ray
+        import ray.exceptions
+    except ImportError as error:
+        raise InvalidInputError(
+            f"workers on a Ray cluster need the package ray ({error}); install it with: pip install 'axplore[ray]'"
+        ) from error
+    return ray
+
+
+def _connect(ray: Any, address: str) -> None:
+    """Connects this process to a cluster; nothing is sent to anybody else, and standard output is left alone."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    where = _running_cluster() if address == AUTO else address
+    if where is not None:
+        _check_reachable(where)
+    _keep_off_standard_output(ray)
+    options = {"address": "local", "include_dashboard": False} if where is None else {"address": where}
+    try:
+        ray.init(**options, log_to_driver=False, logging_level=logging.ERROR)
+    except Exception as error:  # Ray raises errors of many kinds here, its own and others
+        what = "no Ray cluster can be started here" if where is None else f"the Ray cluster at {where} cannot be used"
+        raise InvalidSettingError(f"{what}: {_last_line(error)}") from error
+
+
+def _running_cluster() -> str | None:
+    """The address of the cluster that this machine is part of, found as Ray finds it; none if it does not answer.
+
+    Ray would not get over a cluster that has ended without a word.
+    """
+    if named := os.environ.get("RAY_ADDRESS"):
+        return named
+    folder = os.environ.get("RAY_TMPDIR") or os.environ.get("TMPDIR") or tempfile.gettempdir()
+    try:
+        noted = (Path(folder) / "ray" / "ray_current_cluster").read_text().strip()
+        _check_reachable(noted)
+    except (OSError, InvalidSettingError):
+        return None
+    return noted
+
+
+def _check_reachable(address: str) -> None:
+    """Refuses an address where nobody speaks as Ray does."""
+    scheme, _, place = address.rpartition("://")
+    if scheme not in ("", "ray"):
+        return  # Ray may know such a kind of address from elsewhere
+    host, _, port = place.rpartition(":")
+    if not host or not port.isdecimal():
+        raise InvalidSettingError(f"ray is {address!r}; it must be {AUTO!r}, HOST:PORT or ray://HOST:PORT")
+    try:
+        answer = _answer_to_greeting(host.strip("[]"), int(port))
+    except (OSError, OverflowError) as error:
+        raise InvalidSettingError(f"there is no Ray cluster at {address}: {error}") from error
+    if not _is_encrypted() and answer[3:4] != b"\x04":
+        raise InvalidSettingError(
+            f"what answers at {address} is no Ray cluster; that of `ray start --head` has port 6379"
+        )
+
+
+def _answer_to_greeting(host: str, port: int) -> bytes:
+    """The first few bytes that somebody answers with; none if they speak by encryption."""
+    with socket.create_connection((host, port), timeout=SECONDS_TO_ANSWER) as connection:
+        if _is_encrypted():
+            return b""
+        connection.sendall(_HTTP2_GREETING)
+        return connection.recv(9)
+
+
+def _is_encrypted() -> bool:
+    return os.environ.get("RAY_USE_TLS", "0").lower() in ("1", "true")
+
+
+def _keep_off_standard_output(ray: Any) -> None:
+    """Has Ray tell of lost actors and the like on standard error, which it has no setting for."""
+    with suppress(AttributeError):
+        driver = ray._private.worker
+        tell = driver.print_to_stdstream
+        if not hasattr(tell, "is_quiet"):
+
+            def tell_on_standard_error(data: dict[str, Any], *rest: Any, **named: Any) -> None:
+                tell({**data, "is_err": True}, *rest, **named)
+
+            tell_on_standard_error.is_quiet = True  # type: ignore[attr-defined]
+            driver.print_to_stdstream = tell_on_standard_error
+
+
+@contextmanager
+def _failures_of(ray: Any) -> Iterator[None]:
+    """Says in a sentence what Ray, not a worker, fails at."""
+    try:
+        yield
+    except (ray.exceptions.RayError, ConnectionError) as error:
+        raise WorldError(f"Ray failed: {_last_line(error)}") from error
+
+
+def _last_line(error: BaseException) -> str:
+    """What an error of Ray comes down to: it ends with the reason, and advice that may be long."""
+    lines = [line for line in str(error).splitlines() if line.strip() and not line.startswith("\t")]
+    return (lines[-1] if lines else type(error).__name__).strip().partition(" Some common causes")[0]
