@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from axplore.errors import WorldError
-from axplore.workers import crew as crew_module
-from axplore.workers.crew import MAX_LOSSES, Crew, Incident, IncidentKind
+from axplore.workers.crew import MAX_LOSSES, PATIENCE, SLOW_SECONDS, Crew, Incident, IncidentKind
 from axplore.workers.engine import Reply, Server, TryElsewhereError, WorkerLostError, replied
 from axplore.workers.here import Here
 
@@ -21,7 +20,7 @@ class ScriptedWorker:
     def __init__(self, engine: ScriptedEngine, number: int, server: Server) -> None:
         self.engine, self.number, self.server = engine, number, server
         self.pending: Any = Reply()
-        self.is_silent = self.is_dismissed = False
+        self.is_silent = self.is_late = self.is_dismissed = False
 
     @property
     def name(self) -> str:
@@ -35,6 +34,7 @@ class ScriptedWorker:
         if what == "refuse":
             raise WorkerLostError("gone before it was told")
         self.is_silent = what == "silent"
+        self.is_late = what == "later"
         self.pending = WorkerLostError("gone") if what == "lose" else replied(self.server, message)
 
     def receive(self) -> Reply:
@@ -56,15 +56,23 @@ class ScriptedEngine:
         self.hired: list[ScriptedWorker] = []
         self.given: list[tuple[Any, int]] = []
         self.order = random.Random(seed)
+        self.now = self.until = 0.0
 
     def hire(self, make_server: Callable[[], Server]) -> ScriptedWorker:
         self.hired.append(ScriptedWorker(self, len(self.hired), make_server()))
         return self.hired[-1]
 
     def wait(self, workers: Sequence[ScriptedWorker], seconds: float | None) -> list[ScriptedWorker]:
-        ready = [worker for worker in workers if worker.pending is not None and not worker.is_silent]
+        late = self.now < self.until
+        ready = [
+            worker for worker in workers if worker.pending and not worker.is_silent and not (late and worker.is_late)
+        ]
         assert ready or seconds is not None, "nobody would ever answer"
+        self.now += 0.01 if ready else seconds or 0.0
         return [self.order.choice(ready)] if ready else []
+
+    def clock(self) -> float:
+        return self.now
 
     def close(self) -> None:
         raise AssertionError("the crew does not own the engine")
@@ -190,39 +198,53 @@ def test_a_worker_is_briefed_by_what_it_was_told_before() -> None:
         assert told == list(range(1, len(told) + 1)), "a new worker has been told nothing"
 
 
-@pytest.fixture
-def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crew_module, "SLOW_SECONDS", 0.001)
-    monkeypatch.setattr(crew_module, "SLOW_FACTOR", 0.001)
+def first_at(engine: ScriptedEngine, task: Any, worker: int) -> bool:
+    """Whether a worker is the first to be given a task."""
+    return next((number for message, number in engine.given if message == task), worker) == worker
 
 
-@pytest.mark.usefixtures("hasty")
 def test_a_slow_task_is_done_by_an_idle_worker_as_well(incidents: list[Incident]) -> None:
-    engine = ScriptedEngine(
-        3, lambda message, worker: "silent" if message == 4 and worker == first_at(engine, 4) else "answer"
-    )
-    assert done(Crew(engine, make_square, on_incident=incidents.append), range(6)) == [0, 1, 4, 9, 16, 25]
+    def hang_once(message: Any, worker: int) -> str:
+        return "silent" if message == 4 and first_at(engine, 4, worker) else "answer"
+
+    engine = ScriptedEngine(3, hang_once)
+    crew = Crew(engine, make_square, on_incident=incidents.append, clock=engine.clock)
+    assert done(crew, range(6)) == [0, 1, 4, 9, 16, 25]
     assert [incident.kind for incident in incidents] == [IncidentKind.SLOW]
-    assert sum(message == 4 for message, _ in engine.given) == 2
-    silent = engine.hired[first_at(engine, 4)]
-    assert silent.is_dismissed, "nobody knows when it would answer"
+    first, second = [worker for message, worker in engine.given if message == 4]
+    assert engine.hired[first].is_dismissed, "nobody knows when it would answer"
+    assert not engine.hired[second].is_dismissed
+    assert SLOW_SECONDS <= engine.now <= 2 * SLOW_SECONDS
 
 
-def first_at(engine: ScriptedEngine, task: Any) -> int:
-    """The worker that was given a task first; the one that is asking if nobody was."""
-    return next((worker for message, worker in engine.given if message == task), _asking(engine))
+def test_somebody_is_hired_to_help_with_the_only_task(incidents: list[Incident]) -> None:
+    engine = ScriptedEngine(2, lambda message, worker: "silent" if message == 7 and worker == 0 else "answer")
+    crew = Crew(engine, make_square, on_incident=incidents.append, clock=engine.clock)
+    assert done(crew, [3]) == [9]
+    assert done(crew, [7]) == [49]
+    assert [incident.kind for incident in incidents] == [IncidentKind.SLOW]
+    assert len(engine.hired) == 2
 
 
-def _asking(engine: ScriptedEngine) -> int:
-    return next(worker.number for worker in engine.hired if worker.pending is None and not worker.is_dismissed)
-
-
-@pytest.mark.usefixtures("hasty")
-def test_a_silent_worker_is_replaced_if_nobody_can_help(incidents: list[Incident]) -> None:
+def test_a_silent_worker_is_replaced_if_nobody_can_help_each_time_after_twice_as_long(
+    incidents: list[Incident],
+) -> None:
     engine = ScriptedEngine(1, lambda message, worker: "silent" if message == 3 and worker < 2 else "answer")
-    assert done(Crew(engine, make_square, on_incident=incidents.append), range(5)) == [0, 1, 4, 9, 16]
+    crew = Crew(engine, make_square, on_incident=incidents.append, clock=engine.clock)
+    assert done(crew, range(5)) == [0, 1, 4, 9, 16]
     assert [incident.kind for incident in incidents] == [IncidentKind.SLOW] * 2
     assert len(engine.hired) == 3
+    patience = PATIENCE * SLOW_SECONDS
+    assert 3 * patience <= engine.now <= 3 * patience + 2 * SLOW_SECONDS
+
+
+def test_nothing_is_slow_before_anything_was_done(incidents: list[Incident]) -> None:
+    """The first tasks may be long; there is nothing to measure them by."""
+    engine = ScriptedEngine(2, lambda *_: "later")
+    engine.until = 1000.0
+    crew = Crew(engine, make_square, on_incident=incidents.append, clock=engine.clock)
+    assert done(crew, [1, 2, 3]) == [1, 4, 9]
+    assert not incidents
 
 
 def test_results_that_nobody_waits_for_leave_no_busy_workers() -> None:

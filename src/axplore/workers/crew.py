@@ -117,6 +117,7 @@ class Crew:
         brief: Briefing = lambda task, _, __: task,
         on_incident: Callable[[Incident], None] = lambda _: None,
         repeat_slow: bool = True,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Hires nobody yet.
 
@@ -126,12 +127,14 @@ class Crew:
             brief: makes the message about a task.
             on_incident: called with whatever makes a task be done again.
             repeat_slow: whether slow tasks are given to idle workers as well.
+            clock: tells the time in seconds.
         """
         self._engine = engine
         self._make_server = make_server
         self._brief = brief
         self._on_incident = on_incident
         self._repeat_slow = repeat_slow
+        self._clock = clock
         self._members: list[_Member] = []
         self._longest = 0.0
         self._losses_in_a_row = 0
@@ -146,7 +149,8 @@ class Crew:
         n_open = len(tasks)
         try:
             while n_open:
-                self._hire(n_open)
+                # One who failed at a task leaves it to somebody else.
+                self._hire(n_open + max(len(self._courses[place].failed) for place in (*self._waiting, 0)))
                 self._hand_out()
                 for member in self._answered():
                     place, result = self._receive(member)
@@ -157,15 +161,15 @@ class Crew:
                 self._look_after_slow()
         finally:
             for member in [member for member in self._members if member.place is not None]:
-                self._dismiss(member)  # it does what another has done, or what nobody waits for any more
+                self._dismiss(member)  # nobody waits for what it does any more
 
     def close(self) -> None:
         """Dismisses everybody."""
         for member in list(self._members):
             self._dismiss(member)
 
-    def _hire(self, n_tasks: int) -> None:
-        while len(self._members) < min(self._engine.n_workers, n_tasks):
+    def _hire(self, n_wanted: int) -> None:
+        while len(self._members) < min(self._engine.n_workers, n_wanted):
             self._members.append(_Member(self._engine.hire(self._make_server)))
 
     def _dismiss(self, member: _Member) -> None:
@@ -183,7 +187,7 @@ class Crew:
                 self._waiting.rotate(-1)
 
     def _give(self, member: _Member, place: int) -> None:
-        member.place, member.since = place, time.monotonic()
+        member.place, member.since = place, self._clock()
         try:
             member.worker.send(self._brief(self._tasks[place], self._courses[place].failures, member.memory))
         except WorkerLostError as loss:
@@ -211,7 +215,7 @@ class Crew:
         member.is_ready = True
         self._losses_in_a_row = 0
         if place is not None:
-            self._longest = max(self._longest, time.monotonic() - member.since)
+            self._longest = max(self._longest, self._clock() - member.since)
         return place, reply.value
 
     def _note_failure(self, member: _Member, place: int, error: TryElsewhereError) -> None:
@@ -240,16 +244,20 @@ class Crew:
     def _look_after_slow(self) -> None:
         if not self._repeat_slow or self._longest == 0:
             return
-        now, slow = time.monotonic(), max(SLOW_SECONDS, SLOW_FACTOR * self._longest)
+        now, slow = self._clock(), max(SLOW_SECONDS, SLOW_FACTOR * self._longest)
         for member in [member for member in self._members if member.place is not None]:
             place, seconds = member.place, now - member.since
             assert place is not None
             course = self._courses[place]
             idle = next((other for other in self._members if other.is_idle), None)
             is_alone = sum(other.place == place for other in self._members) == 1
-            if seconds > slow and idle is not None and is_alone and not course.is_done:
+            if course.is_done:
+                self._dismiss(member)  # somebody else was faster
+            elif seconds > slow and is_alone and idle is not None:
                 self._note_slow(member, seconds)
                 self._give(idle, place)
+            elif seconds > slow and is_alone and len(self._members) < self._engine.n_workers:
+                self._hire(len(self._members) + 1)  # and give it the task when it is ready
             elif seconds > PATIENCE * slow * 2**course.replaced:
                 course.replaced += 1
                 self._note_slow(member, seconds)

@@ -20,11 +20,7 @@ from typing import Any, Final
 
 import cloudpickle
 
-from axplore.errors import InvalidSettingError
-from axplore.workers.engine import Reply, Server, WorkerLostError, replied
-
-SINGLE_THREADED: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-"""Libraries hear by these how many threads to use: there is a process for every processor already."""
+from axplore.workers.engine import SINGLE_THREADED, Answering, Reply, Server, WorkerLostError, check_n_workers
 
 SECONDS_TO_END: Final = 2.0
 """How long a process may take to end by itself once its connection is closed."""
@@ -34,8 +30,7 @@ class Processes:
     """An engine of so many processes."""
 
     def __init__(self, n_workers: int) -> None:
-        if isinstance(n_workers, bool) or not isinstance(n_workers, int) or n_workers < 1:
-            raise InvalidSettingError(f"workers is {n_workers!r}; it must be a whole number, 1 or more")
+        check_n_workers(n_workers)
         self._n_workers = n_workers
         self._hired: list[ProcessWorker] = []
 
@@ -43,6 +38,11 @@ class Processes:
     def n_workers(self) -> int:
         """How many processes."""
         return self._n_workers
+
+    @property
+    def pids(self) -> list[int]:
+        """The numbers of the processes that are running."""
+        return [worker.pid for worker in self._hired if worker.is_running]
 
     def hire(self, make_server: Callable[[], Server]) -> ProcessWorker:
         """A new process."""
@@ -141,37 +141,19 @@ class ProcessWorker:
 
 def serve(connection: Connection) -> None:
     """Makes a server, and answers messages until the other end is closed."""
-    messages: SimpleQueue[Any] = SimpleQueue()
+    messages: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_read, args=(connection, messages), daemon=True).start()
-    server: Server | None = None
+    answering = Answering()
     while True:
-        try:
-            message = cloudpickle.loads(messages.get())
-            if server is None:
-                server = message()
-                reply = Reply()
-            else:
-                reply = replied(server, message)
-        except Exception as error:
-            reply = Reply(error=error)
-        connection.send_bytes(_packed(reply))
+        connection.send_bytes(answering.answer(messages.get()))
 
 
-def _read(connection: Connection, messages: SimpleQueue[Any]) -> None:
+def _read(connection: Connection, messages: SimpleQueue[bytes]) -> None:
     """Ends the process as soon as there is nobody to answer to, even within a batch."""
     with suppress(EOFError, OSError):
         while True:
             messages.put(connection.recv_bytes())
     os._exit(0)
-
-
-def _packed(reply: Reply) -> bytes:
-    try:
-        packed: bytes = cloudpickle.dumps(reply)
-    except Exception as error:
-        told = f"{type(error).__name__}: {error}"
-        packed = cloudpickle.dumps(Reply(error=RuntimeError(f"the worker's answer cannot be sent: {told}")))
-    return packed
 
 
 if __name__ == "__main__":

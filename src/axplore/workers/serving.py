@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from axplore.errors import TooManyFaultsError, UnfixedStartError, WorldError
+from axplore.errors import TooManyFaultsError, UnfixedStartError
 from axplore.mdp import Action, State
 from axplore.workers.batches import Quota, part_of
 from axplore.workers.engine import TryElsewhereError
@@ -81,9 +81,9 @@ class BatchServer:
             world = self._world_for(request)
             n_states, n_faults = len(self._states), len(getattr(world, "faults", ()))
             answer = world.carry_out_batch(order, *request.key)
-        except WorldError as error:
+        except TooManyFaultsError as error:
             self.close()
-            if request.is_final or not isinstance(error, TooManyFaultsError):
+            if request.is_final:
                 raise
             raise TryElsewhereError(str(error)) from error
         discovered = [

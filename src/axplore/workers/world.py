@@ -216,7 +216,8 @@ class WorkedWorld:
         for outcome in work.outcomes:
             numbers = [self._number_of(label, actions) for label, actions in outcome.discovered]
             tally.add(outcome.answer, np.array([*range(n_shared), *numbers], dtype=np.int64))
-            self._faults += [replace(fault, steps=self._steps) for fault in outcome.faults]
+            for fault in outcome.faults:
+                self._note_fault(replace(fault, steps=self._steps))
             self._steps += outcome.answer.steps
         answers = work.answers
         counted = answers[: n_counted(work.order, answers)]
@@ -246,6 +247,10 @@ class WorkedWorld:
             raise TooManyFaultsError(
                 f"{self._faults[-1]}. That is fault {len(self._faults)}; {self._max_faults} are allowed"
             )
+
+    def _note_fault(self, fault: Fault) -> None:
+        self._faults.append(fault)
+        _logger.warning("%s; it was started again (fault %d)", fault, len(self._faults))
 
     def _note_incident(self, incident: Incident) -> None:
         self._incidents.append(incident)
