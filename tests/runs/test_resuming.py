@@ -25,6 +25,8 @@ from axplore.errors import DamagedFileError, InvalidSettingError, StorageError, 
 from axplore.explorers.certified import Certified, CertifiedState
 from axplore.explorers.driver import RoundReport
 from axplore.explorers.interface import Precision
+from axplore.explorers.presets import ucb_explore_experiment
+from axplore.explorers.ucb_explore import UcbExplore, UcbExploreState
 from axplore.runs import keeper
 from axplore.runs.events import read_events
 from axplore.runs.files import Lock, read_document, write_document
@@ -136,11 +138,21 @@ def test_every_explorer_is_taken_up_to_the_same_bytes(name: str, n_reports: int,
     assert content(tmp_path / "cut") == content(tmp_path / "whole")
 
 
-def test_a_piece_of_work_of_many_orders_is_taken_up_in_its_middle(tmp_path: Path) -> None:
-    """UcbExplore's state discovery gives its orders one by one."""
-    settings: dict[str, Any] = {"radius": 2.0, "epsilon": 1.0, "explorer": "ucb-explore-experiment"}
+@dataclass(frozen=True, kw_only=True)
+class Unhurried(UcbExplore):
+    """An explorer that takes seven pieces of work for one."""
+
+    def advance(self, state: UcbExploreState, world: World) -> UcbExploreState:
+        for _ in range(7):
+            if state.stop is None:
+                state = super().advance(state, world)
+        return state
+
+
+def test_a_piece_of_work_of_many_calls_is_taken_up_in_its_middle(tmp_path: Path) -> None:
+    own = Unhurried(**vars(ucb_explore_experiment(Precision(radius=2.0, epsilon=1.0))))
     mdp = axplore.domain(CHAIN)
-    axplore.explore(mdp, **settings, run=tmp_path / "whole")
+    axplore.explore(mdp, explorer=own, run=tmp_path / "whole")
 
     class Breaking(SimulatedWorld):
         def carry_out(self, orders: Any) -> Any:
@@ -150,9 +162,9 @@ def test_a_piece_of_work_of_many_orders_is_taken_up_in_its_middle(tmp_path: Path
 
     reports: list[RoundReport] = []
     with pytest.raises(CutShortError):
-        axplore.explore(Breaking(mdp, 0), **settings, run=tmp_path / "cut", on_round=reports.append)
+        axplore.explore(Breaking(mdp, 0), explorer=own, run=tmp_path / "cut", on_round=reports.append)
     assert len(reports) == 1  # the first piece of work was not over
-    axplore.resume(tmp_path / "cut", mdp)
+    axplore.resume(tmp_path / "cut", mdp, explorer=own)
     mine, its = Atlas.load(tmp_path / "cut"), Atlas.load(tmp_path / "whole")
     assert (mine.steps, mine.states) == (its.steps, its.states)
     assert np.array_equal(mine.count_arrays["counts"], its.count_arrays["counts"])
