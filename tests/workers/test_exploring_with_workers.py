@@ -1,0 +1,242 @@
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from random_walk import SlowWalk, Walk
+
+import axplore
+from axplore.domains import slippery_grid
+from axplore.errors import InvalidSettingError
+from axplore.explorers.certified import Certified
+from axplore.explorers.interface import Precision
+from axplore.runs.ledger import NAME, BatchFile
+from axplore.workers.batches import cut
+from axplore.workers.here import Here
+from axplore.workers.world import WorkedWorld
+from axplore.worlds.orders import Visit
+from axplore.worlds.simulated import SimulatedWorld
+from axplore.worlds.stepped import SteppedWorld
+
+HERE = Path(__file__).parent
+FILES = ("atlas.json", "atlas.npz", "certificate.json", "certificate.npz")
+FROZEN_LAKE: dict[str, Any] = {"radius": 8.0, "epsilon": 2.0}
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {name: (folder / name).read_bytes() for name in FILES}
+
+
+def events_of(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "events.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [Path(sys.executable).parent / "axplore", *arguments], check=False, capture_output=True, text=True, timeout=300
+    )
+
+
+@pytest.fixture(scope="module")
+def frozen_lake(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """What FrozenLake is explored to by one worker."""
+    folder = tmp_path_factory.mktemp("lake") / "run"
+    axplore.explore("gym:FrozenLake-v1", **FROZEN_LAKE, workers=1, run=folder)
+    return files_of(folder)
+
+
+@pytest.mark.parametrize("workers", [2, 4])
+def test_frozen_lake_is_the_same_for_any_number_of_workers(
+    workers: int, frozen_lake: dict[str, bytes], tmp_path: Path
+) -> None:
+    axplore.explore("gym:FrozenLake-v1", **FROZEN_LAKE, workers=workers, run=tmp_path / "run")
+    assert files_of(tmp_path / "run") == frozen_lake
+    assert not (tmp_path / "run" / NAME).exists(), "a run that has ended needs no batches any more"
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        slippery_grid(rows=3, columns=3),
+        Walk,
+        SteppedWorld(Walk, seed=1),
+        lambda: gymnasium.make("FrozenLake-v1"),
+        "exec:bash examples/random_walk.sh",
+        "star",
+    ],
+    ids=["model", "factory", "world", "environment", "program", "name"],
+)
+def test_whatever_can_be_made_again_can_have_workers(world: Any) -> None:
+    atlas = axplore.explore(world, radius=2, epsilon=1.5, workers=2)
+    assert atlas.complete
+    assert axplore.verify(atlas).holds
+
+
+@pytest.mark.parametrize("world", [Walk(), gymnasium.make("FrozenLake-v1")], ids=["system", "environment"])
+def test_a_system_that_cannot_be_made_again_is_refused_before_the_first_step(world: Any) -> None:
+    with pytest.raises(InvalidSettingError, match="need a factory"):
+        axplore.explore(world, radius=3, workers=2)
+
+
+def test_rounds_are_large_enough_to_be_shared() -> None:
+    """After the first few, whose work is small, every round has batches for a dozen workers."""
+    n_batches: list[int] = []
+
+    class Counting(WorkedWorld):
+        def carry_out(self, orders: Any) -> Any:
+            n_batches.append(sum(len(cut(order)) for order in orders))
+            return super().carry_out(orders)
+
+    explorer = Certified(precision=Precision(radius=4, epsilon=0.5)).for_workers()
+    world = Counting(SimulatedWorld(slippery_grid(rows=4, columns=4), 0), Here())
+    axplore.explore(world, explorer=explorer)
+    batches = np.array(n_batches)
+    in_large_rounds = batches[batches >= 12].sum()
+    assert in_large_rounds / batches.sum() > 0.75
+
+
+def test_a_run_with_workers_that_is_killed_ends_with_the_same_bytes_and_loses_no_batch(tmp_path: Path) -> None:
+    """Killed twice within a call, and taken up by other numbers of workers each time."""
+    settings = {"world": "random_walk:SlowWalk", "radius": 4.0, "epsilon": 1.5}
+    folder, whole = tmp_path / "killed", tmp_path / "whole"
+    program = f"import sys; sys.path.insert(0, {str(HERE)!r}); import axplore; "
+    left = kill_within_a_call(
+        [sys.executable, "-c", program + f"axplore.explore(**{settings}, workers=2, run={str(folder)!r})"], folder
+    )
+    left += kill_within_a_call([sys.executable, "-c", program + f"axplore.resume({str(folder)!r}, workers=3)"], folder)
+    assert all(left), "there were batches to lose"
+    sys.path.insert(0, str(HERE))
+    try:
+        axplore.resume(folder, workers=1)
+        axplore.explore(**settings, workers=2, run=whole)  # type: ignore[arg-type]
+    finally:
+        sys.path.remove(str(HERE))
+    assert files_of(folder) == files_of(whole)
+
+
+def kill_within_a_call(process: list[str], folder: Path) -> list[int]:
+    """Kills a process when some batches of a call are done and others are not; says how many bytes of them it left."""
+    running = subprocess.Popen(process)
+    try:
+        deadline = time.monotonic() + 60
+        file = folder / NAME
+        while time.monotonic() < deadline and running.poll() is None:
+            if file.exists() and file.stat().st_size > 1500:
+                break
+            time.sleep(0.002)
+        assert running.poll() is None, "it was over before it could be killed"
+        running.send_signal(signal.SIGKILL)
+    finally:
+        running.kill()
+        running.wait()
+    return [file.stat().st_size]
+
+
+def test_batches_of_a_call_in_progress_are_not_carried_out_again(tmp_path: Path) -> None:
+    order = Visit(state=0, action=1, times=100, policy=np.ones(1, dtype=np.int64), max_journey=9)
+
+    class Failing:
+        """Fails after so many batches, as if the process had been killed."""
+
+        def __init__(self, file: BatchFile, n_kept: int) -> None:
+            self.file, self.n_kept = file, n_kept
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.file, name)
+
+        def keep(self, key: Any, outcome: Any) -> None:
+            if not self.n_kept:
+                raise KeyboardInterrupt
+            self.n_kept -= 1
+            self.file.keep(key, outcome)
+
+    def world() -> WorkedWorld:
+        return WorkedWorld(SteppedWorld(Walk), Here(), batch=10)
+
+    interrupted = world()
+    interrupted.ledger = Failing(BatchFile(tmp_path, "run"), 4)
+    with pytest.raises(KeyboardInterrupt):
+        interrupted.carry_out([order])
+    taken_up, undisturbed = world(), world()
+    counting = Failing(BatchFile(tmp_path, "run"), 100)
+    taken_up.ledger = counting
+    answers = taken_up.carry_out([order])
+    assert counting.n_kept == 100 - 6, "four of ten batches were found"
+    expected = undisturbed.carry_out([order])
+    assert [vars(answer)["entry_counts"].tolist() for answer in answers] == [expected[0].entry_counts.tolist()]
+    assert taken_up.steps == undisturbed.steps
+    other = world()
+    other.ledger = Failing(BatchFile(tmp_path, "run"), 100)
+    other.carry_out([Visit(state=0, action=0, times=100, policy=order.policy, max_journey=9)])
+    assert other.ledger.n_kept == 90, "answers to other orders are of no use"
+
+
+def test_a_run_can_go_on_with_and_without_workers(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"radius": 3.0, "epsilon": 1.0}
+    axplore.explore("slippery-grid", **settings, max_steps=2000, workers=2, run=tmp_path / "with")
+    without = axplore.resume(tmp_path / "with", workers=0)
+    assert without.complete
+    assert axplore.verify(without).holds
+    axplore.explore("slippery-grid", **settings, max_steps=2000, run=tmp_path / "without")
+    atlas = axplore.resume(tmp_path / "without", workers=2)
+    assert atlas.complete
+    assert axplore.verify(atlas).holds
+
+
+def test_resume_has_as_many_workers_as_the_run_had(tmp_path: Path, frozen_lake: dict[str, bytes]) -> None:
+    axplore.explore("gym:FrozenLake-v1", **FROZEN_LAKE, max_steps=5000, workers=2, run=tmp_path / "run")
+    axplore.resume(tmp_path / "run")
+    assert files_of(tmp_path / "run") == frozen_lake
+
+
+def test_a_run_says_what_happened_to_its_workers(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    killed: list[int] = []
+
+    def kill(_report: Any) -> None:
+        """Kills the workers once, between two rounds."""
+        children = Path(f"/proc/self/task/{_main_thread()}/children").read_text(encoding="ascii").split()
+        if children and not killed:
+            killed.append(int(children[0]))
+            subprocess.run(["kill", "-9", children[0]], check=True)
+
+    axplore.explore(SlowWalk, radius=3, epsilon=1.5, workers=1, run=folder, on_round=kill)
+    (event,) = [event for event in events_of(folder) if event["event"] == "worker"]
+    assert event["kind"] == "LOST"
+    assert f"process {killed[0]} was killed by SIGKILL" in event["message"]
+
+
+def _main_thread() -> int:
+    import threading
+
+    return threading.main_thread().native_id or 0
+
+
+def test_the_command_line_takes_workers(tmp_path: Path) -> None:
+    told = command(
+        "explore",
+        "confusing-chain",
+        "--radius",
+        "2.5",
+        "--epsilon",
+        "0.8",
+        "--workers",
+        "2",
+        "--json",
+        "--out",
+        str(tmp_path / "a"),
+    )
+    assert told.returncode == 0, told.stderr
+    alone = axplore.explore("confusing-chain", radius=2.5, epsilon=0.8, workers=1)
+    assert json.loads(told.stdout)["steps"] == alone.steps
+    refused = command("explore", "confusing-chain", "--radius", "2.5", "--workers", "-2")
+    assert refused.returncode == 2
+    assert "workers is -2; it must be a whole number, 1 or more" in refused.stderr
