@@ -55,6 +55,7 @@ class Certified:
         growth: no order takes more than about this part of the steps so far, so that plans follow the estimates.
         least_order: nor fewer steps than this, if that many are wanted.
         compared: how many open claims are compared before the cheapest is worked on.
+        fill_orders: whether the next cheapest ones are worked on in the same order as long as it has room.
     """
 
     precision: Precision
@@ -63,6 +64,7 @@ class Certified:
     growth: float = 0.03
     least_order: int = 50
     compared: int = 4
+    fill_orders: bool = False
 
     @property
     def reach(self) -> float:
@@ -71,7 +73,7 @@ class Certified:
 
     def for_workers(self) -> Certified:
         """The same explorer with rounds large enough to be shared: fewer plans, and a few per cent more steps."""
-        return replace(self, growth=max(self.growth, 0.1), least_order=max(self.least_order, 1000))
+        return replace(self, growth=max(self.growth, 0.1), least_order=max(self.least_order, 1000), fill_orders=True)
 
     def start(self, world: World) -> CertifiedState:
         """Knows the initial state only."""
@@ -96,8 +98,7 @@ class Certified:
             return replace(state, stop=StopReason.PROVEN, activity="everything is proven")
         travel = travel_per_draw(model)
         plans = [cheapest_draws(claim, model, travel) for claim in claims]
-        cheapest = min(plans, key=lambda plan: plan.travel)
-        draws = self._first_part(cheapest, model, travel, world.steps)
+        draws = self._next_draws(plans, model, travel, max(self.least_order, self.growth * world.steps))
         return self._sample(replace(state, proven=proven), world, model, draws, activity)
 
     def finish(self, state: CertifiedState, world: World) -> Exploration:
@@ -191,24 +192,14 @@ class Certified:
         if self.objective is Objective.OPTIMAL:
             yield [NearOptimal(goal, epsilon) for goal in known], "proving policies near-optimal"
 
-    def _first_part(self, draws: Draws, model: IntervalModel, travel: FloatArray, steps: int) -> FloatArray:
-        """As much of the draws as the next order may take; pairs that lack most, in proportion, come first, [P]."""
-        budget = max(self.least_order, self.growth * steps)
-        if draws.travel <= budget:
-            return draws.more
-        wanted = model.visits + draws.more
-
-        def part(shortage: float) -> FloatArray:
-            return np.maximum(wanted / math.exp(shortage) - model.visits, 0.0)
-
-        low, high = 0.0, math.log(float((wanted / model.visits).max()))
-        for _ in range(40):
-            middle = (low + high) / 2
-            if part(middle) @ travel > budget:
-                low = middle
-            else:
-                high = middle
-        return part(high)
+    def _next_draws(self, plans: list[Draws], model: IntervalModel, travel: FloatArray, budget: float) -> FloatArray:
+        """The draws of the cheapest plans, as far as an order of so many steps has room for them, [P]."""
+        cheapest, *others = sorted(plans, key=lambda plan: plan.travel)
+        more = cheapest.more
+        for plan in others if self.fill_orders else ():
+            if more @ travel < budget:
+                more = np.maximum(more, plan.more)
+        return more if more @ travel <= budget else _first_part(more, model, travel, budget)
 
     def _sample(
         self, state: CertifiedState, world: World, model: IntervalModel, draws: FloatArray, activity: str
@@ -217,3 +208,20 @@ class Certified:
         (answer,) = world.carry_out([order])
         state.counts.add(answer)
         return replace(state, frontier=frontier_of(state.counts), activity=activity)
+
+
+def _first_part(more: FloatArray, model: IntervalModel, travel: FloatArray, budget: float) -> FloatArray:
+    """As much of the draws as so many steps allow; pairs that lack most, in proportion, come first, [P]."""
+    wanted = model.visits + more
+
+    def part(shortage: float) -> FloatArray:
+        return np.maximum(wanted / math.exp(shortage) - model.visits, 0.0)
+
+    low, high = 0.0, math.log(float((wanted / model.visits).max()))
+    for _ in range(40):
+        middle = (low + high) / 2
+        if part(middle) @ travel > budget:
+            low = middle
+        else:
+            high = middle
+    return part(high)

@@ -17,7 +17,7 @@ import numpy as np
 from axplore.mdp import IntArray
 from axplore.worlds.orders import Answer, Episodes, Order, Tour, Visit
 
-BATCH: Final = 50
+BATCH: Final = 25
 """A batch has at most so many visits, plays or episodes,"""
 
 MAX_BATCHES: Final = 1000
