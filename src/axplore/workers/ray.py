@@ -32,6 +32,8 @@ SECONDS_TO_ANSWER: Final = 10.0
 _HTTP2_GREETING: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 """How a client begins to speak to Ray: the preface of HTTP/2 and empty settings, which are a frame of type 4."""
 
+_logger = logging.getLogger("axplore")
+
 
 class RayCluster:
     """An engine of so many actors."""
@@ -197,14 +199,14 @@ class _Connection:
     def __init__(self) -> None:
         self._n_engines = 0
         self._address: str | None = None  # None for one that was there before
-        self._is_ours = False
+        self.is_ours = False
 
     def open(self, ray: Any, address: str) -> None:
         """Connects, unless the process is connected already."""
         if not ray.is_initialized():
             _connect(ray, address)
-            self._n_engines, self._is_ours, self._address = 0, True, address
-        elif self._is_ours and address not in (AUTO, self._address):
+            self._n_engines, self.is_ours, self._address = 0, True, address
+        elif self.is_ours and address not in (AUTO, self._address):
             raise InvalidSettingError(
                 f"this process is connected to the Ray cluster {self._address!r}, so that it cannot use {address!r}; "
                 "close what uses the former first"
@@ -214,8 +216,8 @@ class _Connection:
     def close(self, ray: Any) -> None:
         """Disconnects with the last engine, and ends a cluster that was started here; leaves what others connected."""
         self._n_engines -= 1
-        if self._is_ours and not self._n_engines:
-            self._is_ours = False
+        if self.is_ours and not self._n_engines:
+            self.is_ours = False
             ray.shutdown()
 
 
@@ -297,17 +299,20 @@ def _is_encrypted() -> bool:
 
 
 def _keep_off_standard_output(ray: Any) -> None:
-    """Has Ray tell of lost actors and the like on standard error, which it has no setting for."""
+    """Has Ray tell of lost actors in the log while the connection is ours; it has no setting for that."""
     with suppress(AttributeError):
         driver = ray._private.worker
         tell = driver.print_to_stdstream
-        if not hasattr(tell, "is_quiet"):
+        if getattr(tell, "__module__", None) == __name__:
+            return
 
-            def tell_on_standard_error(data: dict[str, Any], *rest: Any, **named: Any) -> None:
-                tell({**data, "is_err": True}, *rest, **named)
+        def tell_in_log(data: dict[str, Any], *rest: Any, **named: Any) -> None:
+            if _CONNECTION.is_ours and data.get("pid") == "raylet":
+                _logger.info("Ray says: %s", "\n".join(data["lines"]))
+            else:
+                tell(data, *rest, **named)
 
-            tell_on_standard_error.is_quiet = True  # type: ignore[attr-defined]
-            driver.print_to_stdstream = tell_on_standard_error
+        driver.print_to_stdstream = tell_in_log
 
 
 @contextmanager
