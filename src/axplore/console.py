@@ -74,12 +74,17 @@ def _ends_if(interrupted: Callable[[], bool]) -> Callable[[RoundReport], StopRea
 def _told(atlas: Atlas, folder: Path, *, as_json: bool) -> int:
     """Writes the report of a run, prints its atlas and gives the exit code."""
     from axplore.report import write_report
+    from axplore.report.history import history_of
+    from axplore.runs.events import NAME as EVENTS
 
     report = write_report(folder)
     if as_json:
         print_json({**atlas_as_json(atlas), "run": str(folder), "report": str(report)})
     else:
         _print_atlas(atlas, folder)
+        mishaps = history_of(folder).mishaps
+        if mishaps:
+            print_lines([f"What went wrong was made good: {mishaps}. It is all in {folder / EVENTS}."])
         print_lines([f"See it: {report}"])
     return EXIT_CODES.get(atlas.stop, DONE)
 

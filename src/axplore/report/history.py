@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,6 +15,14 @@ from axplore.runs.origin import NAME as ORIGIN
 from axplore.runs.origin import Origin, load_origin
 
 STARTS = ("began", "resumed")
+
+MISHAPS = {
+    "": "the system failed and was started again",
+    "LOST": "a worker was lost",
+    "FAILED": "the system failed at a worker",
+    "SLOW": "a worker was slow",
+}
+"""What to say of events, by the kind of what happened to a worker."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +63,14 @@ class History:
         """The events that tell steps, known states and frontier."""
         return [event for event in self.events if event["event"] == "round"]
 
+    @property
+    def mishaps(self) -> str:
+        """What went wrong and was made good: faults of the system, and what happened to workers; empty if nothing."""
+        kinds = Counter(
+            event["kind"] if event["event"] == "worker" else "" for event in self.events if _is_mishap(event)
+        )
+        return ", ".join(f"{_times(count)} {MISHAPS.get(kind, MISHAPS[''])}" for kind, count in sorted(kinds.items()))
+
     def bounds(self, last: int) -> list[Mapping[str, Any]]:
         """The events that tell bounds of the known states, with growing steps up to the last.
 
@@ -74,3 +91,11 @@ def history_of(folder: Path) -> History:
         return History()
     events = tuple(read_events(folder)) if (folder / EVENTS).is_file() else ()
     return History(load_origin(folder), events)
+
+
+def _is_mishap(event: Mapping[str, Any]) -> bool:
+    return event["event"] in ("fault", "worker")
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"

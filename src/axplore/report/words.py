@@ -10,7 +10,7 @@ from axplore.atlas import Atlas
 from axplore.explorers.status import Status
 from axplore.objective import Objective
 from axplore.report.history import History
-from axplore.runs.origin import current_versions
+from axplore.runs.origin import Origin, current_versions
 
 Facts = list[tuple[str, str]]
 """Names with their values."""
@@ -112,10 +112,20 @@ def settings_of(atlas: Atlas, history: History) -> Facts:
     if origin is not None:
         parameters = ", ".join(f"{name}={value}" for name, value in origin.world_parameters.items())
         facts[1:1] = [("Parameters", parameters or "none but the defaults"), ("Seed", str(origin.seed))]
+        if origin.workers or origin.ray:
+            facts.append(("Workers", _workers(origin)))
         facts += [("Begun", origin.begun), ("Command", origin.command), ("Explored with", _listed(origin.versions))]
     if history.seconds is not None:
         facts.append(("Time it ran", f"{history.seconds:,.1f} s"))
+    if history.mishaps:
+        facts.append(("What went wrong and was made good", history.mishaps))
     return [*facts, ("Page made with", _listed(current_versions()))]
+
+
+def _workers(origin: Origin) -> str:
+    if origin.ray is None:
+        return f"{origin.workers} on one machine"
+    return f"{origin.workers or 'as many as there are processors'}, on the Ray cluster {origin.ray}"
 
 
 def how_to_check(atlas: Atlas, folder: Path) -> Iterator[str]:
