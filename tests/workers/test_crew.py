@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from axplore.errors import WorldError
-from axplore.workers.crew import MAX_LOSSES, PATIENCE, SLOW_SECONDS, Crew, Incident, IncidentKind
+from axplore.workers.crew import MAX_LOSSES, PATIENCE, SECONDS_TO_BEGIN, SLOW_SECONDS, Crew, Incident, IncidentKind
 from axplore.workers.engine import Reply, Server, TryElsewhereError, WorkerLostError, replied
 from axplore.workers.here import Here
 
@@ -34,8 +34,8 @@ class ScriptedWorker:
         if what == "refuse":
             raise WorkerLostError("gone before it was told")
         self.is_silent = what == "silent"
-        self.is_late = what == "later"
-        self.pending = WorkerLostError("gone") if what == "lose" else replied(self.server, message)
+        self.is_late = what in ("later", "lose later")
+        self.pending = WorkerLostError("gone") if what in ("lose", "lose later") else replied(self.server, message)
 
     def receive(self) -> Reply:
         pending, self.pending = self.pending, None
@@ -57,9 +57,11 @@ class ScriptedEngine:
         self.given: list[tuple[Any, int]] = []
         self.order = random.Random(seed)
         self.now = self.until = 0.0
+        self.begins: Callable[[int], bool] = lambda _: True
 
     def hire(self, make_server: Callable[[], Server]) -> ScriptedWorker:
         self.hired.append(ScriptedWorker(self, len(self.hired), make_server()))
+        self.hired[-1].is_silent = not self.begins(self.hired[-1].number)
         return self.hired[-1]
 
     def wait(self, workers: Sequence[ScriptedWorker], seconds: float | None) -> list[ScriptedWorker]:
@@ -136,6 +138,36 @@ def test_a_task_that_always_loses_its_worker_is_an_error_and_not_a_loop(incident
     with pytest.raises(WorldError, match="10 workers were lost one after the other"):
         done(Crew(engine, make_square, on_incident=incidents.append), range(9))
     assert len(incidents) == MAX_LOSSES
+
+
+def test_the_loss_of_a_machine_with_many_workers_ends_nothing(incidents: list[Incident]) -> None:
+    on_machine = 4 * MAX_LOSSES
+    engine = ScriptedEngine(on_machine + 1, lambda _, number: "lose later" if number < on_machine else "later")
+    engine.begins = lambda number: number <= on_machine  # there is no machine for others
+    engine.until = 1.0  # when everybody has begun
+    crew = Crew(engine, make_square, on_incident=incidents.append, clock=engine.clock)
+    assert done(crew, range(50)) == [n**2 for n in range(50)]
+    assert len(incidents) == on_machine
+
+
+@pytest.mark.parametrize("repeat_slow", [True, False])
+def test_who_never_begins_is_not_waited_for_when_everybody_else_has_failed(
+    repeat_slow: bool, incidents: list[Incident]
+) -> None:
+    attempts = []
+
+    def fail_twice(message: int) -> int:
+        attempts.append(message)
+        if len(attempts) <= 2:
+            raise TryElsewhereError("not yet")
+        return message
+
+    engine = ScriptedEngine(2, lambda *_: "answer")
+    engine.begins = lambda number: number == 0
+    crew = Crew(engine, lambda: fail_twice, on_incident=incidents.append, repeat_slow=repeat_slow, clock=engine.clock)
+    assert done(crew, [7, 8]) == [7, 8]
+    assert len(incidents) == 2
+    assert engine.now > SECONDS_TO_BEGIN
 
 
 def test_a_task_that_failed_is_given_to_somebody_else(incidents: list[Incident]) -> None:

@@ -28,7 +28,14 @@ PATIENCE: Final = 15.0
 """A worker whose task takes so many times as long as a slow one is replaced."""
 
 MAX_LOSSES: Final = 10
-"""A task by which so many workers are lost is said to be what ends them; likewise when so many are lost at once."""
+"""A task by which so many workers are lost is said to be what ends them."""
+
+MAX_ROUNDS_LOST: Final = 3
+"""So many times over everybody must be lost, and at least MAX_LOSSES workers, before anybody answers, to be given up.
+All who are on a machine are lost at once, and those hired instead may be sent to it while it is thought to be there."""
+
+SECONDS_TO_BEGIN: Final = 60.0
+"""A worker that has not begun after so long may never do so: there may be no machine for it."""
 
 
 class IncidentKind(Enum):
@@ -72,7 +79,7 @@ class _Member:
         worker: itself.
         memory: what it was told.
         place: of the task that it does; None if it does none.
-        since: when it began.
+        since: when it began that, or was hired.
         is_ready: whether it has said so.
     """
 
@@ -170,18 +177,20 @@ class Crew:
 
     def _hire(self, n_wanted: int) -> None:
         while len(self._members) < min(self._engine.n_workers, n_wanted):
-            self._members.append(_Member(self._engine.hire(self._make_server)))
+            self._members.append(_Member(self._engine.hire(self._make_server), since=self._clock()))
 
     def _dismiss(self, member: _Member) -> None:
         self._members.remove(member)
         member.worker.dismiss()
 
     def _hand_out(self) -> None:
-        """Gives waiting tasks to idle members; to one that has failed at it only if everybody has."""
+        """Gives waiting tasks to idle members; to one that has failed at it only if everybody has who is there."""
+        now = self._clock()
+        there = [member for member in self._members if member.is_ready or now - member.since < SECONDS_TO_BEGIN]
         for member in [member for member in self._members if member.is_idle]:
             for _ in range(len(self._waiting)):
                 failed = self._courses[self._waiting[0]].failed
-                if member not in failed or failed.issuperset(self._members):
+                if member not in failed or failed.issuperset(there):
                     self._give(member, self._waiting.popleft())
                     break
                 self._waiting.rotate(-1)
@@ -194,9 +203,10 @@ class Crew:
             self._lose(member, loss)
 
     def _answered(self) -> list[_Member]:
-        """The members that have answered or are lost; perhaps none, when it is time to look for slow ones."""
+        """The members that have answered or are lost; perhaps none, when it is time to look at the others."""
         busy = {id(member.worker): member for member in self._members if not member.is_idle}
-        seconds = SLOW_SECONDS / 4 if self._repeat_slow else None
+        has_to_look = self._repeat_slow or not all(member.is_ready for member in self._members)
+        seconds = SLOW_SECONDS / 4 if has_to_look else None
         return [busy[id(worker)] for worker in self._engine.wait([member.worker for member in busy.values()], seconds)]
 
     def _receive(self, member: _Member) -> tuple[int | None, Any]:
@@ -232,8 +242,10 @@ class Crew:
         if member.place is not None:
             self._courses[member.place].losses += 1
             self._put_back(member.place)
-        losses = max(self._losses_in_a_row, 0 if member.place is None else self._courses[member.place].losses)
-        if losses >= MAX_LOSSES:
+        losses = 0 if member.place is None else self._courses[member.place].losses
+        most = max(MAX_LOSSES, MAX_ROUNDS_LOST * self._engine.n_workers)
+        if losses >= MAX_LOSSES or self._losses_in_a_row >= most:
+            losses = max(losses, self._losses_in_a_row)
             raise WorldError(f"{losses} workers were lost one after the other, the last one thus: {loss}")
 
     def _put_back(self, place: int) -> None:
