@@ -93,3 +93,12 @@ def test_the_time_of_the_processor_is_unknown_after_a_kill(chain_run: Path) -> N
 
 def test_an_atlas_without_a_run_has_no_time(tmp_path: Path) -> None:
     assert history_of(tmp_path).seconds is None
+
+
+def test_a_history_tells_what_went_wrong_and_was_made_good() -> None:
+    lost = {"event": "worker", "kind": "LOST", "time": "2026-01-01T00:00:00"}
+    fault = {"event": "fault", "kind": "RAISED", "time": "2026-01-01T00:00:00"}
+    assert History(None, (lost, fault, lost)).mishaps == (
+        "once the system failed and was started again, 2 times a worker was lost"
+    )
+    assert not History().mishaps
