@@ -4,13 +4,15 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from axplore.errors import WorldError
-from axplore.workers.here import Here
+from axplore.workers.engine import Server, WorkerLostError
+from axplore.workers.here import Here, LocalWorker
 from axplore.workers.sweeps import engine_for, results_of
 
 
@@ -55,6 +57,33 @@ def test_the_task_of_a_killed_process_is_done_again(tmp_path: Path, caplog: pyte
         assert sorted(results_of(partial(die_once, tmp_path), range(6), engine)) == [0, 1, 4, 9, 16, 25]
     assert (tmp_path / "killed").exists()
     assert "a worker was lost, its work is done again" in caplog.text
+
+
+class DiesIdle(Here):
+    """An engine whose first worker is ready, and gone when it is told the first task."""
+
+    def __init__(self) -> None:
+        self.hired = 0
+
+    def hire(self, make_server: Callable[[], Server]) -> LocalWorker:
+        self.hired += 1
+        worker = super().hire(make_server)
+        if self.hired == 1:
+            worker.send = self.lose  # type: ignore[method-assign]
+        return worker
+
+    def lose(self, message: int) -> None:
+        raise WorkerLostError(f"gone before {message}")
+
+    def wait(self, workers: Sequence[LocalWorker], seconds: float | None) -> list[LocalWorker]:
+        assert workers or seconds is not None, "nobody will ever answer"
+        return super().wait(workers, seconds)
+
+
+def test_somebody_else_is_hired_when_everybody_is_gone_before_being_told() -> None:
+    engine = DiesIdle()
+    assert list(results_of(square, [1, 2], engine)) == [1, 4]
+    assert engine.hired == 2
 
 
 def test_no_workers_are_no_engine() -> None:

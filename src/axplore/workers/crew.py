@@ -205,6 +205,8 @@ class Crew:
     def _answered(self) -> list[_Member]:
         """The members that have answered or are lost; perhaps none, when it is time to look at the others."""
         busy = {id(member.worker): member for member in self._members if not member.is_idle}
+        if not busy:  # everybody was lost who was to be given something
+            return []
         has_to_look = self._repeat_slow or not all(member.is_ready for member in self._members)
         seconds = SLOW_SECONDS / 4 if has_to_look else None
         return [busy[id(worker)] for worker in self._engine.wait([member.worker for member in busy.values()], seconds)]
