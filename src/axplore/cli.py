@@ -117,6 +117,7 @@ def explore(
     \b
     Exit codes:
       0    the explorer is done
+      1    the counts contradict each other: the world changes, or delta has come up
       2    something given is wrong, or a file cannot be written
       3    the step limit came first; what is known is printed and kept
       130  interrupted; what is known is printed and kept, unless it was at once
@@ -187,6 +188,7 @@ def resume(
     \b
     Exit codes:
       0    the explorer is done
+      1    the counts contradict each other: the world changes, or delta has come up
       2    something given is wrong, the run is damaged or in use, or a file cannot be written
       3    the step limit came first; what is known is printed and kept
       130  interrupted; what is known is printed and kept, unless it was at once

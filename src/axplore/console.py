@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import shlex
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -32,7 +33,11 @@ RUNS: Final = Path("runs")
 DONE, CLAIM_FAILED, STOPPED_BY_LIMIT, INTERRUPTED = 0, 1, 3, 130
 """Exit codes; 2 is for errors."""
 
-EXIT_CODES: Final = {StopReason.STEP_LIMIT: STOPPED_BY_LIMIT, StopReason.INTERRUPTED: INTERRUPTED}
+EXIT_CODES: Final = {
+    StopReason.CONTRADICTED: CLAIM_FAILED,
+    StopReason.STEP_LIMIT: STOPPED_BY_LIMIT,
+    StopReason.INTERRUPTED: INTERRUPTED,
+}
 
 
 def explore_on_console(world: str, out: Path | None, *, as_json: bool, **settings: Any) -> int:
@@ -337,7 +342,9 @@ def _print_atlas(atlas: Atlas, folder: Path) -> None:
     hints = [f"The run is in {folder}."]
     if atlas.proven:
         hints.append(f"Check it: axplore verify {folder}")
-    if not atlas.stop.complete:
+    if atlas.stop is StopReason.CONTRADICTED:
+        hints.append(f"Look for what changes: axplore doctor {shlex.quote(atlas.world)}")
+    elif not atlas.stop.complete:
         hints.append(f"Go on: axplore resume {folder}")
     print_lines([" ".join(hints)])
 

@@ -314,6 +314,7 @@ def test_what_was_admitted_on_false_evidence_is_not_certified_in_the_end() -> No
     world = TurningWorld(world_with(0.9), world_with(0.05), calls=6)
     found = run(explorer, world, max_steps=100_000, on_round=lambda report, _: admitted.append(report.known))
     assert max(admitted) > 1
-    assert found.stop is StopReason.STEP_LIMIT
+    assert found.stop is StopReason.CONTRADICTED, "no sampling would ever prove it again"
+    assert not found.stop.complete
     assert evidence_of(found).status(found.position_of("t")) is Status.OPEN
     assert evidence_of(found).lower[found.position_of("t")].steps > 2.5

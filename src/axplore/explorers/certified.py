@@ -96,6 +96,8 @@ class Certified:
             claims, proven, activity = self._open_claims(frozenset(), model)
         if not claims:
             return replace(state, stop=StopReason.PROVEN, activity="everything is proven")
+        if any(_is_refuted(claim, model) for claim in claims):
+            return replace(state, stop=StopReason.CONTRADICTED, activity="an admission is contradicted")
         travel = travel_per_draw(model)
         plans = [cheapest_draws(claim, model, travel) for claim in claims]
         draws = self._next_draws(plans, model, travel, max(self.least_order, self.growth * world.steps))
@@ -208,6 +210,13 @@ class Certified:
         (answer,) = world.carry_out([order])
         state.counts.add(answer)
         return replace(state, frontier=frontier_of(state.counts), activity=activity)
+
+
+def _is_refuted(claim: Claim, model: IntervalModel) -> bool:
+    """Whether a known state is proven to be out of reach. No sampling would ever prove its admission again."""
+    if not isinstance(claim, Reachable) or claim.n_allowed is None:
+        return False
+    return TooFar(claim.goal, claim.steps).path(model).steps > claim.steps
 
 
 def _first_part(more: FloatArray, model: IntervalModel, travel: FloatArray, budget: float) -> FloatArray:
