@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from axplore import Atlas
 from axplore.cli import app
+from axplore.errors import InvalidInputError
 
 
 def run(*arguments: str | Path, code: int = 0) -> str:
@@ -54,6 +55,81 @@ def test_runs_are_compared_for_people(chain_run: Path) -> None:
     said = run("compare", chain_run)
     assert "holds" in said
     assert f"{Atlas.load(chain_run).steps:,}" in said
+
+
+SWEEP = ("--world", "confusing-chain", "--radius", "2", "--epsilon", "1", "--explorer", "certified")
+
+
+def test_explorers_are_compared_over_seeds(tmp_path: Path) -> None:
+    command = ("compare", *SWEEP, "--explorer", "disco-experiment", "--seeds", "2", "--out", tmp_path, "--json")
+    document = json.loads(run(*command, "--workers", "2"))
+    assert [(each["explorer"], each["seed"]) for each in document["runs"]] == [
+        ("certified", 0), ("certified", 1), ("disco-experiment", 0), ("disco-experiment", 1),
+    ]  # fmt: skip
+    assert [each["steps"] for each in document["runs"]] == [Atlas.load(each["run"]).steps for each in document["runs"]]
+    assert [mean["runs"] for mean in document["means"]] == [2, 2]
+    assert document["failed"] == []
+    # The same command finds all of it done, whoever did it.
+    assert json.loads(run(*command, "--workers", "0")) == document
+
+
+def test_a_comparison_over_seeds_for_people_ends_with_means(tmp_path: Path, chain_run: Path) -> None:
+    said = run("compare", chain_run, *SWEEP, "--seeds", "2", "--workers", "0", "--out", tmp_path / "sweep")
+    assert "Means over seeds" in said
+    assert "2 of 2" in said
+    assert f"{Atlas.load(chain_run).steps:,}" in said
+    assert "on the built-in worlds" in said
+
+
+def test_a_run_that_fails_is_reported_beside_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    command = (
+        "compare",
+        "--world",
+        "exec:/no/such/program",
+        "--radius",
+        "2",
+        "--explorer",
+        "certified",
+        "--seeds",
+        "1",
+    )
+    said = run(*command, "--workers", "0", "--out", tmp_path, "--figures", tmp_path / "figures", code=1)
+    assert "failed" in said
+    assert "/no/such/program" in said
+    assert "Failed runs: 1." in said
+    assert not (tmp_path / "figures").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "there is nothing to compare"),
+        (("--seeds", "3"), "give a --world"),
+        (("--set", "arms=1"), "give a --world"),
+        (("--world", "star", "--radius", "2", "--explorer", "certified"), "needs --out as well"),
+        (("--world", "star", "--explorer", "certified", "--out", "x"), "needs --radius as well"),
+        (("--world", "star", "--radius", "2", "--out", "x"), "needs --explorer as well"),
+        (("--world", "comet", "--radius", "2", "--explorer", "certified", "--out", "x", "--workers", "0"), "comet"),
+    ],
+)
+def test_a_comparison_that_cannot_be_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInputError, match=message):
+        run("compare", *arguments)
+
+
+def test_an_interrupted_comparison_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("axplore.experiments.seeds.explore", interrupt)
+    command = list(map(str, ("compare", *SWEEP, "--seeds", "1", "--workers", "0", "--out", tmp_path)))
+    result = CliRunner().invoke(app, command, catch_exceptions=False)
+    assert result.exit_code == 130
+    assert "the same command goes on" in result.stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is another signal there")

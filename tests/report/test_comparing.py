@@ -9,7 +9,16 @@ import pytest
 from axplore import Atlas, explore
 from axplore.domains import domain
 from axplore.objective import Objective
-from axplore.report.comparing import as_json, compared, table_of, true_steps
+from axplore.report.comparing import (
+    FailedRun,
+    as_json,
+    common_traits,
+    compared,
+    means_of,
+    means_table,
+    table_of,
+    true_steps,
+)
 from axplore.report.figures import KINDS, write_figures
 from axplore.report.history import History, history_of
 
@@ -64,6 +73,54 @@ def test_runs_that_differ_in_their_seed_only_are_a_group(runs: list[Path]) -> No
     groups = [run.group for run in compared(runs)]
     assert groups[0] == groups[1]
     assert len(set(groups)) == 3
+
+
+def test_runs_with_another_delta_or_other_parameters_are_another_group(tmp_path: Path) -> None:
+    for name, settings in {
+        "first": {},
+        "delta": {"delta": 0.5},
+        "parameters": {"world_parameters": {"arm_length": 2}},
+        "workers": {"workers": 1},
+    }.items():
+        explore("star", 2, 1.0, run=tmp_path / name, **settings)  # type: ignore[arg-type]
+    assert len({run.group for run in compared(sorted(tmp_path.iterdir()))}) == 4
+
+
+def test_the_mean_of_a_group_has_the_half_width_of_students_t(runs: list[Path]) -> None:
+    chosen = compared(runs)
+    first, second = (run.atlas.steps for run in chosen[:2])
+    certified, disco, short = means_of(chosen)
+    assert certified["mean_steps"] == (first + second) / 2
+    assert certified["half_width"] == pytest.approx(12.7062047362 * abs(first - second) / 2)  # of one degree of freedom
+    assert certified["right"] == {"AX_L": 2, "AX*": 2}
+    assert (disco["runs"], disco["half_width"], disco["cut_short"]) == (1, None, 0)
+    assert (short["cut_short"], short["right"]) == (1, {"AX_L": 0, "AX*": 0})
+
+
+def test_means_are_told_with_what_differs_only(runs: list[Path]) -> None:
+    chosen = compared(runs)
+    assert common_traits(chosen) == "confusing-chain, L=4.5, δ=0.1"
+    headings, rows = means_table(chosen)
+    assert [row[0] for row in rows] == ["certified AX*, ε=0.5", "disco-experiment, ε=0.8", "certified AX*, ε=0.1"]
+    assert [row[headings.index("AX*")] for row in rows] == ["2 of 2", "1 of 1", "0 of 1"]
+    assert " ± " in rows[0][headings.index("steps")]
+    assert " ± " not in rows[1][headings.index("steps")]
+
+
+def test_without_a_known_truth_nobody_is_counted_right(chain_run: Path, tmp_path: Path) -> None:
+    Atlas.load(chain_run).save(tmp_path)
+    runs = compared([tmp_path])
+    assert means_of(runs)[0]["right"] == {"AX_L": None, "AX*": None}
+    assert means_table(runs)[1][0][-2:] == ("unknown", "unknown")
+
+
+def test_a_failed_run_is_a_row_that_says_why(runs: list[Path]) -> None:
+    failed = FailedRun(Path("runs/certified-3"), "certified", "WorldError: worn out")
+    headings, rows = table_of(compared(runs[:1]), [failed])
+    assert len(rows) == 2
+    assert rows[1][:3] == ("runs/certified-3", "certified: WorldError: worn out", "failed")
+    assert len(rows[1]) == len(headings)
+    assert table_of([], [failed])[1] == [rows[1]]
 
 
 def test_figures_are_written_in_every_format_the_same_each_time(runs: list[Path], tmp_path: Path) -> None:

@@ -141,7 +141,9 @@ def _has_ended(run: SeedRun) -> bool:
     if not path.is_file():
         return False
     stop = StopReason[read_document(path, ENDED_FORMAT, ENDED_VERSION)["stop"]]
-    return stop.complete or (stop is StopReason.STEP_LIMIT and limit == run.question.max_steps)
+    if stop is StopReason.STEP_LIMIT:
+        return limit == run.question.max_steps
+    return stop not in (StopReason.INTERRUPTED, StopReason.WORLD_FAILED)
 
 
 def _limit_of_same(run: SeedRun) -> int | None:
