@@ -167,7 +167,7 @@ def _refuse_header(path: Path, content: bytes, wanted: Mapping[str, Any]) -> NoR
         raise DamagedFileError(f"{path} is damaged: its first line is not that of a journal")
     check_format(path, header, wanted["format"], wanted["version"])
     after = f" after checkpoint {wanted['checkpoint']}" if "checkpoint" in wanted else ""
-    raise DamagedFileError(f"{path} is not of this run{after}")
+    raise DamagedFileError(f"{path} is not the journal of this run{after}")
 
 
 def _records(path: Path, content: bytes, place: int) -> Iterator[tuple[int, bytes]]:

@@ -13,6 +13,7 @@ import numpy as np
 from axplore.errors import InvalidInputError, InvalidSettingError
 from axplore.mdp import Action, State
 from axplore.runs.journal import Call
+from axplore.worlds.discovered import Discovered
 from axplore.worlds.orders import Answer, Order, World
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedSnapshot
@@ -80,7 +81,7 @@ class RecordedWorld:
             drop: called with the number of calls that cannot be repeated, as the explorer orders otherwise than before.
         """
         self._world = world
-        self._labels, self._actions = list(record.labels), list(record.actions)
+        self._discovered = Discovered(zip(record.labels, record.actions, strict=True))
         self._steps, self._calls, self._position = record.steps, record.calls, record.position
         self._keep = keep
         self._past = deque(past)
@@ -91,7 +92,7 @@ class RecordedWorld:
     @property
     def states(self) -> Sequence[State]:
         """The labels of the states discovered so far, by number; the initial state is the first."""
-        return self._labels
+        return self._discovered.labels
 
     @property
     def steps(self) -> int:
@@ -105,9 +106,7 @@ class RecordedWorld:
 
     def actions_of(self, state: int) -> tuple[Action, ...]:
         """The actions of a discovered state beside RESET; none if it is terminal."""
-        if not 0 <= state < len(self._labels):
-            return self._world.actions_of(state)  # which refuses it
-        return self._actions[state]
+        return self._discovered.actions_of(state)
 
     def carry_out(self, orders: Sequence[Order]) -> list[Answer]:
         """Answers as before while there are calls to repeat; then the world carries out the orders."""
@@ -124,12 +123,13 @@ class RecordedWorld:
 
     def record(self) -> WorldRecord:
         """How far the world has come."""
-        return WorldRecord(tuple(self._labels), tuple(self._actions), self._steps, self._calls, self._position)
+        labels, actions = tuple(self._discovered.labels), tuple(self._discovered.actions)
+        return WorldRecord(labels, actions, self._steps, self._calls, self._position)
 
     def _carry_out(self, orders: Sequence[Order], checksum: int) -> list[Answer]:
         world = self._world
         answers = world.carry_out(orders)
-        fresh = range(len(self._labels), len(world.states))
+        fresh = range(len(self._discovered), len(world.states))
         call = Call(
             checksum=checksum,
             answers=tuple(answers),
@@ -142,9 +142,7 @@ class RecordedWorld:
         return answers
 
     def _note(self, call: Call) -> None:
-        for label, actions in call.discovered:
-            self._labels.append(label)
-            self._actions.append(actions)
+        self._discovered.extend(call.discovered)
         self._steps, self._position = call.steps, call.position
         self._calls += 1
 

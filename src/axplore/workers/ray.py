@@ -240,19 +240,23 @@ def _connect(ray: Any, address: str) -> None:
     """Connects this process to a cluster; nothing is sent to anybody else, and standard output is left alone."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     where = _running_cluster() if address == AUTO else address
-    if where is not None:
+    if where is None:
+        options: dict[str, Any] = {"address": "local", "include_dashboard": False}
+    else:
         _check_reachable(where)
+        # With a cluster that it finds by itself, Ray identifies itself by itself.
+        options = {} if address == AUTO else {"address": where}
     _keep_off_standard_output(ray)
-    options = {"address": "local", "include_dashboard": False} if where is None else {"address": where}
     try:
         ray.init(**options, log_to_driver=False, logging_level=logging.ERROR)
     except Exception as error:  # Ray raises errors of many kinds here, its own and others
         what = "no Ray cluster can be started here" if where is None else f"the Ray cluster at {where} cannot be used"
-        raise InvalidSettingError(f"{what}: {_last_line(error)}") from error
+        because = "" if error.__cause__ is None else f" ({_last_line(error.__cause__)})"
+        raise InvalidSettingError(f"{what}: {_last_line(error)}{because}") from error
 
 
 def _running_cluster() -> str | None:
-    """The address of the cluster that this machine is part of, found as Ray finds it; none if it does not answer.
+    """The address of the cluster that this machine is part of, as Ray will find it; none if it does not answer.
 
     Ray would not get over a cluster that has ended without a word.
     """

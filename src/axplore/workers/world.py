@@ -17,7 +17,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from axplore.errors import InvalidSettingError, TooManyFaultsError, UnknownStateError, WorldError
+from axplore.errors import InvalidSettingError, TooManyFaultsError, WorldError
 from axplore.mdp import Action, State
 from axplore.workers.batches import BATCH, Quota, cut, n_counted, wave_after
 from axplore.workers.crew import Crew, Incident, Memory
@@ -25,6 +25,7 @@ from axplore.workers.engine import Engine
 from axplore.workers.serving import BatchServer, Key, Outcome, Request
 from axplore.worlds.answers import Tally
 from axplore.worlds.border import check_orders
+from axplore.worlds.discovered import Discovered
 from axplore.worlds.faults import Fault
 from axplore.worlds.orders import Answer, Order, World
 from axplore.worlds.replicas import replica_of
@@ -93,9 +94,7 @@ class WorkedWorld:
         self._size = batch
         self._fingerprint = getattr(world, "fingerprint", None)
         self._max_faults: int = getattr(world, "max_faults", 0)
-        self._labels: list[State] = list(world.states)
-        self._actions = [world.actions_of(number) for number in range(len(self._labels))]
-        self._numbers = {label: number for number, label in enumerate(self._labels)}
+        self._discovered = Discovered((label, world.actions_of(number)) for number, label in enumerate(world.states))
         self._steps, self._calls = world.steps, 0
         self._faults: list[Fault] = []
         self._incidents: list[Incident] = []
@@ -108,7 +107,7 @@ class WorkedWorld:
     @property
     def states(self) -> Sequence[State]:
         """The labels of the states discovered so far, by number; the initial state is the first."""
-        return self._labels
+        return self._discovered.labels
 
     @property
     def steps(self) -> int:
@@ -132,13 +131,11 @@ class WorkedWorld:
 
     def actions_of(self, state: int) -> tuple[Action, ...]:
         """The actions of a discovered state beside RESET; none if it is terminal."""
-        if not 0 <= state < len(self._labels):
-            raise UnknownStateError(f"no state {state!r}; the discovered states are 0 to {len(self._labels) - 1}")
-        return self._actions[state]
+        return self._discovered.actions_of(state)
 
     def carry_out(self, orders: Sequence[Order]) -> list[Answer]:
         """Has orders carried out side by side and answers each; see `World.carry_out`."""
-        check_orders(orders, np.array([len(actions) for actions in self._actions], dtype=np.int64))
+        check_orders(orders, self._discovered.action_counts())
         call = self._calls
         self._calls += 1
         if self.ledger is not None:
@@ -148,22 +145,20 @@ class WorkedWorld:
             outcomes = iter(self._done([batch for wave in waves for batch in wave]))
             for work, wave in zip(works, waves, strict=True):
                 work.outcomes.extend(islice(outcomes, len(wave)))
-        n_shared = len(self._labels)
+        n_shared = len(self._discovered)
         answers = [self._merged(work, n_shared) for work in works]
         self._check_faults()
         return answers
 
     def snapshot(self) -> SteppedSnapshot:
         """What was discovered and how far the world has come; hand it to `restore`."""
-        return SteppedSnapshot(tuple(self._labels), tuple(self._actions), self._steps, self._calls)
+        discovered = self._discovered
+        return SteppedSnapshot(tuple(discovered.labels), tuple(discovered.actions), self._steps, self._calls)
 
     def restore(self, snapshot: SteppedSnapshot) -> None:
         """Goes on from a snapshot as if nothing had happened."""
-        if not snapshot.labels or snapshot.labels[0] != self._labels[0]:
-            raise InvalidSettingError(f"the snapshot is of another system: this one starts in {self._labels[0]!r}")
+        self._discovered.restore(zip(snapshot.labels, snapshot.actions, strict=True))
         self._crew.close()  # they were told otherwise
-        self._labels, self._actions = list(snapshot.labels), list(snapshot.actions)
-        self._numbers = {label: number for number, label in enumerate(self._labels)}
         self._steps, self._calls = snapshot.steps, snapshot.calls
 
     def close(self) -> None:
@@ -198,14 +193,14 @@ class WorkedWorld:
             memory |= {"call": call, "orders": set()}
         order = None if place in memory["orders"] else batch.order
         memory["orders"].add(place)
-        n_kept, memory["n_states"] = memory.get("n_states", 0), len(self._labels)
+        n_kept, memory["n_states"] = memory.get("n_states", 0), len(self._discovered)
         is_final = failures >= FAULTLESS_ATTEMPTS
         return Request(
             key=batch.key,
             order=order,
             quota=batch.quota,
             n_kept=n_kept,
-            states=tuple(zip(self._labels[n_kept:], self._actions[n_kept:], strict=True)),
+            states=self._discovered.since(n_kept),
             max_faults=self._max_faults if is_final else 0,
             is_final=is_final,
         )
@@ -231,14 +226,14 @@ class WorkedWorld:
 
     def _number_of(self, label: State, actions: tuple[Action, ...]) -> int:
         """The number of a state that a batch has met, which another may have met before it."""
-        number = self._numbers.setdefault(label, len(self._labels))
-        if number == len(self._labels):
-            self._labels.append(label)
-            self._actions.append(actions)
-        elif self._actions[number] != actions:
+        number = self._discovered.numbers.get(label)
+        if number is None:
+            return self._discovered.add(label, actions)
+        before = self._discovered.actions[number]
+        if before != actions:
             raise WorldError(
-                f"state {label!r} has the actions {list(self._actions[number])} at one worker and {list(actions)} at "
-                "another: what can be done must be a property of the state"
+                f"state {label!r} has the actions {list(before)} at one worker and {list(actions)} at another: what "
+                "can be done must be a property of the state"
             )
         return number
 

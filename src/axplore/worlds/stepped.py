@@ -27,12 +27,12 @@ from axplore.errors import (
     InvalidSettingError,
     TooManyFaultsError,
     UnfixedStartError,
-    UnknownStateError,
     WorldError,
 )
 from axplore.mdp import Action, State
 from axplore.worlds.answers import Tally
 from axplore.worlds.border import check_orders, checked_seed, order_seed
+from axplore.worlds.discovered import Discovered
 from axplore.worlds.faults import Fault, FaultKind, SystemFaultError
 from axplore.worlds.itinerary import Itinerary
 from axplore.worlds.orders import Answer, Episodes, Order, Tour, Visit
@@ -113,9 +113,9 @@ class SteppedWorld:
         self._stream: tuple[int, ...] = ()  # the key of the current order
         self._faults_before = 0
         self._tally = Tally()
-        self._labels: list[State] = []
-        self._actions: list[tuple[Action, ...]] = []
-        self._numbers: dict[State, int] = {}
+        self._discovered = Discovered()
+        self._labels, self._actions = self._discovered.labels, self._discovered.actions
+        self._numbers = self._discovered.numbers
         self._position = 0
         self._adrift = False
         self._deadline = self._steps_between_resets
@@ -143,16 +143,14 @@ class SteppedWorld:
 
     def actions_of(self, state: int) -> tuple[Action, ...]:
         """The actions of a discovered state beside RESET; none if it is terminal."""
-        if not 0 <= state < len(self._labels):
-            raise UnknownStateError(f"no state {state!r}; the discovered states are 0 to {len(self._labels) - 1}")
-        return self._actions[state]
+        return self._discovered.actions_of(state)
 
     def carry_out(self, orders: Sequence[Order]) -> list[Answer]:
         """Carries out orders one after the other and answers each; see `World.carry_out`.
 
         The random stream of an order is its own only if the system can be reseeded.
         """
-        check_orders(orders, np.array([len(actions) for actions in self._actions], dtype=np.int64))
+        check_orders(orders, self._discovered.action_counts())
         call = self._calls
         self._calls += 1
         return [self._answer(order, call, place) for place, order in enumerate(orders)]
@@ -179,13 +177,8 @@ class SteppedWorld:
 
     def learn(self, n_kept: int, states: Sequence[tuple[State, tuple[Action, ...]]]) -> None:
         """Numbers these states from `n_kept` on, instead of any that were discovered after the first `n_kept`."""
-        for label in self._labels[n_kept:]:
-            del self._numbers[label]
-        del self._labels[n_kept:], self._actions[n_kept:]
-        for label, actions in states:
-            self._numbers[label] = len(self._labels)
-            self._labels.append(label)
-            self._actions.append(actions)
+        self._discovered.forget(n_kept)
+        self._discovered.extend(states)
 
     def carry_out_batch(self, order: Order, *key: int) -> Answer:
         """Carries out an order, or a batch of one, after a RESET, which is a step; the key is that of its stream."""
@@ -198,10 +191,7 @@ class SteppedWorld:
 
     def restore(self, snapshot: SteppedSnapshot) -> None:
         """Goes on from a snapshot of the same system. The next order begins with a RESET."""
-        if not snapshot.labels or snapshot.labels[0] != self._labels[0]:
-            raise InvalidSettingError(f"the snapshot is of another system: this one starts in {self._labels[0]!r}")
-        self._labels, self._actions = list(snapshot.labels), list(snapshot.actions)
-        self._numbers = {label: number for number, label in enumerate(snapshot.labels)}
+        self._discovered.restore(zip(snapshot.labels, snapshot.actions, strict=True))
         self._steps, self._calls = snapshot.steps, snapshot.calls
         self._adrift = True
 
@@ -389,11 +379,7 @@ class SteppedWorld:
     def _discover(self, label: State) -> int:
         """Numbers a state that was just entered for the first time."""
         _check_label(label)
-        actions = self._handle.actions(label)
-        number = self._numbers[label] = len(self._labels)
-        self._labels.append(label)
-        self._actions.append(actions)
-        return number
+        return self._discovered.add(label, self._handle.actions(label))
 
     def _check_start(self, label: State) -> None:
         _check_label(label)
