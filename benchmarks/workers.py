@@ -1,0 +1,137 @@
+"""Workers beside one worker, in one run: the speed of exploring, and what a batch costs beside its steps.
+
+    python benchmarks/workers.py [--quick] [--no-ray]
+
+The world is a slippery walk of six cells whose step takes a given time: it sleeps, as a system that waits for something
+does, or it computes, as a simulator does. Times begin when all workers are ready.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from axplore.explorers.certified import Certified
+from axplore.explorers.driver import run
+from axplore.explorers.interface import Precision
+from axplore.workers.choosing import engine_from
+from axplore.workers.engine import Engine
+from axplore.workers.here import Here
+from axplore.workers.world import WorkedWorld
+from axplore.worlds.orders import Visit
+from axplore.worlds.stepped import SteppedWorld
+
+LAST: Final = 5
+STAY: Final = 0.3
+
+
+class Walk:
+    """Goes left or right, or stays now and then; a step takes so many seconds."""
+
+    actions = ("left", "right")
+
+    def __init__(self, seconds: float, computes: bool) -> None:
+        self._seconds, self._computes = seconds, computes
+        self._noise = np.random.default_rng(0)
+        self._state = 0
+
+    def reseed(self, seed: np.random.SeedSequence) -> None:
+        """Gives the noise a new stream."""
+        self._noise = np.random.default_rng(seed)
+
+    def reset(self) -> int:
+        """Goes to the first cell."""
+        self._state = 0
+        return 0
+
+    def step(self, action: str) -> int:
+        """Takes its time, and goes."""
+        if self._computes:
+            end = time.perf_counter() + self._seconds
+            while time.perf_counter() < end:
+                pass
+        elif self._seconds:
+            time.sleep(self._seconds)
+        if self._noise.random() >= STAY:
+            self._state = min(max(self._state + (1 if action == "right" else -1), 0), LAST)
+        return self._state
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Steps per second: of one large order, and of a whole exploration."""
+
+    order: float
+    exploration: float
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--quick", action="store_true", help="coarse and short, to see that everything runs")
+    arguments.add_argument("--no-ray", action="store_true", help="processes only")
+    chosen = arguments.parse_args()
+    epsilon = 3.0 if chosen.quick else 1.0
+    compare("processes, 1 ms of waiting", (1, 2, 4), None, 0.001, False, epsilon)
+    compare("processes, 1 ms of computing", (1, 2), None, 0.001, True, epsilon)
+    measure_overhead("this process", Here())
+    measure_overhead("one process", engine_from(1, None))
+    if not chosen.no_ray and importlib.util.find_spec("ray") is not None:
+        compare("Ray, 5 ms of waiting", (1, 4), "auto", 0.005, False, max(epsilon, 2.0))
+        measure_overhead("one worker on Ray", engine_from(1, "auto"))
+
+
+def compare(
+    title: str, numbers: tuple[int, ...], ray: str | None, seconds: float, computes: bool, epsilon: float
+) -> None:
+    print(title)
+    first: Speed | None = None
+    for workers in numbers:
+        speed = speed_of(workers, ray, partial(Walk, seconds, computes), epsilon)
+        first = first or speed
+        print(
+            f"  {workers} workers: one order {speed.order:8,.0f} steps/s ({speed.order / first.order:.2f} times), "
+            f"exploring {speed.exploration:8,.0f} steps/s ({speed.exploration / first.exploration:.2f} times)"
+        )
+
+
+def speed_of(workers: int, ray: str | None, factory: partial[Walk], epsilon: float) -> Speed:
+    engine = engine_from(workers, ray)
+    assert engine is not None
+    with WorkedWorld(SteppedWorld(factory), engine) as world:
+        carry_out(world, 50 * workers)  # until all are ready
+        order = timed(world, partial(carry_out, world, 2000))
+        explorer = Certified(precision=Precision(radius=4, epsilon=epsilon)).for_workers()
+        return Speed(order, timed(world, lambda: run(explorer, world)))
+
+
+def timed(world: WorkedWorld, work: Callable[[], object]) -> float:
+    """Steps per second of some work."""
+    steps, began = world.steps, time.perf_counter()
+    work()
+    return (world.steps - steps) / (time.perf_counter() - began)
+
+
+def carry_out(world: WorkedWorld, times: int) -> None:
+    world.carry_out([Visit(state=0, action=0, times=times, policy=np.zeros(1, dtype=np.int64), max_journey=9)])
+
+
+def measure_overhead(title: str, engine: Engine | None) -> None:
+    """What a batch of one step takes, beside its reset and its step."""
+    assert engine is not None
+    batches = 500
+    with WorkedWorld(SteppedWorld(partial(Walk, 0.0, False)), engine, batch=1) as world:
+        carry_out(world, 10)
+        began = time.perf_counter()
+        carry_out(world, batches)
+        print(f"{title}: {1e3 * (time.perf_counter() - began) / batches:.2f} ms a batch")
+
+
+if __name__ == "__main__":
+    main()
