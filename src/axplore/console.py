@@ -13,6 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
+from rich import box
 from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
@@ -32,6 +33,9 @@ RUNS: Final = Path("runs")
 
 DONE, CLAIM_FAILED, STOPPED_BY_LIMIT, INTERRUPTED = 0, 1, 3, 130
 """Exit codes; 2 is for errors."""
+
+SHORT: Final = 12
+"""A column of a table is short if it has at most so many letters."""
 
 EXIT_CODES: Final = {
     StopReason.CONTRADICTED: CLAIM_FAILED,
@@ -323,7 +327,15 @@ def print_json(document: dict[str, Any]) -> None:
 
 def print_table(title: str, headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     """Prints a table under its title."""
-    table = Table(*(Column(heading, overflow="fold") for heading in headings))  # nothing is cut
+    cells = zip(headings, *rows, strict=True)
+    widths = [max(len(line) for cell in column for line in cell.split("\n")) for column in cells]
+    # Nothing is cut: short columns keep their width, and long ones are folded where the terminal is narrow.
+    columns = [
+        Column(heading, overflow="fold", no_wrap=width <= SHORT)
+        for heading, width in zip(headings, widths, strict=True)
+    ]
+    is_narrow = sum(widths) + 3 * len(widths) + 1 > Console().width
+    table = Table(*columns, box=box.SIMPLE_HEAD, padding=0) if is_narrow else Table(*columns)
     for row in rows:
         table.add_row(*map(Text, row))  # a label may look like markup
     print_lines([title])
