@@ -13,7 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 import axplore
-from axplore.cli import EXPLORERS, app, main
+from axplore.cli import app, main
+from axplore.cli.options import EXPLORERS
 from axplore.console import fresh_folder, interruption
 from axplore.domains import DOMAINS
 

@@ -287,6 +287,6 @@ def test_the_command_line_exports_and_plans(chain: Atlas, tmp_path: Path) -> Non
 
 
 def test_the_command_line_knows_all_formats() -> None:
-    from axplore.cli import EXPORTS
+    from axplore.cli.options import EXPORTS
 
     assert tuple(FORMATS) == EXPORTS

@@ -1,0 +1,25 @@
+"""The command line: every command is one call of the library.
+
+What a command needs is imported inside it, so that `axplore --help` is quick.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from axplore.cli import exploring, runs, studies, worlds  # isort: skip (each adds its commands, in this order)
+from axplore.cli.app import app
+from axplore.errors import AxploreError
+
+__all__ = ["app", "exploring", "main", "runs", "studies", "worlds"]
+
+
+def main() -> None:
+    """Runs the command line; an error that axplore raises on purpose is one line and exit code 2."""
+    try:
+        app()
+    except AxploreError as error:
+        typer.echo(f"axplore: {error}", err=True)
+        sys.exit(2)

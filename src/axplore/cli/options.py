@@ -1,0 +1,63 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from axplore.errors import InvalidSettingError
+
+World = Annotated[
+    str,
+    typer.Argument(
+        metavar="WORLD", help="Name of a world, as gym:FrozenLake-v1; `axplore worlds` lists them.", show_default=False
+    ),
+]
+Radius = Annotated[float, typer.Option(help="Expected steps within which a state counts (L).", show_default=False)]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the world; may be repeated.", show_default=False),
+]
+Workers = Annotated[
+    int | None, typer.Option(metavar="N", help="So many processes step worlds of their own.", show_default="none")
+]
+Ray = Annotated[
+    str | None,
+    typer.Option(metavar="auto|ADDRESS", help="The workers are on this Ray cluster.", show_default="this machine"),
+]
+SweepWorkers = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="So many processes make runs, one each at a time; 0 for none. They change no number.",
+        show_default="one per processor",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+EXPLORERS = (
+    "certified",
+    "certified-within-radius",
+    "disco-theory",
+    "disco-experiment",
+    "ucb-explore-theory",
+    "ucb-explore-experiment",
+    "ucb-explore-staged-theory",
+    "ucb-explore-staged-experiment",
+)
+"""The names of the presets, whose module is slow to import."""
+
+EXPORTS = ("drn", "interval-drn", "prism", "umb", "dot", "csv", "policies-csv", "parquet", "policies-parquet")
+"""The names of the formats."""
+
+
+def parsed(settings: list[str] | None) -> dict[str, str]:
+    """The parameters of a world, as `--set` gives them."""
+    parameters = {}
+    for setting in settings or ():
+        name, separator, value = setting.partition("=")
+        if not separator:
+            raise InvalidSettingError(f"--set {setting}: write it as NAME=VALUE")
+        parameters[name.replace("-", "_")] = value
+    return parameters
