@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from axplore.mdp import FloatArray, IntArray, TabularMdp
+from axplore.mdp import RESET_PAIR, FloatArray, IntArray, TabularMdp
 from axplore.planning.interval import IntervalModel, interval_model
-from axplore.planning.interval_kernels import RESET_PAIR
 from axplore.statistics.confidence import ConfidenceRegion, confidence_region
 from axplore.statistics.counts import CountedRows
 

@@ -35,10 +35,9 @@ from axplore.explorers.ucb_explore import UcbExplore
 from axplore.explorers.ucb_rules import Problem
 from axplore.explorers.ucb_staged import StagedUcbExplore
 from axplore.exploring import WorldLike, world_from
-from axplore.mdp import FloatArray
+from axplore.mdp import RESET_PAIR, FloatArray
 from axplore.objective import Objective
 from axplore.planning.interval import IntervalModel, empirical_path
-from axplore.planning.interval_kernels import RESET_PAIR
 from axplore.planning.sensitivity import expected_visits
 from axplore.worlds.orders import Answer, Order, Visit, World
 

@@ -42,6 +42,12 @@ class Reset(Enum):
 
 RESET: Final = Reset.RESET
 
+RESET_ACTION: Final = -1
+"""How an array of positions among the actions of states says RESET."""
+
+RESET_PAIR: Final = -1
+"""How an array of pairs says RESET."""
+
 
 @dataclass(frozen=True, eq=False)
 class TabularMdp:

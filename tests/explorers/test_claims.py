@@ -11,9 +11,8 @@ import pytest
 from axplore.explorers.claims import Claim, Draws, NearOptimal, Reachable, TooFar, cheapest_draws
 from axplore.explorers.interface import Precision
 from axplore.explorers.travel import effective_horizon, tour_of, travel_per_draw
-from axplore.mdp import TabularMdp
+from axplore.mdp import RESET_ACTION, TabularMdp
 from axplore.planning.interval import IntervalModel
-from axplore.worlds.orders import RESET_ACTION
 from observed import drawn_counts, expected_counts, model_of, random_model
 
 CYCLE = TabularMdp.from_rows(

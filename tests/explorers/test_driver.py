@@ -97,6 +97,6 @@ def test_an_explorer_that_has_stopped_keeps_its_own_reason() -> None:
     assert result.stop is StopReason.PROVEN
 
 
-def test_only_a_limit_an_interruption_or_a_failure_leaves_an_exploration_incomplete() -> None:
-    cut_short = {StopReason.STEP_LIMIT, StopReason.INTERRUPTED, StopReason.WORLD_FAILED}
-    assert {reason for reason in StopReason if not reason.complete} == cut_short
+def test_only_a_limit_an_interruption_a_failure_or_a_contradiction_leaves_an_exploration_incomplete() -> None:
+    incomplete = {StopReason.STEP_LIMIT, StopReason.INTERRUPTED, StopReason.WORLD_FAILED, StopReason.CONTRADICTED}
+    assert {reason for reason in StopReason if not reason.complete} == incomplete

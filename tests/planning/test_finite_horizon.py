@@ -9,9 +9,8 @@ import pytest
 
 from axplore.domains import combination_lock, confusing_chain
 from axplore.errors import InvalidInputError
-from axplore.mdp import FloatArray, IntArray, TabularMdp
+from axplore.mdp import RESET_ACTION, FloatArray, IntArray, TabularMdp
 from axplore.planning.finite_horizon import (
-    RESET_ACTION,
     BonusWeights,
     KnownRows,
     plan_with_horizon,

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from axplore.mdp import FloatArray, IntArray, TabularMdp
+from axplore.mdp import RESET_PAIR, FloatArray, IntArray, TabularMdp
 from axplore.planning.evaluation import policy_steps
 from axplore.planning.interval import (
     IntervalModel,
@@ -24,7 +24,7 @@ from axplore.planning.interval import (
     regret_path,
     upper_path,
 )
-from axplore.planning.interval_kernels import RESET_PAIR, Rows, extreme_row, least_mean
+from axplore.planning.interval_kernels import Rows, extreme_row, least_mean
 from axplore.statistics.confidence import confidence_region
 from axplore.statistics.counts import CountedRows
 from axplore.truth import optimal_steps

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from axplore.errors import InvalidInputError, InvalidOrderError
+from axplore.mdp import RESET_ACTION
 from axplore.worlds.border import check_orders, order_seed
-from axplore.worlds.orders import RESET_ACTION, Episodes, Tour, Visit
+from axplore.worlds.orders import Episodes, Tour, Visit
 
 ACTION_COUNTS = np.array([2, 0, 1])
 """Three states are discovered; state 1 is terminal."""

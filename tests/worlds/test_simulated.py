@@ -14,9 +14,9 @@ from scipy import stats
 
 from axplore.domains import combination_lock, confusing_chain, random_sparse
 from axplore.errors import InvalidOrderError, InvalidSettingError, UnknownStateError
-from axplore.mdp import RESET, IntArray, TabularMdp
+from axplore.mdp import RESET, RESET_ACTION, IntArray, TabularMdp
 from axplore.worlds import simulated, stepping
-from axplore.worlds.orders import RESET_ACTION, Answer, Episodes, Order, Tour, Visit, World
+from axplore.worlds.orders import Answer, Episodes, Order, Tour, Visit, World
 from axplore.worlds.simulated import SimulatedWorld, WorldSnapshot
 
 FALSE_ALARM = 1e-6

@@ -9,11 +9,9 @@ import numpy as np
 
 from axplore.atlas.learned import pairs_of_policy, position_of
 from axplore.errors import InvalidSettingError
-from axplore.mdp import FloatArray, IntArray, State
+from axplore.mdp import RESET_ACTION, RESET_PAIR, FloatArray, IntArray, State
 from axplore.planning.arrival import arrival_chances
 from axplore.planning.interval import IntervalModel
-from axplore.planning.interval_kernels import RESET_PAIR
-from axplore.worlds.orders import RESET_ACTION
 
 if TYPE_CHECKING:
     from axplore.atlas.atlas import Atlas

@@ -18,9 +18,8 @@ from axplore.explorers.interface import Precision
 from axplore.explorers.status import Status
 from axplore.explorers.stopping import StopReason
 from axplore.labels import decode_label, encode_label
-from axplore.mdp import IntArray
+from axplore.mdp import RESET_ACTION, IntArray
 from axplore.objective import Objective
-from axplore.worlds.orders import RESET_ACTION
 
 NAME: Final = "atlas"
 FORMAT: Final = "axplore atlas"

@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from axplore.mdp import IntArray
+from axplore.mdp import RESET_ACTION, RESET_PAIR, IntArray
 from axplore.planning.interval import IntervalModel, interval_model
-from axplore.planning.interval_kernels import RESET_PAIR
 from axplore.statistics.confidence import ConfidenceRegion, confidence_region
 from axplore.statistics.counts import CountedRows
-from axplore.worlds.orders import RESET_ACTION
 
 if TYPE_CHECKING:
     from axplore.atlas.atlas import Atlas

@@ -16,10 +16,9 @@ from axplore.atlas.standing import rounded_up
 from axplore.errors import InvalidCostsError, UnknownActionError, UnknownStateError
 from axplore.explorers.allocation import model_accuracy
 from axplore.explorers.interface import Precision
-from axplore.mdp import RESET, Action, FloatArray, IntArray, State
+from axplore.mdp import RESET, RESET_PAIR, Action, FloatArray, IntArray, State
 from axplore.planning.costs import checked_costs
 from axplore.planning.interval import IntervalModel, Path, Regret, empirical_path, lower_path, regret_path, upper_path
-from axplore.planning.interval_kernels import RESET_PAIR
 
 if TYPE_CHECKING:
     from axplore.atlas.atlas import Atlas

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from axplore.errors import InvalidInputError
-from axplore.mdp import RESET, Action, IntArray, Reset, State
-from axplore.worlds.orders import RESET_ACTION
+from axplore.mdp import RESET, RESET_ACTION, Action, IntArray, Reset, State
 
 if TYPE_CHECKING:
     from axplore.atlas.running import Journeys

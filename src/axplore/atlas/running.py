@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from axplore.errors import InvalidInputError, InvalidSettingError
-from axplore.mdp import RESET, IntArray
-from axplore.worlds.orders import RESET_ACTION, Episodes, Visit, World
+from axplore.mdp import RESET, RESET_ACTION, IntArray
+from axplore.worlds.orders import Episodes, Visit, World
 
 if TYPE_CHECKING:
     from axplore.atlas.policy import Policy

@@ -27,9 +27,9 @@ import numpy as np
 
 from axplore.atlas.standing import rounded_down, rounded_up
 from axplore.errors import InvalidInputError, InvalidSettingError
-from axplore.mdp import IntArray, State
+from axplore.mdp import RESET_ACTION, IntArray, State
 from axplore.worlds.catalogue import world_of
-from axplore.worlds.orders import RESET_ACTION, Episodes, Visit, World
+from axplore.worlds.orders import Episodes, Visit, World
 
 if TYPE_CHECKING:
     from axplore.atlas.atlas import Atlas

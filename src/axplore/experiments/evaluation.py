@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from axplore.explorers.result import Exploration
-from axplore.mdp import IntArray, State, TabularMdp
-from axplore.planning.evaluation import RESET_PAIR, policy_steps
+from axplore.mdp import RESET_ACTION, RESET_PAIR, IntArray, State, TabularMdp
+from axplore.planning.evaluation import policy_steps
 from axplore.planning.finite_horizon import resetting_policy_steps
-from axplore.worlds.orders import RESET_ACTION
 
 
 def policy_steps_of(exploration: Exploration, mdp: TabularMdp, goal: State) -> float:

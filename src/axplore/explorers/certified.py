@@ -19,7 +19,7 @@ from axplore.explorers.claims import Claim, Draws, NearOptimal, Reachable, TooFa
 from axplore.explorers.evidence import Evidence, gather_evidence
 from axplore.explorers.interface import ExplorerState, Precision
 from axplore.explorers.known_set import frontier_of
-from axplore.explorers.result import Exploration
+from axplore.explorers.result import Exploration, exploration_of
 from axplore.explorers.stopping import StopReason
 from axplore.explorers.travel import tour_of, travel_per_draw
 from axplore.mdp import FloatArray
@@ -106,21 +106,14 @@ class Certified:
     def finish(self, state: CertifiedState, world: World) -> Exploration:
         """The states admitted, with what is proven of each."""
         evidence = self.evidence(state)
-        actions = evidence.actions
-        return Exploration(
-            states=tuple(world.states[number] for number in state.known),
-            numbers=np.array(state.known),
-            found_at=np.array(state.found_at),
-            policies=tuple(actions(path.policy) for path in evidence.best_upper),
-            optimistic_steps=np.array([path.steps for path in evidence.lower]),
-            frontier=tuple(world.states[number] for number in state.frontier),
+        return exploration_of(
+            self,
+            state,
+            world,
             counts=state.counts,
-            steps=world.steps,
-            rounds=state.round,
-            stop=state.stop or StopReason.STEP_LIMIT,
-            explorer=self,
+            policies=tuple(evidence.actions(path.policy) for path in evidence.best_upper),
+            optimistic_steps=np.array([path.steps for path in evidence.lower]),
             evidence=evidence,
-            actions=tuple(world.actions_of(number) for number in state.known),
         )
 
     def model(self, state: CertifiedState) -> IntervalModel:

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from axplore.mdp import FloatArray
+from axplore.mdp import RESET_PAIR, FloatArray
 from axplore.planning.interval import (
     IntervalModel,
     Path,
@@ -26,7 +26,6 @@ from axplore.planning.interval import (
     regret_path,
     upper_path,
 )
-from axplore.planning.interval_kernels import RESET_PAIR
 
 KEPT_RATIO: Final = 0.7
 """Pairs that bring at least this part of what the best pair brings per step grow together."""

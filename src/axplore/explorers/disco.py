@@ -17,15 +17,15 @@ from axplore.explorers.allocation import Allocation, Spreads
 from axplore.explorers.disco_rules import BonusRule, JourneyLimit, JourneyPolicies
 from axplore.explorers.interface import ExplorerState, Precision
 from axplore.explorers.known_set import estimates_of, frontier_of, policy_by_number
-from axplore.explorers.result import Exploration
+from axplore.explorers.result import Exploration, exploration_of
 from axplore.explorers.settings import action_bound
 from axplore.explorers.stopping import StopReason
-from axplore.mdp import FloatArray, IntArray
+from axplore.mdp import RESET_ACTION, FloatArray, IntArray
 from axplore.planning.empirical import EmpiricalModel
 from axplore.planning.optimistic import optimistic_value_iteration
 from axplore.planning.solver import Order
 from axplore.statistics.counts import CountedRows, TransitionCounts
-from axplore.worlds.orders import RESET_ACTION, Visit, World
+from axplore.worlds.orders import Visit, World
 
 PRECISION_DIVISOR: Final = 6
 """Value iteration stops at ε/(6L) ([DisCo] Alg. 1, steps 3 and 5)."""
@@ -133,19 +133,13 @@ class DisCo:
     def finish(self, state: DiscoState, world: World) -> Exploration:
         """Step 5: policy consolidation on the final set."""
         plans = self._plans(state, state.known)
-        return Exploration(
-            states=tuple(world.states[number] for number in state.known),
-            numbers=np.array(state.known, dtype=np.int64),
-            found_at=np.array(state.found_at, dtype=np.int64),
+        return exploration_of(
+            self,
+            state,
+            world,
+            counts=state.counts,
             policies=tuple(plan.policy for plan in plans),
             optimistic_steps=np.array([plan.optimistic_steps for plan in plans]),
-            frontier=tuple(world.states[number] for number in state.frontier),
-            counts=state.counts,
-            steps=world.steps,
-            rounds=state.round,
-            stop=state.stop or StopReason.STEP_LIMIT,
-            explorer=self,
-            actions=tuple(world.actions_of(number) for number in state.known),
         )
 
     def _missing_visits(self, state: DiscoState) -> IntArray:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from axplore.mdp import FloatArray, IntArray
+from axplore.mdp import RESET_ACTION, FloatArray, IntArray
 from axplore.statistics.counts import CountedRows, TransitionCounts
-from axplore.worlds.orders import RESET_ACTION
 
 
 def frontier_of(counts: TransitionCounts) -> tuple[int, ...]:

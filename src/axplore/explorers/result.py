@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from axplore.errors import UnknownStateError
-from axplore.explorers.interface import Explorer
+from axplore.explorers.interface import Explorer, ExplorerState
 from axplore.explorers.stopping import StopReason
 from axplore.mdp import Action, FloatArray, IntArray, State
+from axplore.worlds.orders import World
 
 if TYPE_CHECKING:
     from axplore.explorers.evidence import Evidence
@@ -63,3 +66,31 @@ class Exploration:
     def policy(self, goal: State) -> IntArray:
         """The policy towards a goal, [m] or [H, m]; see `policies`."""
         return self.policies[self.position_of(goal)]
+
+
+def exploration_of(
+    explorer: Explorer[Any],
+    state: ExplorerState,
+    world: World,
+    *,
+    counts: TransitionCounts,
+    policies: tuple[IntArray, ...],
+    optimistic_steps: FloatArray,
+    evidence: Evidence | None = None,
+) -> Exploration:
+    """What a state of an explorer stands for; the other arguments are those of `Exploration`."""
+    return Exploration(
+        states=tuple(world.states[number] for number in state.known),
+        numbers=np.array(state.known, dtype=np.int64),
+        found_at=np.array(state.found_at, dtype=np.int64),
+        policies=policies,
+        optimistic_steps=optimistic_steps,
+        frontier=tuple(world.states[number] for number in state.frontier),
+        counts=counts,
+        steps=world.steps,
+        rounds=state.round,
+        stop=state.stop or StopReason.STEP_LIMIT,
+        explorer=explorer,
+        evidence=evidence,
+        actions=tuple(world.actions_of(number) for number in state.known),
+    )

@@ -7,10 +7,9 @@ import math
 import numpy as np
 
 from axplore.explorers.interface import Precision
-from axplore.mdp import FloatArray, IntArray
+from axplore.mdp import RESET_ACTION, RESET_PAIR, FloatArray, IntArray
 from axplore.planning.interval import IntervalModel, empirical_path
-from axplore.planning.interval_kernels import RESET_PAIR
-from axplore.worlds.orders import RESET_ACTION, Tour
+from axplore.worlds.orders import Tour
 
 
 def travel_per_draw(model: IntervalModel) -> FloatArray:

@@ -16,14 +16,14 @@ import numpy as np
 from axplore.errors import InvalidSettingError, WorldError
 from axplore.explorers.interface import ExplorerState, Precision
 from axplore.explorers.known_set import estimates_of, frontier_of, policy_by_number
-from axplore.explorers.result import Exploration
+from axplore.explorers.result import Exploration, exploration_of
 from axplore.explorers.settings import action_bound
 from axplore.explorers.stopping import StopReason
 from axplore.explorers.ucb_rules import DiscoveryRule, EpisodesRule, HorizonBonus, Problem, StageModels
-from axplore.mdp import FloatArray, IntArray
+from axplore.mdp import RESET_ACTION, FloatArray, IntArray
 from axplore.planning.finite_horizon import FiniteHorizonPlan, KnownRows, plan_with_horizon
 from axplore.statistics.counts import CountedRows, TransitionCounts
-from axplore.worlds.orders import RESET_ACTION, Episodes, Visit, World
+from axplore.worlds.orders import Episodes, Visit, World
 
 MAX_MISSES: Final = 10_000
 """An evaluated policy that misses its goal so many times in a row is given up."""
@@ -120,19 +120,13 @@ class UcbExplore:
 
     def finish(self, state: UcbExploreState, world: World) -> Exploration:
         """The policies as they were when their rounds succeeded: UcbExplore has no consolidation."""
-        return Exploration(
-            states=tuple(world.states[number] for number in state.known),
-            numbers=np.array(state.known, dtype=np.int64),
-            found_at=np.array(state.found_at, dtype=np.int64),
+        return exploration_of(
+            self,
+            state,
+            world,
+            counts=state.counts,
             policies=state.policies,
             optimistic_steps=np.array(state.optimistic_steps),
-            frontier=tuple(world.states[number] for number in state.frontier),
-            counts=state.counts,
-            steps=world.steps,
-            rounds=state.round,
-            stop=state.stop or StopReason.STEP_LIMIT,
-            explorer=self,
-            actions=tuple(world.actions_of(number) for number in state.known),
         )
 
     def _discover(self, state: UcbExploreState, world: World) -> UcbExploreState:

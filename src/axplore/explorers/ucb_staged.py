@@ -9,11 +9,10 @@ import numpy as np
 
 from axplore.explorers.interface import ExplorerState, Precision
 from axplore.explorers.known_set import policy_by_number
-from axplore.explorers.result import Exploration
-from axplore.explorers.stopping import StopReason
+from axplore.explorers.result import Exploration, exploration_of
 from axplore.explorers.ucb_explore import UcbExplore, UcbExploreState
-from axplore.mdp import IntArray
-from axplore.worlds.orders import RESET_ACTION, World
+from axplore.mdp import RESET_ACTION, IntArray
+from axplore.worlds.orders import World
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -80,19 +79,13 @@ class StagedUcbExplore:
 
     def finish(self, state: StagedState, world: World) -> Exploration:
         """Each state with the policy of the first stage that found it."""
-        inner = self._explorer(state.stage).finish(state.inner, world)
-        return replace(
-            inner,
-            states=tuple(world.states[number] for number in state.known),
-            numbers=np.array(state.known, dtype=np.int64),
-            found_at=np.array(state.found_at, dtype=np.int64),
+        return exploration_of(
+            self,
+            state,
+            world,
+            counts=state.inner.counts,
             policies=tuple(_by_position(policy, state.known) for policy in state.policies),
             optimistic_steps=np.array(state.optimistic_steps),
-            frontier=tuple(world.states[number] for number in state.frontier),
-            rounds=state.round,
-            stop=state.stop or StopReason.STEP_LIMIT,
-            explorer=self,
-            actions=tuple(world.actions_of(number) for number in state.known),
         )
 
     def _explorer(self, stage: int) -> UcbExplore:

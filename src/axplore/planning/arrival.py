@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from axplore.compilation import compiled
-from axplore.mdp import FloatArray, IntArray
-from axplore.planning.interval_kernels import RESET_PAIR, Rows, least_mean
+from axplore.mdp import RESET_PAIR, FloatArray, IntArray
+from axplore.planning.interval_kernels import Rows, least_mean
 
 
 @compiled

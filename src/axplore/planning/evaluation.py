@@ -7,19 +7,16 @@ from and to mappings of labels.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from axplore.errors import InvalidInputError, UnknownActionError
-from axplore.mdp import RESET, Action, FloatArray, IntArray, Reset, State, TabularMdp
+from axplore.mdp import RESET, RESET_PAIR, Action, FloatArray, IntArray, Reset, State, TabularMdp
 from axplore.planning.costs import pair_costs, state_reset_costs
 from axplore.planning.goals import goal_labels, is_one_goal
 from axplore.planning.reachability import BoolArray, leading_to
-
-RESET_PAIR: Final = -1
-"""How a policy array says RESET."""
 
 Policy: TypeAlias = Mapping[State, Action | Reset]
 """What to play in each state; a state that is not named resets."""

@@ -23,9 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from axplore.errors import NotConvergedError
-from axplore.mdp import FloatArray, IntArray, State, TabularMdp
+from axplore.mdp import RESET_PAIR, FloatArray, IntArray, State, TabularMdp
 from axplore.planning.costs import pair_costs, smallest_cost, state_reset_costs
-from axplore.planning.evaluation import RESET_PAIR, evaluate
+from axplore.planning.evaluation import evaluate
 from axplore.planning.goals import goal_labels
 from axplore.planning.value_iteration import renumbered, restricted, value_iteration
 

@@ -9,16 +9,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
 from axplore.compilation import compiled
 from axplore.errors import InvalidInputError
-from axplore.mdp import FloatArray, IntArray, TabularMdp
-
-RESET_ACTION: Final = -1
-"""How a policy array says RESET."""
+from axplore.mdp import RESET_ACTION, FloatArray, IntArray, TabularMdp
 
 
 @dataclass(frozen=True, eq=False)

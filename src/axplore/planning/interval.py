@@ -20,9 +20,8 @@ from typing import Final
 
 import numpy as np
 
-from axplore.mdp import FloatArray, IntArray
+from axplore.mdp import RESET_PAIR, FloatArray, IntArray
 from axplore.planning.interval_kernels import (
-    RESET_PAIR,
     Rows,
     doubts,
     empirical_values,

@@ -22,9 +22,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from axplore.compilation import compiled
-from axplore.mdp import FloatArray, IntArray
+from axplore.mdp import RESET_PAIR, FloatArray, IntArray
 
-RESET_PAIR: Final = -1
 NO_LIMIT: Final = np.inf
 NEWTON_STEPS: Final = 40
 SAME: Final = 1e-12

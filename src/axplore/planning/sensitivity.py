@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from axplore.compilation import compiled
-from axplore.mdp import FloatArray, IntArray
-from axplore.planning.interval_kernels import RESET_PAIR, Rows, extreme_row, least_mean, lower_backup
+from axplore.mdp import RESET_PAIR, FloatArray, IntArray
+from axplore.planning.interval_kernels import Rows, extreme_row, least_mean, lower_backup
 
 NOWHERE = -1
 """Where the mass goes that a bound gives to successors never seen, if that ends the journey."""

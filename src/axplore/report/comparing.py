@@ -13,13 +13,12 @@ import numpy as np
 from axplore.atlas import Atlas
 from axplore.domains import DOMAINS, domain
 from axplore.experiments.statistics import estimate
-from axplore.mdp import State, TabularMdp
+from axplore.mdp import RESET_ACTION, RESET_PAIR, State, TabularMdp
 from axplore.objective import Objective
-from axplore.planning.evaluation import RESET_PAIR, policy_steps
+from axplore.planning.evaluation import policy_steps
 from axplore.planning.finite_horizon import resetting_policy_steps
 from axplore.report.history import History, history_of
 from axplore.truth import ControllableStates, ObjectiveCheck, check_optimal, check_within_radius, controllable_states
-from axplore.worlds.orders import RESET_ACTION
 
 
 @dataclass(frozen=True, eq=False)

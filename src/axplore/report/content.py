@@ -15,11 +15,10 @@ import numpy.typing as npt
 from axplore.atlas import Atlas
 from axplore.atlas.standing import rounded_down, rounded_up
 from axplore.explorers.status import Status
-from axplore.mdp import FloatArray, IntArray
+from axplore.mdp import RESET_ACTION, FloatArray, IntArray
 from axplore.report.layout import Layout, labels_of, shown_steps
 from axplore.report.narrowing import Moment, thousandths
 from axplore.report.transitions import Transitions
-from axplore.worlds.orders import RESET_ACTION
 
 MAX_CHOICES: Final = 40_000_000
 """Policies with more choices than this in all are left out, from the last goals on."""

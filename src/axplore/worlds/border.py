@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 
 from axplore.errors import InvalidOrderError, InvalidSettingError
-from axplore.mdp import IntArray
-from axplore.worlds.orders import RESET_ACTION, Episodes, Order, Tour, Visit
+from axplore.mdp import RESET_ACTION, IntArray
+from axplore.worlds.orders import Episodes, Order, Tour, Visit
 
 LARGEST: Final = 2**62
 """No number in an order is larger, so that steps can be counted in 64 bits."""

@@ -10,14 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
 from axplore.mdp import Action, FloatArray, IntArray, State
-
-RESET_ACTION: Final = -1
-"""How a policy array says RESET."""
 
 
 @dataclass(frozen=True, eq=False)
