@@ -77,13 +77,14 @@ def main() -> None:
     arguments.add_argument("--quick", action="store_true", help="coarse and short, to see that everything runs")
     arguments.add_argument("--no-ray", action="store_true", help="processes only")
     chosen = arguments.parse_args()
-    epsilon = 3.0 if chosen.quick else 1.0
+    epsilon = 2.0 if chosen.quick else 0.35
+    explore_with(WorkedWorld(SteppedWorld(partial(Walk, 0.0, False)), Here()), 2.0)  # compiles what is to be compiled
     compare("processes, 1 ms of waiting", (1, 2, 4), None, 0.001, False, epsilon)
     compare("processes, 1 ms of computing", (1, 2), None, 0.001, True, epsilon)
     measure_overhead("this process", Here())
     measure_overhead("one process", engine_from(1, None))
     if not chosen.no_ray and importlib.util.find_spec("ray") is not None:
-        compare("Ray, 5 ms of waiting", (1, 4), "auto", 0.005, False, max(epsilon, 2.0))
+        compare("Ray, 5 ms of waiting", (1, 4), "auto", 0.005, False, max(epsilon, 0.7))
         measure_overhead("one worker on Ray", engine_from(1, "auto"))
 
 
@@ -107,8 +108,11 @@ def speed_of(workers: int, ray: str | None, factory: partial[Walk], epsilon: flo
     with WorkedWorld(SteppedWorld(factory), engine) as world:
         carry_out(world, 50 * workers)  # until all are ready
         order = timed(world, partial(carry_out, world, 2000))
-        explorer = Certified(precision=Precision(radius=4, epsilon=epsilon)).for_workers()
-        return Speed(order, timed(world, lambda: run(explorer, world)))
+        return Speed(order, timed(world, partial(explore_with, world, epsilon)))
+
+
+def explore_with(world: WorkedWorld, epsilon: float) -> None:
+    run(Certified(precision=Precision(radius=4, epsilon=epsilon)).for_workers(), world)
 
 
 def timed(world: WorkedWorld, work: Callable[[], object]) -> float:

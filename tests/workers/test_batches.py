@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from axplore.mdp import IntArray
-from axplore.workers.batches import MAX_BATCHES, WAVE, cut, n_counted, part_of, wave_after
+from axplore.workers.batches import BATCHES_OF_TOUR, LEAST_BATCH, MAX_BATCHES, WAVE, cut, n_counted, part_of, wave_after
 from axplore.worlds.orders import Answer, Episodes, Tour, Visit
 
 POLICY = np.zeros(1, dtype=np.int64)
@@ -57,7 +57,8 @@ def test_batches_of_a_tour_share_every_pair_evenly(times: list[int], size: int) 
     order = tour(list(range(len(times))), times)
     quotas = np.array(cut(order, size))
     assert quotas.sum(axis=0).tolist() == times
-    assert len(quotas) == math.ceil(sum(times) / size)
+    shared = max(LEAST_BATCH, math.ceil(sum(times) / BATCHES_OF_TOUR))
+    assert len(quotas) == math.ceil(sum(times) / min(size, shared))
     for shares in (*quotas.T, quotas.sum(axis=1)):
         assert shares.max() - shares.min() <= 1
     assert quotas.min() >= 0
@@ -81,6 +82,12 @@ def test_a_batch_of_visits_is_the_order_with_another_number() -> None:
     part = part_of(visit(70), 35)
     assert isinstance(part, Visit)
     assert vars(part) == vars(replace(visit(70), times=35))
+
+
+def test_a_small_tour_is_shared_too() -> None:
+    assert len(cut(tour([0], [100]))) == BATCHES_OF_TOUR
+    assert len(cut(tour([0], [10]))) == 10 // LEAST_BATCH
+    assert len(cut(tour([0], [3]))) == 1
 
 
 def test_huge_orders_have_larger_batches_instead_of_more() -> None:

@@ -26,15 +26,21 @@ MAX_BATCHES: Final = 1000
 WAVE: Final = 8
 """Of episodes that may end early, so many batches are carried out before it is seen whether they do."""
 
+BATCHES_OF_TOUR: Final = 8
+LEAST_BATCH: Final = 5
+"""A tour is the only order of its round, so it has at least so many batches if each of them has so many plays."""
+
 Quota: TypeAlias = int | IntArray
 """What a batch asks for: how many visits or episodes, or how many plays of each pair of a tour, [m]."""
 
 
 def cut(order: Order, size: int = BATCH) -> list[Quota]:
     """What each batch of an order asks for; together they ask for what the order does."""
-    n_batches = min(-(-int(np.sum(order.times)) // size), MAX_BATCHES)
     if isinstance(order, Tour):
-        return _dealt(order.times, n_batches)
+        n_plays = int(order.times.sum())
+        shared = max(LEAST_BATCH, -(-n_plays // BATCHES_OF_TOUR))
+        return _dealt(order.times, _n_batches(n_plays, min(size, shared)))
+    n_batches = _n_batches(order.times, size)
     return [order.times * (batch + 1) // n_batches - order.times * batch // n_batches for batch in range(n_batches)]
 
 
@@ -75,6 +81,10 @@ def n_counted(order: Order, answers: Sequence[Answer]) -> int:
             if excess > order.slack:
                 return place + 1
     return len(answers)
+
+
+def _n_batches(total: int, size: int) -> int:
+    return min(-(-total // size), MAX_BATCHES)
 
 
 def _dealt(times: IntArray, n_batches: int) -> list[Quota]:

@@ -1,8 +1,9 @@
 """Workers on a Ray cluster, of one machine or of many.
 
-Each is an actor with a processor of its own. Ray restarts none of them and repeats nothing: that is for the crew to do.
-An actor for which there is no processor, as after the loss of a machine, waits for one while the others work. What a
-system prints is in Ray's logs. axplore, and what the system needs, must be installed on every machine.
+Each is an actor with a processor of its own, or a share of one where there are more workers than processors. Ray
+restarts none of them and repeats nothing: that is for the crew to do. An actor for which there is no processor, as
+after the loss of a machine, waits for one while the others work. What a system prints is in Ray's logs. axplore, and
+what the system needs, must be installed on every machine.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ AUTO: Final = "auto"
 SECONDS_TO_ANSWER: Final = 10.0
 """How long the machine at an address may take to answer. Ray itself would wait for minutes."""
 
+PARTS: Final = 10_000
+"""Into so many parts Ray divides a processor."""
+
 _HTTP2_GREETING: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 """How a client begins to speak to Ray: the preface of HTTP/2 and empty settings, which are a frame of type 4."""
 
@@ -50,8 +54,11 @@ class RayCluster:
         self._ray = _imported_ray()
         _CONNECTION.open(self._ray, address)
         self._is_open = True
-        self._n_workers = n_workers or max(1, int(self._ray.cluster_resources().get("CPU", 0)))
-        self._actor_class = self._ray.remote(num_cpus=1, max_restarts=0)(RayActor)
+        n_processors = self._ray.cluster_resources().get("CPU", 0)
+        self._n_workers = n_workers or max(1, int(n_processors))
+        # More workers than processors share them: a system that waits for something leaves its processor free.
+        share = min(1.0, int(n_processors / self._n_workers * PARTS) / PARTS)
+        self._actor_class = self._ray.remote(num_cpus=share or 1, max_restarts=0)(RayActor)
         self._hired: list[RayWorker] = []
 
     @property
