@@ -16,6 +16,7 @@ docs/algorithms/certified.md. Steps are counted unless the model was given costs
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -83,12 +84,26 @@ class IntervalModel:
 
     def with_visits(self, visits: FloatArray) -> IntervalModel:
         """What more draws, [P], would bring if the frequencies stayed: shares as counted, slacks like 1 / visits."""
-        rows = self.rows
-        lengths = np.diff(rows.row_offsets)
-        repeats = np.repeat(np.maximum(visits - lengths, 1e-9), lengths)
-        shares = np.maximum(np.repeat(visits, lengths) * rows.frequencies - 1.0, 0.0) / repeats
-        slack = np.where(np.isfinite(rows.slack), rows.slack, 1.0) * self.visits / visits
+        rows, lengths, pairs = self.rows, self._lengths, self._entry_pairs
+        repeats = np.maximum(visits - lengths, 1e-9)[pairs]
+        shares = np.maximum(visits[pairs] * rows.frequencies - 1.0, 0.0) / repeats
+        slack = self._slack_of_all_visits / visits
         return replace(self, rows=rows._replace(shares=shares, slack=slack), tolerance=TRIAL_TOLERANCE)
+
+    @cached_property
+    def _lengths(self) -> IntArray:
+        """The number of entries of each pair, [P]."""
+        return np.diff(self.rows.row_offsets)
+
+    @cached_property
+    def _entry_pairs(self) -> IntArray:
+        """The pair of each entry, [E]."""
+        return np.repeat(np.arange(self.n_pairs), self._lengths)
+
+    @cached_property
+    def _slack_of_all_visits(self) -> FloatArray:
+        """The slack of each pair times its visits, [P]; 1 in place of a slack that is infinite."""
+        return np.where(np.isfinite(self.rows.slack), self.rows.slack, 1.0) * self.visits
 
     @property
     def around_frequencies(self) -> Rows:
@@ -99,12 +114,12 @@ class IntervalModel:
         """The same region with other costs: of each pair, above 0 and at most 1, [P], and of RESET."""
         return replace(self, rows=self.rows._replace(costs=costs, reset_cost=reset_cost), estimates={})
 
-    @property
+    @cached_property
     def min_cost(self) -> float:
         """c_min, the least of all costs."""
         return min(float(self.rows.costs.min(initial=1.0)), self.rows.reset_cost)
 
-    @property
+    @cached_property
     def residual(self) -> float:
         """What solvers aim at, so that it is the same part of the least cost whatever that is."""
         return max(self.tolerance * self.min_cost, LEAST_RESIDUAL)

@@ -1,9 +1,8 @@
 """Workers on a Ray cluster, of one machine or of many.
 
-Each is an actor with a processor of its own, or a share of one where there are more workers than processors. Ray
-restarts none of them and repeats nothing: that is for the crew to do. An actor for which there is no processor, as
-after the loss of a machine, waits for one while the others work. What a system prints is in Ray's logs. axplore, and
-what the system needs, must be installed on every machine.
+Each is an actor with a processor of its own. Ray restarts none of them and repeats nothing: that is for the crew to do.
+An actor for which there is no processor, as after the loss of a machine, waits for one while the others work. What a
+system prints is in Ray's logs. axplore, and what the system needs, must be installed on every machine.
 """
 
 from __future__ import annotations
@@ -30,9 +29,6 @@ AUTO: Final = "auto"
 SECONDS_TO_ANSWER: Final = 10.0
 """How long the machine at an address may take to answer. Ray itself would wait for minutes."""
 
-PARTS: Final = 10_000
-"""Into so many parts Ray divides a processor."""
-
 _HTTP2_GREETING: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 """How a client begins to speak to Ray: the preface of HTTP/2 and empty settings, which are a frame of type 4."""
 
@@ -52,13 +48,10 @@ class RayCluster:
         if n_workers is not None:
             check_n_workers(n_workers)
         self._ray = _imported_ray()
-        _CONNECTION.open(self._ray, address)
+        _CONNECTION.open(self._ray, address, n_workers or 0)
         self._is_open = True
-        n_processors = self._ray.cluster_resources().get("CPU", 0)
-        self._n_workers = n_workers or max(1, int(n_processors))
-        # More workers than processors share them: a system that waits for something leaves its processor free.
-        share = min(1.0, int(n_processors / self._n_workers * PARTS) / PARTS)
-        self._actor_class = self._ray.remote(num_cpus=share or 1, max_restarts=0)(RayActor)
+        self._n_workers = n_workers or max(1, int(self._ray.cluster_resources().get("CPU", 0)))
+        self._actor_class = self._ray.remote(num_cpus=1, max_restarts=0)(RayActor)
         self._hired: list[RayWorker] = []
 
     @property
@@ -208,10 +201,10 @@ class _Connection:
         self._address: str | None = None  # None for one that was there before
         self.is_ours = False
 
-    def open(self, ray: Any, address: str) -> None:
-        """Connects, unless the process is connected already."""
+    def open(self, ray: Any, address: str, n_workers: int) -> None:
+        """Connects, unless the process is connected already; a cluster that is started here is for so many workers."""
         if not ray.is_initialized():
-            _connect(ray, address)
+            _connect(ray, address, n_workers)
             self._n_engines, self.is_ours, self._address = 0, True, address
         elif self.is_ours and address not in (AUTO, self._address):
             raise InvalidSettingError(
@@ -243,12 +236,14 @@ def _imported_ray() -> Any:
     return ray
 
 
-def _connect(ray: Any, address: str) -> None:
+def _connect(ray: Any, address: str, n_workers: int) -> None:
     """Connects this process to a cluster; nothing is sent to anybody else, and standard output is left alone."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     where = _running_cluster() if address == AUTO else address
     if where is None:
-        options: dict[str, Any] = {"address": "local", "include_dashboard": False}
+        # Systems that wait for something share processors well: who asks for more workers than there are gets them.
+        room = max(os.cpu_count() or 1, n_workers)
+        options: dict[str, Any] = {"address": "local", "include_dashboard": False, "num_cpus": room}
     else:
         _check_reachable(where)
         # With a cluster that it finds by itself, Ray identifies itself by itself.
