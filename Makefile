@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup explore test lint bench coverage kills clean
+.PHONY: help setup explore test lint bench coverage kills engines clean
 
 help:
 	@echo "make explore   explore the confusing chain and prove what was found"
@@ -14,6 +14,7 @@ help:
 	@echo "make lint      the same without the tests"
 	@echo "make bench     speeds, beside other solvers in the same run"
 	@echo "make kills     kill 30 runs at random moments and compare what they end with"
+	@echo "make engines   explore a lake on every engine, with losses too, and compare the bytes"
 	@echo "make coverage  explore 8,000 times on random models and count broken promises; half an hour on two processors"
 	@echo "make clean     remove .venv and caches"
 
@@ -36,6 +37,9 @@ bench: $(STAMP)
 
 kills: $(STAMP)
 	$(BIN)/python tests/runs/kills.py 30 --out docs/results/kills.json
+
+engines: $(STAMP)
+	$(BIN)/python tests/workers/engines.py --out docs/results/engines.json
 
 coverage: $(STAMP)
 	$(BIN)/axplore coverage --out docs/results
