@@ -148,16 +148,17 @@ class Crew:
         self._tasks: Sequence[Any] = ()
         self._courses: list[_Course] = []
         self._waiting: deque[int] = deque()
+        self._most_failed = 0  # how many have failed at the same task
 
     def results(self, tasks: Sequence[Any]) -> Iterator[tuple[int, Any]]:
         """The place of each task with its result, in the order in which they are done."""
         self._tasks, self._courses = tasks, [_Course() for _ in tasks]
         self._waiting = deque(range(len(tasks)))
+        self._most_failed = 0
         n_open = len(tasks)
         try:
             while n_open:
-                # One who failed at a task leaves it to somebody else.
-                self._hire(n_open + max(len(self._courses[place].failed) for place in (*self._waiting, 0)))
+                self._hire(n_open + self._most_failed)  # one who failed at a task leaves it to somebody else
                 self._hand_out()
                 for member in self._answered():
                     place, result = self._receive(member)
@@ -234,6 +235,7 @@ class Crew:
         course = self._courses[place]
         course.failures += 1
         course.failed.add(member)
+        self._most_failed = max(self._most_failed, len(course.failed))
         self._on_incident(Incident(IncidentKind.FAILED, member.worker.name, str(error)))
         self._put_back(place)
 
