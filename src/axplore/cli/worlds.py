@@ -88,11 +88,14 @@ def truth(
     settings: Settings = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the exact atlas of a known world: states, layers, steps."""
-    from axplore.domains import domain
+    """Print the exact atlas of a known world: states, layers, steps.
+
+    Known are the built-in worlds, and Gymnasium's toy environments, as gym:FrozenLake-v1.
+    """
+    from axplore.known_worlds import known_model
     from axplore.truth import controllable_states
 
-    answer = controllable_states(domain(world, **parsed(settings)), radius)
+    answer = controllable_states(known_model(world, parsed(settings)), radius)
     if as_json:
         typer.echo(json.dumps(_truth_as_json(world, answer), indent=2))
     else:

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from axplore.atlas import Atlas
-from axplore.domains import DOMAINS, domain
+from axplore.errors import UnknownNameError
 from axplore.experiments.statistics import estimate
+from axplore.known_worlds import known_model
 from axplore.mdp import RESET_ACTION, RESET_PAIR, State, TabularMdp
 from axplore.objective import Objective
 from axplore.planning.evaluation import policy_steps
@@ -213,9 +214,13 @@ def true_steps(atlas: Atlas, mdp: TabularMdp) -> dict[State, float]:
 
 
 def _truth(name: str | None, parameters: Mapping[str, Any], radius: float) -> ControllableStates | None:
-    if name is None or name not in DOMAINS:
+    if name is None:
         return None
-    return controllable_states(domain(name, **parameters), radius)
+    try:
+        model = known_model(name, parameters)
+    except UnknownNameError:
+        return None
+    return controllable_states(model, radius)
 
 
 def _checks(atlas: Atlas, truth: ControllableStates) -> dict[Objective, ObjectiveCheck]:

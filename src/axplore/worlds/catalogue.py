@@ -55,7 +55,7 @@ def named_world(name: str, seed: int, parameters: Mapping[str, Any]) -> World:
     kind, colon, rest = name.partition(":")
     if not colon or not rest:
         raise UnknownNameError(f"no world {name!r}; `axplore worlds` lists what there is")
-    values = {key: _read(value) for key, value in parameters.items()}
+    values = read_parameters(parameters)
     make = FORMS[kind].make if kind in FORMS else partial(_from_module, kind)
     try:
         return make(rest, seed, values)
@@ -64,6 +64,11 @@ def named_world(name: str, seed: int, parameters: Mapping[str, Any]) -> World:
         if unexpected is None:
             raise
         raise InvalidSettingError(f"{name} has no parameter {unexpected!r}: {error}") from error
+
+
+def read_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters, those given as text read as JSON where they are JSON."""
+    return {key: _read(value) for key, value in parameters.items()}
 
 
 def world_of(thing: Any, seed: int, **options: Any) -> World:
