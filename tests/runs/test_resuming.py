@@ -30,6 +30,7 @@ from axplore.explorers.ucb_explore import UcbExplore, UcbExploreState
 from axplore.runs import keeper
 from axplore.runs.events import read_events
 from axplore.runs.files import Lock, read_document, write_document
+from axplore.runs.origin import described, explorer_from_description, load_origin
 from axplore.worlds.orders import World
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedWorld
@@ -642,3 +643,12 @@ def test_the_atlas_of_a_run_that_was_cut_short_is_missed_with_advice(tmp_path: P
     cut_short(tmp_path, 5, CHAIN, 3, 0.1)
     with pytest.raises(StorageError, match=f"no atlas in {tmp_path}.*axplore resume {tmp_path}"):
         Atlas.load(tmp_path)
+
+
+def test_a_run_of_a_version_with_fewer_options_can_be_taken_up(tmp_path: Path) -> None:
+    axplore.explore("star", radius=2, epsilon=1, run=tmp_path / "run")
+    explorer = Certified(precision=Precision(radius=2, epsilon=1))
+    description = {name: value for name, value in described(explorer).items() if name != "fill_orders"}
+    assert explorer_from_description(load_origin(tmp_path / "run"), description, None) == explorer
+    with pytest.raises(InvalidSettingError, match="growth"):
+        explorer_from_description(load_origin(tmp_path / "run"), description, replace(explorer, growth=0.5))

@@ -144,7 +144,8 @@ def explorer_from_description(origin: Origin, description: Mapping[str, Json], g
             )
     except (LookupError, TypeError, AttributeError) as error:
         raise DamagedFileError(f"the description of the explorer is damaged: {error}") from None
-    if described(chosen) != description:
+    # An option that a run of an earlier version did not have is at its default.
+    if described(chosen) != {**described(chosen), **description}:
         raise InvalidSettingError(
             f"the explorer of the run was {_short(description)}; this one is {_short(described(chosen))}"
         )
