@@ -292,3 +292,19 @@ def test_this_process_is_an_engine_too() -> None:
     crew = Crew(Here(), make_square)
     assert list(crew.results(range(5))) == [(number, number**2) for number in range(5)]
     crew.close()
+
+
+def test_those_who_were_lost_while_idle_are_replaced_before_the_others_answer(incidents: list[Incident]) -> None:
+    engine = ScriptedEngine(3, lambda message, worker: "refuse" if (message, worker) == (10, 0) else "answer")
+    crew = Crew(engine, make_square, on_incident=incidents.append, repeat_slow=False)
+    assert done(crew, range(3)) == [0, 1, 4]
+    hired_at_wait: list[int] = []
+    wait = engine.wait
+
+    def noting(workers: Sequence[ScriptedWorker], seconds: float | None) -> list[ScriptedWorker]:
+        hired_at_wait.append(len(engine.hired))
+        return wait(workers, seconds)
+
+    engine.wait = noting  # type: ignore[method-assign]
+    assert done(crew, [10, 20, 30]) == [100, 400, 900]
+    assert hired_at_wait[0] == 4, "three, and one for the one that was lost"

@@ -158,8 +158,10 @@ class Crew:
         n_open = len(tasks)
         try:
             while n_open:
-                self._hire(n_open + self._most_failed)  # one who failed at a task leaves it to somebody else
+                n_wanted = n_open + self._most_failed  # one who failed at a task leaves it to somebody else
+                self._hire(n_wanted)
                 self._hand_out()
+                self._hire(n_wanted)  # for those who were found to be lost
                 for member in self._answered():
                     place, result = self._receive(member)
                     if place is not None and not self._courses[place].is_done:
