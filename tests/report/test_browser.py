@@ -180,6 +180,18 @@ def test_statuses_differ_in_shape_and_not_in_colour_only(browser: Browser) -> No
     assert len(shapes) == 3
 
 
+def test_states_that_only_reset_are_marked(browser: Browser, chain_run: Path, tmp_path: Path) -> None:
+    marked = "return [...document.querySelectorAll('#map .node .terminal')].map((mark) => mark.parentNode.id)"
+    explore("gym:FrozenLake-v1", 2.0, 1.0, world_parameters={"is_slippery": False}, run=tmp_path / "run")
+    browser.open(write_report(tmp_path / "run"))
+    (place,) = [place for place, state in enumerate(Atlas.load(tmp_path / "run").states) if state == 5]  # a hole
+    assert browser.run(marked) == [f"state-{place}"]
+    assert "double outline: only resets" in browser.text("#legend")
+    browser.open(write_report(chain_run))
+    assert browser.run(marked) == []
+    assert "only resets" not in browser.text("#legend")
+
+
 def test_the_map_is_used_by_keys_alone(browser: Browser, tmp_path: Path) -> None:
     explore("slippery-grid", 3.0, 1.0, world_parameters={"rows": 3, "columns": 3, "slip": 0.0}, run=tmp_path / "run")
     browser.open(write_report(tmp_path / "run"))

@@ -197,6 +197,9 @@
     return parts;
   }
 
+  /** Whether nothing can be played in a state of the atlas but RESET. */
+  const onlyResets = (place) => place < members && content.actionLists[content.actionListOf[place]].length === 0;
+
   function drawNodes() {
     for (const place of layout.drawn) {
       const { x, y } = spot.get(place);
@@ -207,6 +210,7 @@
         id: `state-${place}`, "data-place": place, role: "button", tabindex: place === 0 ? 0 : -1, "aria-pressed": "false",
         transform: `translate(${x} ${y})`,
       }, svg("title", {}, describe(place)), ...symbol(statusOf(place), half, isGrid, member));
+      if (onlyResets(place)) node.append(svg("path", { class: "terminal", d: outline(statusOf(place), (isGrid ? 0.93 : 0.82) * half, isGrid) }));
       nodes.set(place, node);
       layers.nodes.append(node);
     }
@@ -216,7 +220,7 @@
     const steps = !content.proven ? (place < members ? `about ${content.lowerText[place]} steps, not proven` : "left out") :
       place < members ? `${content.lowerText[place]} to ${content.upperText[place]} expected steps` :
       `at least ${content.lowerText[place]} expected steps`;
-    return `${labels[place]}: ${content.proven ? statusOf(place) + ", " : ""}${steps}`;
+    return `${labels[place]}: ${content.proven ? statusOf(place) + ", " : ""}${steps}${onlyResets(place) ? "; only resets" : ""}`;
   }
 
   // ---- colours --------------------------------------------------------------------------------------------------
@@ -251,6 +255,8 @@
       }
       node.querySelector(".shape").style.fill = colour.fill;
       node.ink = colour.ink;
+      const inner = node.querySelector(".terminal");
+      if (inner) inner.style.stroke = colour.ink;
     }
     drawLegend(mode, low, high);
     drawNames();
@@ -278,6 +284,7 @@
       items.push(html("span", {}, `${shown(low)} `, ramp, ` ${shown(high)} ${unit}`));
     }
     items.push(html("span", {}, "thick outline: the initial state"));
+    if (layout.drawn.some(onlyResets)) items.push(html("span", {}, "double outline: only resets"));
     byId("legend").replaceChildren(...items);
   }
 
