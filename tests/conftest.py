@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+import axplore
+from axplore import Atlas
+
 if TYPE_CHECKING:
     from browsing import Browser
 
@@ -39,3 +42,27 @@ def chain_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "chain"
     explore("confusing-chain", radius=4.5, epsilon=0.5, run=folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def chain() -> Atlas:
+    """The confusing chain, complete and proven."""
+    return axplore.explore("confusing-chain", radius=4.5, epsilon=0.1)
+
+
+@pytest.fixture(scope="session")
+def unfinished() -> Atlas:
+    """The same, cut short."""
+    return axplore.explore("confusing-chain", radius=4.5, epsilon=0.1, max_steps=600)
+
+
+@pytest.fixture(scope="session")
+def estimated() -> Atlas:
+    """The same, by an explorer that proves nothing."""
+    return axplore.explore("confusing-chain", radius=4.5, epsilon=0.8, explorer="disco-experiment")
+
+
+@pytest.fixture(scope="session")
+def stepwise() -> Atlas:
+    """Its policies depend on the step."""
+    return axplore.explore("star", 2, 1, explorer="ucb-explore-experiment", world_parameters={"arms": 2})

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 import axplore
-from axplore.cli import app, main
+from axplore.cli import main
 from axplore.cli.options import EXPLORERS
 from axplore.console import fresh_folder, interruption
 from axplore.domains import DOMAINS
+from commands import run
 
 EXACT = {"s0": 0, "s1": 1, "s2": 2, "s3": 3, "s4": 4, "s5": 4}
 """V* on the chain, restricted on S_L→ with L = 4.5."""
@@ -25,13 +25,6 @@ EXACT = {"s0": 0, "s1": 1, "s2": 2, "s3": 3, "s4": 4, "s5": 4}
 @pytest.fixture(autouse=True)
 def _in_an_empty_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-
-
-def run(*arguments: str, code: int = 0) -> str:
-    """What is printed on standard output."""
-    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
-    assert result.exit_code == code, result.output
-    return result.stdout
 
 
 def test_exploring_the_chain_prints_its_states_with_bounds_that_contain_the_exact_steps() -> None:

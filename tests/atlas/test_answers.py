@@ -19,27 +19,6 @@ from axplore.worlds.simulated import SimulatedWorld
 CHAIN = axplore.domain("confusing-chain")
 
 
-@pytest.fixture(scope="module")
-def chain() -> Atlas:
-    return axplore.explore(CHAIN, radius=4.5, epsilon=0.4)
-
-
-@pytest.fixture(scope="module")
-def unfinished() -> Atlas:
-    return axplore.explore(CHAIN, radius=4.5, epsilon=0.4, max_steps=600)
-
-
-@pytest.fixture(scope="module")
-def estimated() -> Atlas:
-    return axplore.explore(CHAIN, radius=4.5, epsilon=0.8, explorer="disco-experiment")
-
-
-@pytest.fixture(scope="module")
-def stepwise() -> Atlas:
-    """Its policies depend on the step."""
-    return axplore.explore("star", 2, 1, explorer="ucb-explore-experiment", world_parameters={"arms": 2})
-
-
 # ------------------------------------------------------------------------------------------------------------- routes
 
 

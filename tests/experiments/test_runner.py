@@ -1,21 +1,17 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import sys
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
+from killed_workers import Killer
 
 from axplore.errors import InvalidSettingError
 from axplore.experiments import runner
 from axplore.experiments.catalogue import CHAIN_EXPERIMENTS, Experiment
 from axplore.experiments.runner import RunRecord, run_experiments, run_seed, sort_file
-from axplore.workers.engine import Server
-from axplore.workers.processes import Processes, ProcessWorker
 
 SMALL = [experiment for experiment in CHAIN_EXPERIMENTS if experiment.epsilon == 0.8]
 
@@ -75,24 +71,11 @@ def test_the_hook_counts_finished_runs(tmp_path: Path) -> None:
 def test_workers_killed_in_the_middle_change_no_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    hired: list[ProcessWorker] = []
-
-    class Watched(Processes):
-        def hire(self, make_server: Callable[[], Server]) -> ProcessWorker:
-            hired.append(super().hire(make_server))
-            return hired[-1]
-
-    def kill(done: int, _: int) -> None:
-        if done in (1, 3):  # one has just answered; the other is at work
-            for worker in hired:
-                if worker.is_running:
-                    os.kill(worker.pid, signal.SIGKILL)
-
-    monkeypatch.setattr("axplore.workers.processes.Processes", Watched)
+    killer = Killer(monkeypatch, 1, 3)
     wanted = run_experiments(SMALL, tmp_path / "wanted.jsonl", runs=2)
     path = tmp_path / "runs.jsonl"
-    assert run_experiments(SMALL, path, runs=2, workers=2, on_done=kill) == wanted
-    assert len(hired) > 4
+    assert run_experiments(SMALL, path, runs=2, workers=2, on_done=killer.on_done) == wanted
+    assert len(killer.hired) > 4
     assert "was killed by SIGKILL" in caplog.text
     assert len(path.read_text().splitlines()) == len(wanted)
 

@@ -1,24 +1,22 @@
 from __future__ import annotations
 
-import os
-import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from killed_workers import Killer
 
 from axplore import Atlas, StopReason, explore
 from axplore.errors import InvalidSettingError, StorageError, UnknownNameError
 from axplore.experiments import seeds
 from axplore.experiments.seeds import Question, explore_seeds
 from axplore.runs.events import read_events
-from axplore.workers.engine import Engine, Server
+from axplore.workers.engine import Engine
 from axplore.workers.here import Here
-from axplore.workers.processes import Processes, ProcessWorker
 
 EXPLORERS = ("certified", "disco-experiment")
 CHAIN = Question(world="confusing-chain", radius=4.5, epsilon=0.8)
@@ -117,22 +115,9 @@ def test_ended_runs_are_left_alone_and_others_are_taken_up(tmp_path: Path, wante
 def test_killed_workers_change_no_run(
     tmp_path: Path, wanted: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    hired: list[ProcessWorker] = []
-
-    class Watched(Processes):
-        def hire(self, make_server: Callable[[], Server]) -> ProcessWorker:
-            hired.append(super().hire(make_server))
-            return hired[-1]
-
-    def kill(done: int, _: int) -> None:
-        if done in (1, 3):  # one has just answered; the other is at work
-            for worker in hired:
-                if worker.is_running:
-                    os.kill(worker.pid, signal.SIGKILL)
-
-    monkeypatch.setattr("axplore.workers.processes.Processes", Watched)
-    explore_seeds(CHAIN, EXPLORERS, tmp_path, seeds=2, workers=2, on_done=kill)
-    assert len(hired) > 4
+    killer = Killer(monkeypatch, 1, 3)
+    explore_seeds(CHAIN, EXPLORERS, tmp_path, seeds=2, workers=2, on_done=killer.on_done)
+    assert len(killer.hired) > 4
     assert "was killed by SIGKILL" in caplog.text
     assert results(tmp_path) == results(wanted)
 

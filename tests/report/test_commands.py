@@ -15,12 +15,7 @@ from typer.testing import CliRunner
 from axplore import Atlas
 from axplore.cli import app
 from axplore.errors import InvalidInputError
-
-
-def run(*arguments: str | Path, code: int = 0) -> str:
-    result = CliRunner().invoke(app, list(map(str, arguments)), catch_exceptions=False)
-    assert result.exit_code == code, result.output
-    return result.stdout
+from commands import run
 
 
 def test_exploring_ends_by_naming_the_report(tmp_path: Path) -> None:

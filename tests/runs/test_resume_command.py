@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from kills import RESULTS
-from typer.testing import CliRunner
 
 import axplore
-from axplore.cli import app, main
+from axplore.cli import main
+from commands import run
 
 GRID = ("slippery-grid", "--radius", "10", "--epsilon", "0.1", "--set", "rows=10", "--set", "columns=10")
 
@@ -19,13 +19,6 @@ GRID = ("slippery-grid", "--radius", "10", "--epsilon", "0.1", "--set", "rows=10
 @pytest.fixture(autouse=True)
 def _in_an_empty_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-
-
-def run(*arguments: str, code: int = 0) -> str:
-    """What is printed on standard output."""
-    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
-    assert result.exit_code == code, result.output
-    return result.stdout
 
 
 def same_bytes(*folders: str) -> bool:

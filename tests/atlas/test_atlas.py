@@ -39,27 +39,6 @@ FAR = 11
 
 
 @pytest.fixture(scope="module")
-def chain() -> Atlas:
-    return axplore.explore(CHAIN, radius=4.5, epsilon=0.1)
-
-
-@pytest.fixture(scope="module")
-def unfinished() -> Atlas:
-    return axplore.explore(CHAIN, radius=4.5, epsilon=0.1, max_steps=600)
-
-
-@pytest.fixture(scope="module")
-def estimated() -> Atlas:
-    return axplore.explore(CHAIN, radius=4.5, epsilon=0.8, explorer="disco-experiment")
-
-
-@pytest.fixture(scope="module")
-def stepwise() -> Atlas:
-    """Its policies depend on the step."""
-    return axplore.explore("star", 2, 1, explorer="ucb-explore-experiment", world_parameters={"arms": 2})
-
-
-@pytest.fixture(scope="module")
 def saved(chain: Atlas, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "chain"
     chain.save(folder)

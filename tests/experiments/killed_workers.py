@@ -1,0 +1,39 @@
+"""Sweeps whose workers are killed in the middle."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from axplore.workers.engine import Server
+from axplore.workers.processes import Processes, ProcessWorker
+
+
+class Killer:
+    """Hires as `Processes` does, and kills all who are running when so many tasks are done.
+
+    Attributes:
+        hired: everybody.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *moments: int) -> None:
+        self.hired: list[ProcessWorker] = []
+        self._moments = moments
+        hired = self.hired
+
+        class Watched(Processes):
+            def hire(self, make_server: Callable[[], Server]) -> ProcessWorker:
+                hired.append(super().hire(make_server))
+                return hired[-1]
+
+        monkeypatch.setattr("axplore.workers.processes.Processes", Watched)
+
+    def on_done(self, done: int, _: int) -> None:
+        """To be called with the number of tasks done: one has just answered, the others are at work."""
+        if done in self._moments:
+            for worker in self.hired:
+                if worker.is_running:
+                    os.kill(worker.pid, signal.SIGKILL)
