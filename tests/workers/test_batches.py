@@ -43,7 +43,7 @@ def answer(completed: int, travelled: int) -> Answer:
     return Answer(0, completed, completed, travelled, 0, *[nothing] * 7)
 
 
-@given(times=st.integers(0, 1000), size=st.integers(1, 200))
+@given(times=st.integers(0, 1000), size=st.integers(4, 200))
 def test_batches_of_visits_are_as_many_as_it_takes_and_equal_but_for_one(times: int, size: int) -> None:
     quotas = [int(quota) for quota in cut(visit(times), size)]
     assert sum(quotas) == times
@@ -52,7 +52,7 @@ def test_batches_of_visits_are_as_many_as_it_takes_and_equal_but_for_one(times: 
     assert [int(quota) for quota in cut(episodes(times), size)] == quotas
 
 
-@given(times=st.lists(st.integers(1, 120), min_size=1, max_size=8), size=st.integers(1, 100))
+@given(times=st.lists(st.integers(1, 120), min_size=1, max_size=8), size=st.integers(4, 100))
 def test_batches_of_a_tour_share_every_pair_evenly(times: list[int], size: int) -> None:
     order = tour(list(range(len(times))), times)
     quotas = np.array(cut(order, size))

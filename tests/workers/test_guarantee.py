@@ -54,9 +54,9 @@ def test_the_study_would_see_batches_that_repeat_each_other(monkeypatch: pytest.
     class Repeating(BatchServer):
         """Gives every batch of an order the same stream."""
 
-        def __call__(self, request: Request) -> Outcome:
+        def carry_out(self, request: Request) -> Outcome:
             call, place, _ = request.key
-            return super().__call__(Request(**{**vars(request), "key": (call, place, 0)}))
+            return super().carry_out(Request(**{**vars(request), "key": (call, place, 0)}))
 
     monkeypatch.setattr(world_module, "BatchServer", Repeating)
     left, _ = trials()

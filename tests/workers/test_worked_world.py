@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,11 @@ from axplore.explorers.driver import run
 from axplore.explorers.presets import PRESETS, preset
 from axplore.mdp import IntArray
 from axplore.truth import controllable_states
+from axplore.workers import world as world_module
 from axplore.workers.batches import WAVE
 from axplore.workers.here import Here
-from axplore.workers.world import WorkedWorld
+from axplore.workers.serving import BatchServer, Outcome, Request
+from axplore.workers.world import BUNDLES_OF_WORKER, WorkedWorld
 from axplore.worlds.orders import Answer, Episodes, Order, Tour, Visit, World
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedWorld
@@ -282,3 +285,27 @@ def test_a_system_that_fails_too_often_is_given_up() -> None:
 def repeat(world: World, times: int) -> None:
     for _ in range(times):
         world.carry_out(walk_orders())
+
+
+def test_quick_batches_are_sent_together_and_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[int] = []
+
+    class Counting(BatchServer):
+        def __call__(self, requests: Sequence[Request]) -> list[Outcome]:
+            sent.append(len(requests))
+            return super().__call__(requests)
+
+    def explored(seconds: float) -> list[dict[str, Any]]:
+        sent.clear()
+        monkeypatch.setattr(world_module, "SECONDS_OF_BUNDLE", seconds)
+        world = WorkedWorld(SteppedWorld(Walk), Here(), batch=1)
+        return [as_lists(answer) for _ in range(5) for answer in world.carry_out(walk_orders())]
+
+    monkeypatch.setattr(world_module, "BatchServer", Counting)
+    one_by_one = explored(0.0)
+    assert set(sent) == {1}
+    together = explored(1000.0)
+    assert together == one_by_one
+    assert max(sent) > 1
+    # After the first wave, nobody has fewer bundles than allow all workers to take part.
+    assert max(sent) <= math.ceil((33 + 5 + 30) / BUNDLES_OF_WORKER)

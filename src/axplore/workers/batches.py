@@ -20,7 +20,7 @@ from axplore.worlds.orders import Answer, Episodes, Order, Tour, Visit
 BATCH: Final = 25
 """A batch has at most so many visits, plays or episodes,"""
 
-MAX_BATCHES: Final = 1000
+MAX_BATCHES: Final = 256
 """unless an order would have more batches than this."""
 
 WAVE: Final = 8

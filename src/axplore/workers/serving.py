@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -72,7 +72,11 @@ class BatchServer:
         self._call = -1
         self._orders: dict[int, Order] = {}
 
-    def __call__(self, request: Request) -> Outcome:
+    def __call__(self, requests: Sequence[Request]) -> list[Outcome]:
+        """Carries out batches, one after the other."""
+        return [self.carry_out(request) for request in requests]
+
+    def carry_out(self, request: Request) -> Outcome:
         """Carries out a batch; when the system fails, another worker may do better."""
         order = self._order_of(request)
         del self._states[request.n_kept :]

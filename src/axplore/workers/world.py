@@ -9,6 +9,8 @@ way back to where the work is.
 from __future__ import annotations
 
 import logging
+import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -34,6 +36,13 @@ from axplore.worlds.stepped import SteppedSnapshot
 FAULTLESS_ATTEMPTS: Final = 2
 """So often a batch is begun again after a fault of its system. Then faults are the system's own, and it goes on after
 them as a world without workers does."""
+
+SECONDS_OF_BUNDLE: Final = 0.02
+BUNDLES_OF_WORKER: Final = 8
+"""Batches are sent together if that takes no longer than so many seconds and leaves so many bundles for each worker."""
+
+SHORTEST: Final = 1e-6
+"""No time is measured as shorter than so many seconds."""
 
 _logger = logging.getLogger("axplore")
 
@@ -98,10 +107,11 @@ class WorkedWorld:
         self._steps, self._calls = world.steps, 0
         self._faults: list[Fault] = []
         self._incidents: list[Incident] = []
+        self._seconds_of_batch = math.inf  # as the last ones took
         self.ledger: Ledger | None = None
         """Asked before a batch is carried out, and told after it."""
         self._crew = Crew(
-            engine, partial(BatchServer, replica_of(world)), brief=self._request, on_incident=self._note_incident
+            engine, partial(BatchServer, replica_of(world)), brief=self._requests, on_incident=self._note_incident
         )
 
     @property
@@ -180,14 +190,29 @@ class WorkedWorld:
         find = self.ledger.find if self.ledger is not None else lambda _: None
         found = {batch.key: outcome for batch in batches if (outcome := find(batch.key)) is not None}
         left = [batch for batch in batches if batch.key not in found]
-        for place, outcome in self._crew.results(left):
-            found[left[place].key] = outcome
-            if self.ledger is not None:
-                self.ledger.keep(left[place].key, outcome)
+        bundles = self._bundled(left)
+        began = time.monotonic()
+        for place, outcomes in self._crew.results(bundles):
+            for batch, outcome in zip(bundles[place], outcomes, strict=True):
+                found[batch.key] = outcome
+                if self.ledger is not None:
+                    self.ledger.keep(batch.key, outcome)
+        if left:
+            at_work = min(len(bundles), self._engine.n_workers)
+            self._seconds_of_batch = max(time.monotonic() - began, SHORTEST) * at_work / len(left)
         return [found[batch.key] for batch in batches]
 
+    def _bundled(self, batches: Sequence[_Batch]) -> list[Sequence[_Batch]]:
+        """Batches in bundles for one worker each: quick ones are sent together, as long as all have enough to do."""
+        shared = math.ceil(len(batches) / (BUNDLES_OF_WORKER * self._engine.n_workers))
+        size = max(1, min(shared, int(SECONDS_OF_BUNDLE / self._seconds_of_batch)))
+        return [batches[place : place + size] for place in range(0, len(batches), size)]
+
+    def _requests(self, batches: Sequence[_Batch], failures: int, memory: Memory) -> list[Request]:
+        """What a worker has to be told to carry out batches, given what it was told before."""
+        return [self._request(batch, failures, memory) for batch in batches]
+
     def _request(self, batch: _Batch, failures: int, memory: Memory) -> Request:
-        """What a worker has to be told to carry out a batch, given what it was told before."""
         call, place, _ = batch.key
         if memory.get("call") != call:
             memory |= {"call": call, "orders": set()}
