@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from axplore.errors import InvalidSettingError, StorageError, UnknownNameError
 from axplore.experiments import seeds
 from axplore.experiments.seeds import Question, explore_seeds
 from axplore.runs.events import read_events
+from axplore.runs.origin import load_origin
 from axplore.workers.engine import Engine
 from axplore.workers.here import Here
 
@@ -109,6 +111,11 @@ def test_ended_runs_are_left_alone_and_others_are_taken_up(tmp_path: Path, wante
     assert {path: path.stat().st_mtime_ns for path in before} == before
     assert "resumed" in events(tmp_path / "certified-1")
     assert results(tmp_path) == results(wanted)
+
+
+def test_a_run_says_what_was_called_and_not_what_its_worker_is(tmp_path: Path) -> None:
+    explore_seeds(CHAIN, ["certified"], tmp_path, seeds=1, workers=1)
+    assert load_origin(tmp_path / "certified-0").command == shlex.join(sys.orig_argv)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")

@@ -31,8 +31,9 @@ from axplore.runs.events import EventLog
 from axplore.runs.files import Lock, read_document, remove_unfinished, write_document
 from axplore.runs.journal import Call, Journal, header_of, read_journal
 from axplore.runs.ledger import BatchFile
-from axplore.runs.origin import Origin, current_command, current_versions, described, load_origin, save_origin
+from axplore.runs.origin import Origin, current_versions, described, load_origin, save_origin
 from axplore.runs.recorded import RecordedWorld, record_of
+from axplore.workers.engine import current_command
 from axplore.workers.world import WorkedWorld
 from axplore.worlds.orders import World
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import shlex
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from enum import Enum
@@ -24,6 +22,7 @@ from axplore.labels import Json
 from axplore.objective import Objective
 from axplore.runs.events import now
 from axplore.runs.files import read_document, write_document
+from axplore.workers.engine import current_command
 
 NAME: Final = "run.json"
 FORMAT: Final = "axplore run"
@@ -36,11 +35,6 @@ LIBRARIES: Final = ("axplore", "numpy", "scipy", "numba")
 def current_versions() -> dict[str, str]:
     """Of Python and the libraries that take part."""
     return {"python": platform.python_version(), **{library: version(library) for library in LIBRARIES}}
-
-
-def current_command() -> str:
-    """What was called."""
-    return shlex.join(sys.orig_argv)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,9 @@ what becomes of the work of somebody who is lost, is the same for all engines: s
 from __future__ import annotations
 
 import logging
+import os
+import shlex
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias
@@ -18,6 +21,15 @@ from axplore.errors import InvalidSettingError
 
 SINGLE_THREADED: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 """Libraries hear by these how many threads to use: there is a worker for every processor already."""
+
+COMMAND: Final = "AXPLORE_COMMAND"
+"""The environment variable by which a worker knows what was called by whoever hired it."""
+
+
+def current_command() -> str:
+    """What was called, here or by whoever hired this worker."""
+    return os.environ.get(COMMAND) or shlex.join(sys.orig_argv)
+
 
 Server: TypeAlias = Callable[[Any], Any]
 """Answers messages, one after the other."""

@@ -20,7 +20,16 @@ from typing import Any, Final
 
 import cloudpickle
 
-from axplore.workers.engine import SINGLE_THREADED, Answering, Reply, Server, WorkerLostError, check_n_workers
+from axplore.workers.engine import (
+    COMMAND,
+    SINGLE_THREADED,
+    Answering,
+    Reply,
+    Server,
+    WorkerLostError,
+    check_n_workers,
+    current_command,
+)
 
 SECONDS_TO_END: Final = 2.0
 """How long a process may take to end by itself once its connection is closed."""
@@ -71,6 +80,7 @@ class ProcessWorker:
     def __init__(self, make_server: Callable[[], Server]) -> None:
         self.connection, theirs = Pipe()
         environment = {**dict.fromkeys(SINGLE_THREADED, "1"), **os.environ}
+        environment[COMMAND] = current_command()
         environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
         try:
             self._process = subprocess.Popen(

@@ -21,7 +21,16 @@ from typing import Any, Final
 import cloudpickle
 
 from axplore.errors import InvalidInputError, InvalidSettingError, WorldError
-from axplore.workers.engine import SINGLE_THREADED, Answering, Reply, Server, WorkerLostError, check_n_workers
+from axplore.workers.engine import (
+    COMMAND,
+    SINGLE_THREADED,
+    Answering,
+    Reply,
+    Server,
+    WorkerLostError,
+    check_n_workers,
+    current_command,
+)
 
 AUTO: Final = "auto"
 """Instead of an address: the cluster that this machine is part of, or one of this machine alone if there is none."""
@@ -95,7 +104,7 @@ class RayWorker:
         self._whereabouts: Whereabouts | None = None
         self.is_employed = True
         paths = [str(Path(path).absolute()) for path in sys.path]
-        self.reference = actor.start.remote(str(Path.cwd()), paths, cloudpickle.dumps(make_server))
+        self.reference = actor.start.remote(current_command(), str(Path.cwd()), paths, cloudpickle.dumps(make_server))
         """What the next reply is known by."""
 
     @property
@@ -170,8 +179,9 @@ class RayActor:
     def __init__(self) -> None:
         self._answering = Answering()
 
-    def start(self, folder: str, paths: Sequence[str], make_server: bytes) -> tuple[Whereabouts, bytes]:
+    def start(self, command: str, folder: str, paths: Sequence[str], make_server: bytes) -> tuple[Whereabouts, bytes]:
         """Makes the server, as it would be made by the process that has hired the worker: there, with those modules."""
+        os.environ[COMMAND] = command
         for name in SINGLE_THREADED:
             os.environ.setdefault(name, "1")
         with suppress(OSError):  # other machines may not have it
