@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -213,6 +215,37 @@ def test_progress_is_shown_on_standard_error_in_plain_lines(capsys: pytest.Captu
     output = capsys.readouterr()
     assert output.out == ""
     assert "round 1 · known 1 · frontier 0 · 0 steps · starting" in output.err.splitlines()
+
+
+def test_the_steps_of_an_order_in_progress_are_shown_too() -> None:
+    screen = StringIO()
+    now = 1_000
+    with showing(Console(file=screen, force_terminal=True, width=120), lambda: now) as watch:
+        watch(report(1_000))
+        now = 7_500
+        until(lambda: "7,500 steps" in screen.getvalue())
+
+
+def test_plain_lines_come_without_reports_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("axplore.progress.SECONDS_BETWEEN_LINES", 0.01)
+    monkeypatch.setattr("axplore.progress.SECONDS_BETWEEN_LOOKS", 0.001)
+    screen = StringIO()
+    now = 1_000
+    with showing(Console(file=screen, width=120), lambda: now) as watch:
+        watch(report(1_000))
+        now = 7_500
+        until(lambda: "7,500 steps" in screen.getvalue())
+    told = screen.getvalue()
+    time.sleep(0.05)
+    assert screen.getvalue() == told, "nothing is said after the end"
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Waits until something holds, but not for ever."""
+    deadline = time.monotonic() + 30
+    while not holds() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert holds()
 
 
 def test_on_a_terminal_one_line_lives_and_is_gone_at_the_end() -> None:

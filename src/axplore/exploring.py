@@ -29,7 +29,7 @@ from axplore.runs.origin import Origin, described, explorer_from_description, pl
 from axplore.workers.choosing import engine_from
 from axplore.workers.world import WorkedWorld
 from axplore.worlds.catalogue import named_world, world_of
-from axplore.worlds.orders import World
+from axplore.worlds.orders import World, steps_by_now
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedWorld
 
@@ -235,7 +235,7 @@ class _Exploring:
         """Explores; in a run, also writes the atlas. Where the world fails, it does so with what was known."""
         if kept is not None and isinstance(self.explorer, Certified):
             kept.bounds_of = self.explorer.bounds
-        with _progress_of(self.explorer) if self.progress else nullcontext() as watch:
+        with _progress_of(self.explorer, world) if self.progress else nullcontext() as watch:
             exploration, failure = self._run_to_the_end(world, _hook(kept, watch, self.on_round))
         atlas = atlas_of(
             exploration,
@@ -400,7 +400,7 @@ def _changed(kept: KeptRun, before: Certified, chosen: Certified) -> CertifiedSt
 
 
 @contextmanager
-def _progress_of(explorer: Explorer[Any]) -> Iterator[Watcher]:
+def _progress_of(explorer: Explorer[Any], world: World) -> Iterator[Watcher]:
     from rich.console import Console
 
     from axplore.planning import interval_kernels
@@ -410,5 +410,5 @@ def _progress_of(explorer: Explorer[Any]) -> Iterator[Watcher]:
     console = Console(stderr=True)
     if not is_kept(interval_kernels.upper_bound if isinstance(explorer, Certified) else stepping.visit):
         console.print(NOTICE)
-    with showing(console) as watch:
+    with showing(console, lambda: steps_by_now(world)) as watch:
         yield watch

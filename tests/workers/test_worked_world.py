@@ -23,7 +23,7 @@ from axplore.workers.batches import WAVE
 from axplore.workers.here import Here
 from axplore.workers.serving import BatchServer, Outcome, Request
 from axplore.workers.world import BUNDLES_OF_WORKER, WorkedWorld
-from axplore.worlds.orders import Answer, Episodes, Order, Tour, Visit, World
+from axplore.worlds.orders import Answer, Episodes, Order, Tour, Visit, World, steps_by_now
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedWorld
 
@@ -309,3 +309,22 @@ def test_quick_batches_are_sent_together_and_nothing_changes(monkeypatch: pytest
     assert max(sent) > 1
     # After the first wave, nobody has fewer bundles than allow all workers to take part.
     assert max(sent) <= math.ceil((33 + 5 + 30) / BUNDLES_OF_WORKER)
+
+
+def test_steps_of_batches_that_are_done_are_told_before_the_order_is() -> None:
+    told: list[tuple[int, int]] = []
+
+    class Listening:
+        """A ledger that keeps nothing, and looks at the world whenever a batch is done."""
+
+        def begin(self, *_: object) -> None: ...
+        def find(self, _: object) -> None: ...
+        def keep(self, _key: object, outcome: Outcome) -> None:
+            told.append((steps_by_now(world), outcome.answer.steps))
+
+    world = WorkedWorld(SteppedWorld(Walk), Here(), batch=5)
+    world.ledger = Listening()
+    world.carry_out(walk_orders())
+    sums = np.cumsum([steps for _, steps in told])
+    assert [by_now for by_now, _ in told] == sums.tolist()
+    assert steps_by_now(world) == world.steps == sums[-1]

@@ -14,7 +14,7 @@ from axplore.errors import InvalidInputError, InvalidSettingError
 from axplore.mdp import Action, State
 from axplore.runs.journal import Call
 from axplore.worlds.discovered import Discovered
-from axplore.worlds.orders import Answer, Order, World
+from axplore.worlds.orders import Answer, Order, World, steps_by_now
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedSnapshot
 
@@ -98,6 +98,11 @@ class RecordedWorld:
     def steps(self) -> int:
         """How many steps were taken so far, RESET included."""
         return self._steps
+
+    @property
+    def steps_by_now(self) -> int:
+        """With those of the call in progress, as far as the world tells."""
+        return self._steps if self._past else max(self._steps, steps_by_now(self._world))
 
     @property
     def repeating(self) -> bool:

@@ -108,6 +108,7 @@ class WorkedWorld:
         self._faults: list[Fault] = []
         self._incidents: list[Incident] = []
         self._seconds_of_batch = math.inf  # as the last ones took
+        self._steps_under_way = 0
         self.ledger: Ledger | None = None
         """Asked before a batch is carried out, and told after it."""
         self._crew = Crew(
@@ -123,6 +124,11 @@ class WorkedWorld:
     def steps(self) -> int:
         """How many steps were taken so far, RESET included; those of batches that were done again count once."""
         return self._steps
+
+    @property
+    def steps_by_now(self) -> int:
+        """With those of the batches of the call in progress that are done."""
+        return self._steps + self._steps_under_way
 
     @property
     def fingerprint(self) -> str | None:
@@ -148,6 +154,7 @@ class WorkedWorld:
         check_orders(orders, self._discovered.action_counts())
         call = self._calls
         self._calls += 1
+        self._steps_under_way = 0
         if self.ledger is not None:
             self.ledger.begin(call, orders)
         works = [_Work(order, self._cut(order, call, place), []) for place, order in enumerate(orders)]
@@ -155,6 +162,7 @@ class WorkedWorld:
             outcomes = iter(self._done([batch for wave in waves for batch in wave]))
             for work, wave in zip(works, waves, strict=True):
                 work.outcomes.extend(islice(outcomes, len(wave)))
+        self._steps_under_way = 0
         n_shared = len(self._discovered)
         answers = [self._merged(work, n_shared) for work in works]
         self._check_faults()
@@ -195,6 +203,7 @@ class WorkedWorld:
         for place, outcomes in self._crew.results(bundles):
             for batch, outcome in zip(bundles[place], outcomes, strict=True):
                 found[batch.key] = outcome
+                self._steps_under_way += outcome.answer.steps
                 if self.ledger is not None:
                     self.ledger.keep(batch.key, outcome)
         if left:
