@@ -203,6 +203,10 @@ def _shared(world: World, workers: int | None, ray: str | None, closing: ExitSta
     if engine is None:
         return world
     closing.callback(engine.close)
+    if not getattr(world, "can_be_reseeded", True):
+        _logger.warning(
+            "the system has no method reseed(seed), so that no two runs with workers are alike; what they prove holds"
+        )
     shared = WorkedWorld(world, engine)
     closing.callback(shared.close)
     return shared

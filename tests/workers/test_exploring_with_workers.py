@@ -247,3 +247,21 @@ def test_the_example_finds_every_place_and_the_loss() -> None:
     told = subprocess.run([sys.executable, example], check=True, capture_output=True, text=True, timeout=120).stdout
     found = [line.split("  ")[0] for line in told.splitlines() if line.rstrip().endswith("  certified")]
     assert found == ["place 0", "place 1", "place 2", "place 3", "place 4", "lost"]
+
+
+def test_a_system_that_cannot_be_reseeded_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    class Restless:
+        """A walk by noise of its own."""
+
+        actions = Walk.actions
+
+        def __init__(self) -> None:
+            self._walk = Walk()
+            self.reset, self.step = self._walk.reset, self._walk.step
+
+    axplore.explore(Walk, radius=2, epsilon=1.5, workers=1)
+    assert not caplog.text
+    axplore.explore(Restless, radius=2, epsilon=1.5)
+    assert not caplog.text, "without workers it is as it always is"
+    assert axplore.explore(Restless, radius=2, epsilon=1.5, workers=1).complete
+    assert "no two runs with workers are alike" in caplog.text

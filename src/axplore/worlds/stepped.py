@@ -132,6 +132,11 @@ class SteppedWorld:
         return self._steps
 
     @property
+    def can_be_reseeded(self) -> bool:
+        """Whether the noise of the system follows the streams of orders."""
+        return self._handle.can_be_reseeded
+
+    @property
     def max_faults(self) -> int:
         """After so many faults the world gives up."""
         return self._max_faults

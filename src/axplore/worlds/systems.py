@@ -60,6 +60,11 @@ class Handle:
     reseed: Callable[[np.random.SeedSequence], None]
     close: Callable[[], None]
 
+    @property
+    def can_be_reseeded(self) -> bool:
+        """Whether its noise follows the streams that it is given; one in another process is taken at its word."""
+        return self.reseed is not _nothing
+
 
 def is_system(thing: object) -> bool:
     """Whether it can be reset and stepped as it is; a class is a factory."""
