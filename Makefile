@@ -13,7 +13,7 @@ help:
 	@echo "make test      format, lint, types, layers and tests"
 	@echo "make lint      the same without the tests"
 	@echo "make bench     speeds, beside other solvers in the same run"
-	@echo "make kills     kill 30 runs at random moments and compare what they end with"
+	@echo "make kills     kill 40 runs at random moments and compare what they end with"
 	@echo "make engines   explore a lake on every engine, with losses too, and compare the bytes"
 	@echo "make coverage  explore 8,000 times on random models and count broken promises; half an hour on two processors"
 	@echo "make clean     remove .venv and caches"
@@ -37,6 +37,7 @@ bench: $(STAMP)
 
 kills: $(STAMP)
 	$(BIN)/python tests/runs/kills.py 30 --out docs/results/kills.json
+	$(BIN)/python tests/runs/kills.py 10 --workers 2 --out docs/results/kills-with-workers.json
 
 engines: $(STAMP)
 	$(BIN)/python tests/workers/engines.py --out docs/results/engines.json

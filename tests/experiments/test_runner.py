@@ -6,12 +6,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
-from killed_workers import Killer
 
 from axplore.errors import InvalidSettingError
 from axplore.experiments import runner
 from axplore.experiments.catalogue import CHAIN_EXPERIMENTS, Experiment
 from axplore.experiments.runner import RunRecord, run_experiments, run_seed, sort_file
+from killed_workers import Killer
 
 SMALL = [experiment for experiment in CHAIN_EXPERIMENTS if experiment.epsilon == 0.8]
 

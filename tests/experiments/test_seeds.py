@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from killed_workers import Killer
 
 from axplore import Atlas, StopReason, explore
 from axplore.errors import InvalidSettingError, StorageError, UnknownNameError
@@ -19,6 +18,7 @@ from axplore.runs.events import read_events
 from axplore.runs.origin import load_origin
 from axplore.workers.engine import Engine
 from axplore.workers.here import Here
+from killed_workers import Killer
 
 EXPLORERS = ("certified", "disco-experiment")
 CHAIN = Question(world="confusing-chain", radius=4.5, epsilon=0.8)

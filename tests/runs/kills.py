@@ -1,10 +1,10 @@
 """Kills runs at random moments, takes them up again, and compares what they end with with a run never killed.
 
-    python tests/runs/kills.py [RUNS] [--out FILE]
+    python tests/runs/kills.py [RUNS] [--workers N] [--out FILE]
 
-Every run explores the slippery 6×6 grid. A kill is SIGKILL to the process that explores, at a moment drawn evenly from
-the time that the exploration takes; every third run is killed again while it is taken up. Checkpoints are written more
-often than usual, so that kills fall on their writing too.
+Every run explores the slippery 6×6 grid or, with workers, FrozenLake. A kill is SIGKILL to the process that explores,
+at a moment drawn evenly from the time that the exploration takes; every third run is killed again while it is taken up.
+Checkpoints are written more often than usual, so that kills fall on their writing too.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ else:
 """
 
 GRID = {"world": "slippery-grid", "radius": 6.0, "epsilon": 0.5}
+LAKE = {"world": "gym:FrozenLake-v1", "radius": 8.0, "epsilon": 0.5}
 """What is explored, as `explore` takes it; the grid has 6×6 cells unless told otherwise."""
 
 
@@ -62,11 +63,13 @@ class Outcome:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="?", type=int, default=30)
+    parser.add_argument("--workers", type=int)
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
+    settings = GRID if arguments.workers is None else {**LAKE, "workers": arguments.workers}
     with tempfile.TemporaryDirectory() as place:  # kernels that were never used are compiled outside the measurement
-        subprocess.run(_command("explore", Path(place) / "run", GRID), check=True)
-    summary = kill_and_compare(arguments.runs, GRID)
+        subprocess.run(_command("explore", Path(place) / "run", settings), check=True)
+    summary = kill_and_compare(arguments.runs, settings)
     print(f"{summary['runs']} runs, {summary['kills']} kills: {summary['same']} ended with the same bytes")
     if arguments.out is not None:
         arguments.out.write_text(_as_text(summary))

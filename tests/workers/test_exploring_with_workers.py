@@ -25,6 +25,7 @@ from axplore.workers.world import WorkedWorld
 from axplore.worlds.orders import Visit
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedWorld
+from killed_workers import Killer
 
 HERE = Path(__file__).parent
 FILES = ("atlas.json", "atlas.npz", "certificate.json", "certificate.npz")
@@ -197,27 +198,18 @@ def test_resume_has_as_many_workers_as_the_run_had(tmp_path: Path, frozen_lake: 
     assert files_of(tmp_path / "run") == frozen_lake
 
 
-def test_a_run_says_what_happened_to_its_workers(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    killed: list[int] = []
+def test_a_run_says_what_happened_to_its_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, killer = tmp_path / "run", Killer(monkeypatch)
 
-    def kill(_report: Any) -> None:
-        """Kills the workers once, between two rounds."""
-        children = Path(f"/proc/self/task/{_main_thread()}/children").read_text(encoding="ascii").split()
-        if children and not killed:
-            killed.append(int(children[0]))
-            subprocess.run(["kill", "-9", children[0]], check=True)
+    def kill_the_first(_report: Any) -> None:
+        """Between two rounds."""
+        if len(killer.hired) == 1:
+            killer.kill()
 
-    axplore.explore(SlowWalk, radius=3, epsilon=1.5, workers=1, run=folder, on_round=kill)
+    axplore.explore(SlowWalk, radius=3, epsilon=1.5, workers=1, run=folder, on_round=kill_the_first)
     (event,) = [event for event in events_of(folder) if event["event"] == "worker"]
     assert event["kind"] == "LOST"
-    assert f"process {killed[0]} was killed by SIGKILL" in event["message"]
-
-
-def _main_thread() -> int:
-    import threading
-
-    return threading.main_thread().native_id or 0
+    assert f"process {killer.hired[0].pid} was killed by SIGKILL" in event["message"]
 
 
 def test_the_command_line_takes_workers(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Sweeps whose workers are killed in the middle."""
+"""Workers that are killed in the middle."""
 
 from __future__ import annotations
 
@@ -34,6 +34,10 @@ class Killer:
     def on_done(self, done: int, _: int) -> None:
         """To be called with the number of tasks done: one has just answered, the others are at work."""
         if done in self._moments:
-            for worker in self.hired:
-                if worker.is_running:
-                    os.kill(worker.pid, signal.SIGKILL)
+            self.kill()
+
+    def kill(self) -> None:
+        """Kills all who are running."""
+        for worker in self.hired:
+            if worker.is_running:
+                os.kill(worker.pid, signal.SIGKILL)
