@@ -211,7 +211,8 @@ def test_a_node_lost_in_the_middle_changes_nothing(cluster: Any, walk_atlas: dic
         cluster.wait_for_nodes()
     ((_, node_id),) = lost_nodes
     assert atlas == walk_atlas
-    (lost,) = [incident for incident in worked.incidents if incident.kind is IncidentKind.LOST]
+    # Those hired instead may be lost too, if Ray sends them to the node while it still counts it.
+    lost, *_ = [incident for incident in worked.incidents if incident.kind is IncidentKind.LOST]
     assert f"process {hung.read_text().split()[0]} on" in lost.message
     assert f"node {node_id[:8]} was lost: " in lost.message
 
