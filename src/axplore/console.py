@@ -334,12 +334,13 @@ def print_table(title: str, headings: tuple[str, ...], rows: Sequence[tuple[str,
         Column(heading, overflow="fold", no_wrap=width <= SHORT)
         for heading, width in zip(headings, widths, strict=True)
     ]
-    is_narrow = sum(widths) + 3 * len(widths) + 1 > Console().width
+    console = Console()
+    is_narrow = sum(widths) + 3 * len(widths) + 1 > console.width
     table = Table(*columns, box=box.SIMPLE_HEAD, padding=0) if is_narrow else Table(*columns)
     for row in rows:
         table.add_row(*map(Text, row))  # a label may look like markup
     print_lines([title])
-    Console().print(table)
+    console.print(table)
 
 
 def print_lines(lines: Sequence[str]) -> None:

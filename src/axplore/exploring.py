@@ -26,7 +26,7 @@ from axplore.progress import Watcher, showing
 from axplore.runs.changing import refuse_beyond_reach, reopened, with_precision
 from axplore.runs.keeper import KeptRun, begin_run, open_run
 from axplore.runs.origin import Origin, described, explorer_from_description, plain_parameters
-from axplore.workers.choosing import engine_from
+from axplore.workers.choosing import engine_for, has_workers
 from axplore.workers.world import WorkedWorld
 from axplore.worlds.catalogue import named_world, world_of
 from axplore.worlds.orders import World, steps_by_now
@@ -102,7 +102,7 @@ def explore(
         WorldError: the world failed. What was known by then is kept, in `run` and as the error's `atlas`.
     """
     chosen, explorer_name = explorer_from(explorer, radius, epsilon, delta, objective, states_bound)
-    if (workers or ray) and isinstance(explorer, str) and isinstance(chosen, Certified):
+    if has_workers(workers, ray) and isinstance(explorer, str) and isinstance(chosen, Certified):
         chosen = chosen.for_workers()
     check_max_steps(max_steps)
     system, world_name = world_from(world, seed, world_parameters)
@@ -199,10 +199,9 @@ def resume(
 
 def _shared(world: World, workers: int | None, ray: str | None, closing: ExitStack) -> World:
     """The world as workers carry it out, until the end of the context; itself if there are to be none."""
-    engine = engine_from(workers, ray)
+    engine = closing.enter_context(engine_for(workers, ray))
     if engine is None:
         return world
-    closing.callback(engine.close)
     if not getattr(world, "can_be_reseeded", True):
         _logger.warning(
             "the system has no method reseed(seed), so that no two runs with workers are alike; what they prove holds"

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from axplore.errors import WorldError
+from axplore.workers.choosing import engine_for
 from axplore.workers.engine import Server, WorkerLostError
 from axplore.workers.here import Here, LocalWorker
-from axplore.workers.sweeps import engine_for, results_of
+from axplore.workers.sweeps import results_of
 
 
 def square(number: int) -> int:

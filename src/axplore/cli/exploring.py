@@ -8,15 +8,28 @@ from typing import Annotated
 import typer
 
 from axplore.cli.app import app
-from axplore.cli.options import EXPLORERS, AsJson, Radius, Ray, Settings, Workers, World, parsed
+from axplore.cli.options import (
+    EXPLORERS,
+    AsJson,
+    Delta,
+    Epsilon,
+    Radius,
+    Ray,
+    RunFolder,
+    Settings,
+    StatesBound,
+    Workers,
+    World,
+    parsed,
+)
 
 
 @app.command()
 def explore(
     world: World,
     radius: Radius,
-    epsilon: Annotated[float, typer.Option(help="Steps by which a policy may miss its bound (ε).")] = 0.1,
-    delta: Annotated[float, typer.Option(help="Probability with which the answer may be wrong (δ).")] = 0.1,
+    epsilon: Epsilon = 0.1,
+    delta: Delta = 0.1,
     explorer: Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(EXPLORERS)}.")] = "certified",
     objective: Annotated[
         str | None,
@@ -30,10 +43,7 @@ def explore(
     max_steps: Annotated[
         int | None, typer.Option(help="End after so many steps with what is known.", show_default="no limit")
     ] = None,
-    states_bound: Annotated[
-        int | None,
-        typer.Option(help="No more states than this exist; only the theory explorers need it.", show_default=False),
-    ] = None,
+    states_bound: StatesBound = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="RUN", help="New folder for the run.", show_default="runs/WORLD-1, -2, ..."),
@@ -86,7 +96,7 @@ def explore(
 
 @app.command()
 def resume(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.", show_default=False)],
+    run: RunFolder,
     radius: Annotated[
         float | None, typer.Option(help="Another radius from now on (L).", show_default="as before")
     ] = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,6 +16,13 @@ World = Annotated[
     ),
 ]
 Radius = Annotated[float, typer.Option(help="Expected steps within which a state counts (L).", show_default=False)]
+Epsilon = Annotated[float, typer.Option(help="Steps by which a policy may miss its bound (ε).")]
+Delta = Annotated[float, typer.Option(help="Probability with which the answer may be wrong (δ).")]
+StatesBound = Annotated[
+    int | None,
+    typer.Option(help="No more states than this exist; only the theory explorers need it.", show_default=False),
+]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.", show_default=False)]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the world; may be repeated.", show_default=False),

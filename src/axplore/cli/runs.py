@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from axplore.cli.app import app
-from axplore.cli.options import EXPORTS, AsJson, Settings, parsed
+from axplore.cli.options import EXPORTS, AsJson, RunFolder, Settings, parsed
 
 
 @app.command()
 def verify(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.", show_default=False)],
+    run: RunFolder,
     as_json: AsJson = False,
 ) -> None:
     """Check from the counts alone everything that a run says to be certified.
@@ -34,7 +34,7 @@ def verify(
 
 @app.command()
 def report(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.", show_default=False)],
+    run: RunFolder,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="FILE", help="File to write.", show_default="RUN/report.html")
     ] = None,
@@ -52,7 +52,7 @@ def report(
 
 @app.command()
 def watch(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.", show_default=False)],
+    run: RunFolder,
     port: Annotated[int, typer.Option(help="Port on this machine.", show_default="any that is free")] = 0,
 ) -> None:
     """Serve the page of a run while it goes on, on this machine only.
@@ -66,7 +66,7 @@ def watch(
 
 @app.command()
 def validate(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.", show_default=False)],
+    run: RunFolder,
     world: Annotated[
         str | None, typer.Option(metavar="WORLD", help="Where to try it.", show_default="the world of the run")
     ] = None,
@@ -105,7 +105,7 @@ def validate(
 
 @app.command()
 def plan(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.", show_default=False)],
+    run: RunFolder,
     goals: Annotated[
         list[str] | None, typer.Argument(metavar="[GOAL]...", help="States of its atlas.", show_default="all")
     ] = None,
@@ -138,7 +138,7 @@ def plan(
 
 @app.command()
 def export(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.", show_default=False)],
+    run: RunFolder,
     format_name: Annotated[
         str, typer.Option("--format", metavar="FORMAT", help=f"One of {', '.join(EXPORTS)}.", show_default=False)
     ],

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from axplore.cli.app import app
-from axplore.cli.options import EXPLORERS, AsJson, Ray, Settings, SweepWorkers, parsed
+from axplore.cli.options import EXPLORERS, AsJson, Epsilon, Ray, Settings, StatesBound, SweepWorkers, parsed
 from axplore.errors import InvalidSettingError
 
 
@@ -41,10 +41,7 @@ def compare(
     max_steps: Annotated[
         int | None, typer.Option(help="End each run after so many steps.", show_default="no limit")
     ] = None,
-    states_bound: Annotated[
-        int | None,
-        typer.Option(help="No more states than this exist; only the theory explorers need it.", show_default=False),
-    ] = None,
+    states_bound: StatesBound = None,
     settings: Settings = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for the runs, as DIR/NAME-SEED.", show_default=False)
@@ -134,7 +131,7 @@ def coverage(
         list[float] | None,
         typer.Option(help="Probability of failure that is allowed (δ); may be repeated.", show_default="0.1 and 0.5"),
     ] = None,
-    epsilon: Annotated[float, typer.Option(help="Steps by which a policy may miss its bound (ε).")] = 0.5,
+    epsilon: Epsilon = 0.5,
     max_steps: Annotated[int, typer.Option(help="Give a model up after so many steps, and say so.")] = 2_000_000,
     workers: SweepWorkers = None,
     ray: Ray = None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from axplore.cli.app import app
-from axplore.cli.options import AsJson, Radius, Settings, World, parsed
+from axplore.cli.options import AsJson, Delta, Epsilon, Radius, Settings, World, parsed
 
 if TYPE_CHECKING:
     from axplore.truth import ControllableStates
@@ -49,8 +49,8 @@ def doctor(
 def forecast(
     world: World,
     radius: Radius,
-    epsilon: Annotated[float, typer.Option(help="Steps by which a policy may miss its bound (ε).")] = 0.1,
-    delta: Annotated[float, typer.Option(help="Probability with which the answer may be wrong (δ).")] = 0.1,
+    epsilon: Epsilon = 0.1,
+    delta: Delta = 0.1,
     probe_steps: Annotated[int, typer.Option(help="Steps that the probe may take.")] = 100_000,
     states_bound: Annotated[
         int | None,

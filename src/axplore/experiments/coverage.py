@@ -35,8 +35,9 @@ from axplore.objective import Objective
 from axplore.planning.interval import Path as PathTo
 from axplore.statistics.confidence import confidence_region
 from axplore.truth import ACCURACY, check_optimal, check_within_radius, controllable_states, optimal_steps
+from axplore.workers.choosing import engine_for
 from axplore.workers.engine import Engine
-from axplore.workers.sweeps import engine_for, results_of
+from axplore.workers.sweeps import results_of
 from axplore.worlds.orders import World
 from axplore.worlds.simulated import SimulatedWorld
 

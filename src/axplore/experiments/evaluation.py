@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from axplore.explorers.result import Exploration
@@ -12,17 +14,14 @@ from axplore.planning.finite_horizon import resetting_policy_steps
 
 def policy_steps_of(exploration: Exploration, mdp: TabularMdp, goal: State) -> float:
     """The expected steps of the policy to a state found, on the model that was explored; exact."""
-    policy = policy_on(exploration, mdp, goal)
-    if policy.ndim == 2:
-        return resetting_policy_steps(mdp, mdp.index_of(goal), policy)
-    pairs = np.where(policy == RESET_ACTION, RESET_PAIR, mdp.state_pairs[:-1] + policy)
-    return float(policy_steps(mdp, pairs, goal)[mdp.initial_index])
+    return policy_steps_on(mdp, exploration.states, exploration.policy(goal), goal)
 
 
-def policy_on(exploration: Exploration, mdp: TabularMdp, goal: State) -> IntArray:
-    """The policy to a state found by the model's numbers, [S] or [H, S]; elsewhere it resets."""
-    policy = exploration.policy(goal)
-    planned = mdp.indices_of(exploration.states[: policy.shape[-1]])
+def policy_steps_on(mdp: TabularMdp, states: Sequence[State], policy: IntArray, goal: State) -> float:
+    """The expected steps of a policy on a model, exact; it is for the first m of these states, [m] or [H, m]."""
     on_model = np.full((*policy.shape[:-1], mdp.n_states), RESET_ACTION, dtype=np.int64)
-    on_model[..., planned] = policy
-    return on_model
+    on_model[..., mdp.indices_of(states[: policy.shape[-1]])] = policy
+    if policy.ndim == 2:
+        return resetting_policy_steps(mdp, mdp.index_of(goal), on_model)
+    pairs = np.where(on_model == RESET_ACTION, RESET_PAIR, mdp.state_pairs[:-1] + on_model)
+    return float(policy_steps(mdp, pairs, goal)[mdp.initial_index])

@@ -18,7 +18,8 @@ from axplore.experiments.catalogue import Experiment
 from axplore.experiments.evaluation import policy_steps_of
 from axplore.experiments.records import read_lines, sort_lines
 from axplore.explorers.driver import run
-from axplore.workers.sweeps import engine_for, results_of
+from axplore.workers.choosing import engine_for
+from axplore.workers.sweeps import results_of
 from axplore.worlds.simulated import SimulatedWorld
 
 

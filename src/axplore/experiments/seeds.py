@@ -23,7 +23,8 @@ from axplore.runs.files import LOCK, Lock, read_document, remove_unfinished
 from axplore.runs.keeper import ENDED, ENDED_FORMAT, ENDED_VERSION
 from axplore.runs.origin import NAME as ORIGIN
 from axplore.runs.origin import explorer_from_description, load_origin
-from axplore.workers.sweeps import engine_for, results_of
+from axplore.workers.choosing import engine_for
+from axplore.workers.sweeps import results_of
 
 Files: TypeAlias = Mapping[str, bytes]
 """What is in a run folder, by name."""
@@ -149,7 +150,7 @@ def _has_ended(run: SeedRun) -> bool:
 def _limit_of_same(run: SeedRun) -> int | None:
     """The step limit of the run in a folder; refuses one of another question."""
     origin, question = load_origin(run.folder), run.question
-    was = (origin.world_name, dict(origin.world_parameters), origin.seed, origin.states_bound, bool(origin.workers))
+    was = (origin.world_name, dict(origin.world_parameters), origin.seed, origin.states_bound, origin.has_workers)
     if was != (question.world, dict(question.world_parameters), run.seed, question.states_bound, False):
         told = f"{origin.world} with parameters {dict(origin.world_parameters)} and seed {origin.seed}"
         raise InvalidSettingError(f"{run.folder} holds another run, of {told}; give another folder")

@@ -8,16 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from axplore.atlas import Atlas
 from axplore.errors import UnknownNameError
+from axplore.experiments.evaluation import policy_steps_on
 from axplore.experiments.statistics import estimate
 from axplore.known_worlds import known_model
-from axplore.mdp import RESET_ACTION, RESET_PAIR, State, TabularMdp
+from axplore.mdp import State, TabularMdp
 from axplore.objective import Objective
-from axplore.planning.evaluation import policy_steps
-from axplore.planning.finite_horizon import resetting_policy_steps
 from axplore.report.history import History, history_of
 from axplore.truth import ControllableStates, ObjectiveCheck, check_optimal, check_within_radius, controllable_states
 
@@ -47,7 +44,7 @@ class ComparedRun:
         parameters = {} if origin is None else origin.world_parameters
         told = ", ".join(f"{name}={value}" for name, value in parameters.items())
         objective = "" if atlas.objective is None else f" {atlas.objective.value}"
-        by_workers = " with workers" if origin is not None and (origin.workers or origin.ray) else ""
+        by_workers = " with workers" if origin is not None and origin.has_workers else ""
         return (
             f"{atlas.world} ({told})" if told else atlas.world,
             f"{atlas.explorer}{objective}{by_workers}",
@@ -200,17 +197,8 @@ def as_json(runs: Sequence[ComparedRun]) -> list[dict[str, Any]]:
 
 def true_steps(atlas: Atlas, mdp: TabularMdp) -> dict[State, float]:
     """The expected steps of the policy to each state of an atlas, on the model that was explored; exact."""
-    planned = mdp.indices_of(atlas.states)
-    taken = {}
-    for goal, choices in zip(atlas.states, atlas.policies, strict=True):
-        policy = np.full((*choices.shape[:-1], mdp.n_states), RESET_ACTION, dtype=np.int64)
-        policy[..., planned[: choices.shape[-1]]] = choices
-        if policy.ndim == 2:
-            taken[goal] = resetting_policy_steps(mdp, mdp.index_of(goal), policy)
-        else:
-            pairs = np.where(policy == RESET_ACTION, RESET_PAIR, mdp.state_pairs[:-1] + policy)
-            taken[goal] = float(policy_steps(mdp, pairs, goal)[mdp.initial_index])
-    return taken
+    plans = zip(atlas.states, atlas.policies, strict=True)
+    return {goal: policy_steps_on(mdp, atlas.states, policy, goal) for goal, policy in plans}
 
 
 def _truth(name: str | None, parameters: Mapping[str, Any], radius: float) -> ControllableStates | None:

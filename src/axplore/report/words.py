@@ -112,7 +112,7 @@ def settings_of(atlas: Atlas, history: History) -> Facts:
     if origin is not None:
         parameters = ", ".join(f"{name}={value}" for name, value in origin.world_parameters.items())
         facts[1:1] = [("Parameters", parameters or "none but the defaults"), ("Seed", str(origin.seed))]
-        if origin.workers or origin.ray:
+        if origin.has_workers:
             facts.append(("Workers", _workers(origin)))
         facts += [("Begun", origin.begun), ("Command", origin.command), ("Explored with", _listed(origin.versions))]
     if history.seconds is not None:

@@ -22,6 +22,7 @@ from axplore.labels import Json
 from axplore.objective import Objective
 from axplore.runs.events import now
 from axplore.runs.files import read_document, write_document
+from axplore.workers.choosing import has_workers
 from axplore.workers.engine import current_command
 
 NAME: Final = "run.json"
@@ -73,6 +74,11 @@ class Origin:
     directory: str = field(default_factory=os.getcwd)
     versions: Mapping[str, str] = field(default_factory=current_versions)
     begun: str = field(default_factory=now)
+
+    @property
+    def has_workers(self) -> bool:
+        """Whether workers carried out the orders at first."""
+        return has_workers(self.workers, self.ray)
 
 
 def save_origin(origin: Origin, folder: Path) -> None:

@@ -113,16 +113,14 @@ class Answering:
 
     def answer(self, message: bytes) -> bytes:
         """The reply to a message, both pickled, by value where it cannot be by name."""
-        try:
-            told = cloudpickle.loads(message)
-            if self._server is None:
-                self._server = told()
-                reply = Reply()
-            else:
-                reply = replied(self._server, told)
-        except Exception as error:
-            reply = Reply(error=error)
-        return _packed(reply)
+        return _packed(replied(self._served, message))
+
+    def _served(self, message: bytes) -> Any:
+        told = cloudpickle.loads(message)
+        if self._server is None:
+            self._server = told()
+            return None
+        return self._server(told)
 
 
 def _packed(reply: Reply) -> bytes:

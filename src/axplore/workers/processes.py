@@ -16,7 +16,7 @@ from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
-from typing import Any, Final
+from typing import Any
 
 import cloudpickle
 
@@ -30,9 +30,7 @@ from axplore.workers.engine import (
     check_n_workers,
     current_command,
 )
-
-SECONDS_TO_END: Final = 2.0
-"""How long a process may take to end by itself once its connection is closed."""
+from axplore.worlds.child import SECONDS_TO_END, end_with_group, interpreter_environment
 
 
 class Processes:
@@ -79,9 +77,7 @@ class ProcessWorker:
 
     def __init__(self, make_server: Callable[[], Server]) -> None:
         self.connection, theirs = Pipe()
-        environment = {**dict.fromkeys(SINGLE_THREADED, "1"), **os.environ}
-        environment[COMMAND] = current_command()
-        environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+        environment = {**dict.fromkeys(SINGLE_THREADED, "1"), **interpreter_environment(), COMMAND: current_command()}
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "axplore.workers.processes", str(theirs.fileno())],
@@ -133,11 +129,7 @@ class ProcessWorker:
     def dismiss(self) -> None:
         """Ends the process, and what it has started, now."""
         self.hang_up()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(SECONDS_TO_END)
-        with suppress(OSError):  # it leads a session of its own, so what it started is in its group
-            os.killpg(self.pid, signal.SIGKILL)
-        self._process.wait()
+        end_with_group(self._process)
 
     def _lost(self) -> WorkerLostError:
         with suppress(subprocess.TimeoutExpired):

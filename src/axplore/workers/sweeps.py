@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import TypeVar
 
-from axplore.workers.choosing import engine_from
 from axplore.workers.crew import Crew
 from axplore.workers.engine import Engine
 
@@ -15,17 +13,6 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 _logger = logging.getLogger("axplore")
-
-
-@contextmanager
-def engine_for(workers: int | None, ray: str | None) -> Iterator[Engine | None]:
-    """The engine that `engine_from` chooses, for as long as it is needed; None to do without."""
-    engine = engine_from(workers, ray)
-    try:
-        yield engine
-    finally:
-        if engine is not None:
-            engine.close()
 
 
 def results_of(

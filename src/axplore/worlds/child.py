@@ -6,6 +6,7 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import time
 import weakref
 from collections.abc import Mapping, Sequence
@@ -19,7 +20,7 @@ LONGEST_LINE: Final = 2**24
 """An answer of more bytes is none."""
 
 SECONDS_TO_END: Final = 2.0
-"""How long a process may take to end by itself once its input is closed."""
+"""How long a process may take to end by itself once it is told to."""
 
 
 class Child:
@@ -81,19 +82,31 @@ class Child:
         return SystemFaultError(FaultKind.DIED, how)
 
 
+def interpreter_environment() -> dict[str, str]:
+    """The environment for another Python that is to find the modules that this one finds."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+
+
+def end_with_group(process: subprocess.Popen[bytes]) -> None:
+    """Waits for a process that should be ending, and kills it and its children if it has not ended soon.
+
+    It must lead a session of its own, so that what it started is in its group.
+    """
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(SECONDS_TO_END)
+    with suppress(OSError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
 def _stream(stream: IO[bytes] | None) -> IO[bytes]:
     assert stream is not None  # both are pipes
     return stream
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Closes the input of a process, which should end it, and kills it and its children if it has not ended soon."""
+    """Closes the input of a process, which should end it, and sees to it that it ends."""
     with suppress(OSError):
         _stream(process.stdin).close()
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(SECONDS_TO_END)
-    # It leads a session of its own, so what it started is in its group.
-    with suppress(OSError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    end_with_group(process)
     _stream(process.stdout).close()

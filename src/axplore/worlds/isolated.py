@@ -18,7 +18,7 @@ import numpy as np
 
 from axplore.errors import InvalidSettingError, WorldError
 from axplore.mdp import Action, State
-from axplore.worlds.child import Child
+from axplore.worlds.child import Child, interpreter_environment
 from axplore.worlds.faults import FaultKind, SystemFaultError
 from axplore.worlds.systems import Factory, handle_of
 
@@ -39,8 +39,7 @@ class IsolatedSystem:
     """A system in another process: see `systems`."""
 
     def __init__(self, pickled_factory: bytes, step_timeout: float) -> None:
-        paths = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-        self._child = Child([sys.executable, "-m", "axplore.worlds.isolated"], paths)
+        self._child = Child([sys.executable, "-m", "axplore.worlds.isolated"], interpreter_environment())
         self._timeout = step_timeout
         self._told: dict[State, tuple[tuple[Action, ...], bool]] = {}
         self._answer(base64.b64encode(pickled_factory), SECONDS_TO_START)

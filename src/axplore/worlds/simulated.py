@@ -105,13 +105,7 @@ class SimulatedWorld:
 
     def learn(self, n_kept: int, states: Sequence[tuple[State, tuple[Action, ...]]]) -> None:
         """Numbers these states from `n_kept` on, instead of any that were discovered after the first `n_kept`."""
-        indices = self._mdp.indices_of([label for label, _ in states])
-        record, n_states = self._record, n_kept + len(states)
-        record.numbers[self._discovered()[n_kept:]] = UNDISCOVERED
-        record.numbers[indices] = np.arange(n_kept, n_states)
-        record.discovered[n_kept:n_states] = indices
-        record.totals[STATES] = n_states
-        self._labels = self._labels[:n_kept] + tuple(label for label, _ in states)
+        self._number(n_kept, self._mdp.indices_of([label for label, _ in states]))
 
     def carry_out_batch(self, order: Order, *key: int) -> Answer:
         """Carries out an order, or a batch of one, after a RESET, which is a step; the key is that of its stream."""
@@ -132,15 +126,10 @@ class SimulatedWorld:
     def restore(self, snapshot: WorldSnapshot) -> None:
         """Takes the world back, or forward, to a snapshot."""
         discovered = self._checked(snapshot)
-        numbers = self._record.numbers
-        numbers[:] = UNDISCOVERED
-        numbers[discovered] = np.arange(len(discovered))
-        self._record.discovered[: len(discovered)] = discovered
-        self._record.totals[STATES] = len(discovered)
+        self._number(0, discovered)
         self._position = int(discovered[snapshot.position])
         self._steps = snapshot.steps
         self._calls = snapshot.calls
-        self._labels = tuple(self._mdp.states[index] for index in discovered)
 
     def restore_labels(self, labels: Sequence[State], position: int, steps: int, calls: int) -> None:
         """Goes on where a world of the same model and seed stood, its states given by their labels; see `snapshot`."""
@@ -164,6 +153,15 @@ class SimulatedWorld:
                 f"and {snapshot.calls} calls, which cannot be"
             )
         return discovered.astype(np.int64)
+
+    def _number(self, n_kept: int, indices: IntArray) -> None:
+        """Numbers states from `n_kept` on, by their indices, instead of any discovered after the first `n_kept`."""
+        record, n_states = self._record, n_kept + len(indices)
+        record.numbers[self._discovered()[n_kept:]] = UNDISCOVERED
+        record.numbers[indices] = np.arange(n_kept, n_states)
+        record.discovered[n_kept:n_states] = indices
+        record.totals[STATES] = n_states
+        self._labels = self._labels[:n_kept]  # the others are named when they are asked for
 
     def _discovered(self) -> UnsignedArray:
         """The model's index of each discovered state, by number, [n]."""
