@@ -23,9 +23,10 @@ from typing import Any, Final
 import numpy as np
 
 from axplore.domains import random_sparse, slippery_grid
-from axplore.mdp import FloatArray, IntArray, TabularMdp
+from axplore.mdp import TabularMdp
 from axplore.planning.exact import optimal_paths
 from axplore.planning.value_iteration import value_iteration
+from axplore.types import FloatArray, IntArray
 
 PRECISION: Final = 1e-6
 SINGLES: Final = 4

@@ -17,8 +17,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "report"))
 from browsing import Browser
 from trees import tree_atlas
 
-from axplore.report.history import History
 from axplore.report.page import page_of
+from axplore.runs.history import History
 
 SIZES = ((40, 10), (250, 50), (1700, 300))
 LOADS = 5

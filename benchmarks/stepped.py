@@ -18,10 +18,10 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from axplore.explorers.driver import run
-from axplore.explorers.presets import preset
+from axplore.explorers.base import run
+from axplore.explorers.registry import preset
+from axplore.worlds.contract import Visit
 from axplore.worlds.gym import gym_world
-from axplore.worlds.orders import Visit
 from axplore.worlds.program import program_world
 from axplore.worlds.stepped import SteppedWorld
 

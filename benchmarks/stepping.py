@@ -22,9 +22,9 @@ import numpy as np
 
 from axplore.domains import confusing_chain, random_sparse
 from axplore.mdp import TabularMdp
-from axplore.worlds import stepping
-from axplore.worlds.border import order_seed
-from axplore.worlds.orders import Order, Tour, Visit
+from axplore.worlds import simulation_kernels as stepping
+from axplore.worlds.contract import Order, Tour, Visit
+from axplore.worlds.order_checks import order_seed
 from axplore.worlds.simulated import SimulatedWorld, WorldSnapshot
 
 Run: TypeAlias = tuple[float, int, dict[int, int]]

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from axplore.domains import domain
+from axplore.explorers.base import run
 from axplore.explorers.certified import Certified
-from axplore.explorers.driver import run
-from axplore.explorers.presets import preset
-from axplore.workers.here import Here
-from axplore.workers.world import WorkedWorld
+from axplore.explorers.registry import preset
+from axplore.workers.distributed import DistributedWorld
+from axplore.workers.in_process import InProcess
 from axplore.worlds.catalogue import named_world
-from axplore.worlds.orders import World
+from axplore.worlds.contract import World
 from axplore.worlds.simulated import SimulatedWorld
 
 
@@ -75,7 +75,7 @@ def alone(world: World, explorer: Any) -> tuple[World, Any]:
 
 
 def with_workers(world: World, explorer: Any) -> tuple[World, Any]:
-    return WorkedWorld(world, Here()), explorer.for_workers() if isinstance(explorer, Certified) else explorer
+    return DistributedWorld(world, InProcess()), explorer.for_workers() if isinstance(explorer, Certified) else explorer
 
 
 def steps_of(case: Case, seed: int, mode: Callable[[World, Any], tuple[World, Any]]) -> int:

@@ -18,14 +18,14 @@ from typing import Final
 
 import numpy as np
 
+from axplore.explorers.base import run
 from axplore.explorers.certified import Certified
-from axplore.explorers.driver import run
-from axplore.explorers.interface import Precision
-from axplore.workers.choosing import engine_from
-from axplore.workers.engine import Engine
-from axplore.workers.here import Here
-from axplore.workers.world import WorkedWorld
-from axplore.worlds.orders import Visit
+from axplore.target import Target
+from axplore.workers.distributed import DistributedWorld
+from axplore.workers.engines import engine_from
+from axplore.workers.in_process import InProcess
+from axplore.workers.worker import Engine
+from axplore.worlds.contract import Visit
 from axplore.worlds.stepped import SteppedWorld
 
 LAST: Final = 5
@@ -78,10 +78,12 @@ def main() -> None:
     arguments.add_argument("--no-ray", action="store_true", help="processes only")
     chosen = arguments.parse_args()
     epsilon = 2.0 if chosen.quick else 0.35
-    explore_with(WorkedWorld(SteppedWorld(partial(Walk, 0.0, False)), Here()), 2.0)  # compiles what is to be compiled
+    explore_with(
+        DistributedWorld(SteppedWorld(partial(Walk, 0.0, False)), InProcess()), 2.0
+    )  # compiles what is to be compiled
     compare("processes, 1 ms of waiting", (1, 2, 4), None, 0.001, False, epsilon)
     compare("processes, 1 ms of computing", (1, 2), None, 0.001, True, epsilon)
-    measure_overhead("this process", Here())
+    measure_overhead("this process", InProcess())
     measure_overhead("one process", engine_from(1, None))
     if not chosen.no_ray and importlib.util.find_spec("ray") is not None:
         compare("Ray, 5 ms of waiting", (1, 4), "auto", 0.005, False, max(epsilon, 0.7))
@@ -105,24 +107,24 @@ def compare(
 def speed_of(workers: int, ray: str | None, factory: partial[Walk], epsilon: float) -> Speed:
     engine = engine_from(workers, ray)
     assert engine is not None
-    with WorkedWorld(SteppedWorld(factory), engine) as world:
+    with DistributedWorld(SteppedWorld(factory), engine) as world:
         carry_out(world, 50 * workers)  # until all are ready
         order = timed(world, partial(carry_out, world, 2000))
         return Speed(order, timed(world, partial(explore_with, world, epsilon)))
 
 
-def explore_with(world: WorkedWorld, epsilon: float) -> None:
-    run(Certified(precision=Precision(radius=4, epsilon=epsilon)).for_workers(), world)
+def explore_with(world: DistributedWorld, epsilon: float) -> None:
+    run(Certified(target=Target(radius=4, epsilon=epsilon)).for_workers(), world)
 
 
-def timed(world: WorkedWorld, work: Callable[[], object]) -> float:
+def timed(world: DistributedWorld, work: Callable[[], object]) -> float:
     """Steps per second of some work."""
     steps, began = world.steps, time.perf_counter()
     work()
     return (world.steps - steps) / (time.perf_counter() - began)
 
 
-def carry_out(world: WorkedWorld, times: int) -> None:
+def carry_out(world: DistributedWorld, times: int) -> None:
     world.carry_out([Visit(state=0, action=0, times=times, policy=np.zeros(1, dtype=np.int64), max_journey=9)])
 
 
@@ -130,7 +132,7 @@ def measure_overhead(title: str, engine: Engine | None) -> None:
     """What a batch of one step takes, beside its reset and its step."""
     assert engine is not None
     batches = 500
-    with WorkedWorld(SteppedWorld(partial(Walk, 0.0, False)), engine, batch=1) as world:
+    with DistributedWorld(SteppedWorld(partial(Walk, 0.0, False)), engine, batch=1) as world:
         carry_out(world, 10)
         began = time.perf_counter()
         carry_out(world, batches)

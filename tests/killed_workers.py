@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from axplore.workers.engine import Server
 from axplore.workers.processes import Processes, ProcessWorker
+from axplore.workers.worker import Server
 
 
 class Killer:
@@ -20,14 +20,14 @@ class Killer:
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *moments: int) -> None:
-        self.hired: list[ProcessWorker] = []
+        self.started: list[ProcessWorker] = []
         self._moments = moments
-        hired = self.hired
+        started = self.started
 
         class Watched(Processes):
-            def hire(self, make_server: Callable[[], Server]) -> ProcessWorker:
-                hired.append(super().hire(make_server))
-                return hired[-1]
+            def start(self, make_server: Callable[[], Server]) -> ProcessWorker:
+                started.append(super().start(make_server))
+                return started[-1]
 
         monkeypatch.setattr("axplore.workers.processes.Processes", Watched)
 
@@ -38,6 +38,6 @@ class Killer:
 
     def kill(self) -> None:
         """Kills all who are running."""
-        for worker in self.hired:
+        for worker in self.started:
             if worker.is_running:
                 os.kill(worker.pid, signal.SIGKILL)

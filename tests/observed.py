@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from axplore.mdp import RESET_PAIR, FloatArray, IntArray, TabularMdp
-from axplore.planning.interval import IntervalModel, interval_model
+from axplore.mdp import TabularMdp
+from axplore.proofs.bounds import IntervalModel, interval_model
 from axplore.statistics.confidence import ConfidenceRegion, confidence_region
 from axplore.statistics.counts import CountedRows
+from axplore.types import RESET_PAIR, FloatArray, IntArray
 
 
 def random_model(seed: int, n_states: int = 5, longest: int = 3) -> TabularMdp:

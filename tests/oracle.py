@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from axplore.mdp import RESET, TabularMdp
+from axplore.mdp import TabularMdp
+from axplore.types import RESET
 
 TOLERANCE = 1e-9
 

@@ -13,8 +13,8 @@ import pytest
 
 import axplore
 from axplore.cli import main
+from axplore.cli.console import fresh_folder, interruption
 from axplore.cli.options import EXPLORERS
-from axplore.console import fresh_folder, interruption
 from axplore.domains import DOMAINS
 from commands import run
 
@@ -78,7 +78,7 @@ def test_the_objective_and_the_explorer_can_be_chosen() -> None:
 
 
 def test_the_help_names_every_explorer() -> None:
-    from axplore.explorers.presets import DEFAULT_EXPLORER, PRESETS
+    from axplore.explorers.registry import DEFAULT_EXPLORER, PRESETS
 
     assert tuple(PRESETS) == EXPLORERS
     assert EXPLORERS[0] == DEFAULT_EXPLORER

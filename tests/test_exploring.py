@@ -21,11 +21,11 @@ from axplore.errors import (
     StorageError,
     UnknownNameError,
 )
+from axplore.explorers.base import RoundReport
 from axplore.explorers.certified import Certified
-from axplore.explorers.driver import RoundReport
-from axplore.explorers.interface import Precision
-from axplore.explorers.presets import PRESETS, preset
-from axplore.progress import SECONDS_BETWEEN_LINES, Line, PlainLines, showing
+from axplore.explorers.registry import PRESETS, preset
+from axplore.report.progress import SECONDS_BETWEEN_LINES, Line, PlainLines, showing
+from axplore.target import Target
 from axplore.worlds.simulated import SimulatedWorld
 
 CHAIN = axplore.domain("confusing-chain")
@@ -63,12 +63,12 @@ def test_parameters_of_a_named_world_are_set() -> None:
 def test_the_certified_explorer_is_the_default_with_epsilon_and_delta_of_a_tenth() -> None:
     atlas = axplore.explore("two-branch", 3)
     assert (atlas.explorer, atlas.objective) == ("certified", Objective.OPTIMAL)
-    assert (atlas.precision.epsilon, atlas.precision.delta) == (0.1, 0.1)
+    assert (atlas.target.epsilon, atlas.target.delta) == (0.1, 0.1)
     assert atlas.certificate is not None
 
 
 def test_a_configuration_explores_as_the_preset_with_its_settings() -> None:
-    configured = Certified(precision=Precision(radius=2.0, epsilon=0.5))
+    configured = Certified(target=Target(radius=2.0, epsilon=0.5))
     atlas = axplore.explore(CHAIN, explorer=configured)
     assert same(atlas, axplore.explore(CHAIN, 2.0, 0.5))
     assert atlas.explorer == "Certified"
@@ -112,7 +112,7 @@ BAD_SETTINGS: list[tuple[dict[str, Any], type[AxploreError], str]] = [
     ({"explorer": "magellan"}, UnknownNameError, "no explorer 'magellan'"),
     ({"explorer": None}, InvalidInputError, "None is no explorer"),
     ({"explorer": "disco-theory"}, InvalidSettingError, "states_bound is missing"),
-    ({"explorer": Certified(precision=Precision(radius=3, epsilon=0.1))}, InvalidSettingError, "configured for 3"),
+    ({"explorer": Certified(target=Target(radius=3, epsilon=0.1))}, InvalidSettingError, "configured for 3"),
     (
         {"explorer": preset("certified", radius=4.5, epsilon=0.1), "states_bound": 9},
         InvalidSettingError,
@@ -227,8 +227,8 @@ def test_the_steps_of_an_order_in_progress_are_shown_too() -> None:
 
 
 def test_plain_lines_come_without_reports_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("axplore.progress.SECONDS_BETWEEN_LINES", 0.01)
-    monkeypatch.setattr("axplore.progress.SECONDS_BETWEEN_LOOKS", 0.001)
+    monkeypatch.setattr("axplore.report.progress.SECONDS_BETWEEN_LINES", 0.01)
+    monkeypatch.setattr("axplore.report.progress.SECONDS_BETWEEN_LOOKS", 0.001)
     screen = StringIO()
     now = 1_000
     with showing(Console(file=screen, width=120), lambda: now) as watch:

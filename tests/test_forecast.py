@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import axplore
+from axplore.cli.queries import steps_text, time_text
 from axplore.errors import InvalidSettingError
 from axplore.forecast import Forecast, forecast, remaining_steps
-from axplore.queries import steps_text, time_text
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 FACTOR = 3
@@ -79,9 +79,9 @@ def test_a_probe_cut_short_says_so_and_counts_what_it_left_open() -> None:
 
 def test_nothing_remains_where_everything_is_proven() -> None:
     from axplore.explorers.certified import Certified
-    from axplore.explorers.interface import Precision
+    from axplore.target import Target
 
-    explorer = Certified(precision=Precision(radius=4.5, epsilon=0.4))
+    explorer = Certified(target=Target(radius=4.5, epsilon=0.4))
     atlas = axplore.explore("confusing-chain", explorer=explorer)
     assert remaining_steps(explorer, atlas.model) == pytest.approx(0, abs=20)
 

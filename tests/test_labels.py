@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from axplore.errors import DamagedFileError, InvalidLabelError
 from axplore.labels import MAX_DEPTH, SAFE_INTEGER, canonical_json, decode_label, encode_label
-from axplore.mdp import RESET
+from axplore.types import RESET
 
 any_text = st.text(st.characters(codec=None, exclude_categories=()), max_size=8)  # lone surrogates included
 scalars = (

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from axplore.errors import InvalidModelError, UnknownActionError, UnknownStateError
-from axplore.mdp import RESET, TabularMdp
+from axplore.mdp import TabularMdp
+from axplore.types import RESET
 
 ROWS = {
     "dock": {"sail": {"sea": 0.75, "dock": 0.25}},

@@ -19,8 +19,8 @@ from axplore.domains import (
     two_branch_toy,
 )
 from axplore.errors import InvalidSettingError, UnknownActionError, UnknownStateError
-from axplore.mdp import RESET, TabularMdp
-from axplore.objective import Objective
+from axplore.mdp import TabularMdp
+from axplore.target import Objective
 from axplore.truth import (
     check_optimal,
     check_staged,
@@ -29,6 +29,7 @@ from axplore.truth import (
     l_controllable,
     optimal_steps,
 )
+from axplore.types import RESET
 
 ACCURACY = 1e-9
 RADII = st.floats(1.0, 12.0)

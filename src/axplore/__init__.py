@@ -9,15 +9,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from axplore.atlas import Atlas, Bounds, Policy, Standing
-    from axplore.atlas.verifying import verify
+    from axplore.atlas import Atlas, Bounds, Policy, StateReport
+    from axplore.atlas.verification import verify
     from axplore.domains import DOMAINS, domain
     from axplore.errors import AxploreError
-    from axplore.explorers.status import Status
-    from axplore.explorers.stopping import StopReason
+    from axplore.explorers.base import StopReason
     from axplore.exploring import explore, resume
-    from axplore.mdp import RESET, TabularMdp
-    from axplore.objective import Objective
+    from axplore.mdp import TabularMdp
+    from axplore.proofs.evidence import Status
+    from axplore.target import Objective
     from axplore.truth import (
         ControllableStates,
         ObjectiveCheck,
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         l_controllable,
         optimal_steps,
     )
+    from axplore.types import RESET
 
 __all__ = [
     "DOMAINS",
@@ -39,7 +40,7 @@ __all__ = [
     "Objective",
     "ObjectiveCheck",
     "Policy",
-    "Standing",
+    "StateReport",
     "Status",
     "StopReason",
     "TabularMdp",
@@ -56,15 +57,15 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "axplore.atlas": ("Atlas", "Bounds", "Policy", "Standing"),
-    "axplore.atlas.verifying": ("verify",),
+    "axplore.atlas": ("Atlas", "Bounds", "Policy", "StateReport"),
+    "axplore.atlas.verification": ("verify",),
     "axplore.domains": ("DOMAINS", "domain"),
     "axplore.errors": ("AxploreError",),
-    "axplore.explorers.status": ("Status",),
-    "axplore.explorers.stopping": ("StopReason",),
+    "axplore.explorers.base": ("StopReason",),
     "axplore.exploring": ("explore", "resume"),
-    "axplore.mdp": ("RESET", "TabularMdp"),
-    "axplore.objective": ("Objective",),
+    "axplore.mdp": ("TabularMdp",),
+    "axplore.proofs.evidence": ("Status",),
+    "axplore.target": ("Objective",),
     "axplore.truth": (
         "ControllableStates",
         "ObjectiveCheck",
@@ -75,6 +76,7 @@ _HOMES: Final = {
         "l_controllable",
         "optimal_steps",
     ),
+    "axplore.types": ("RESET",),
 }
 _HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -16,7 +16,8 @@ from typing import Any, Final, TypeAlias, get_type_hints
 import numpy as np
 
 from axplore.errors import InvalidSettingError, UnknownNameError
-from axplore.mdp import Action, IntArray, State, TabularMdp
+from axplore.mdp import TabularMdp
+from axplore.types import Action, IntArray, State
 
 Cell: TypeAlias = tuple[int, int]
 """A row and a column of a grid, counted from zero."""

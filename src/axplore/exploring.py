@@ -10,26 +10,23 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from axplore.atlas import Atlas
-from axplore.atlas.making import atlas_of
+from axplore.atlas.from_exploration import atlas_of
 from axplore.domains import domain
 from axplore.errors import InvalidInputError, InvalidSettingError, WorldError
+from axplore.explorers.base import Exploration, Explorer, ExplorerState, RoundReport, StopReason, check_max_steps
+from axplore.explorers.base import run as run_explorer
 from axplore.explorers.certified import Certified, CertifiedState
-from axplore.explorers.driver import RoundReport, check_max_steps
-from axplore.explorers.driver import run as run_explorer
-from axplore.explorers.interface import Explorer, ExplorerState
-from axplore.explorers.presets import DEFAULT_EXPLORER, preset
-from axplore.explorers.result import Exploration
-from axplore.explorers.stopping import StopReason
+from axplore.explorers.registry import DEFAULT_EXPLORER, preset
 from axplore.mdp import TabularMdp
-from axplore.objective import Objective
-from axplore.progress import Watcher, showing
-from axplore.runs.changing import refuse_beyond_reach, reopened, with_precision
-from axplore.runs.keeper import KeptRun, begin_run, open_run
-from axplore.runs.origin import Origin, described, explorer_from_description, plain_parameters
-from axplore.workers.choosing import engine_for, has_workers
-from axplore.workers.world import WorkedWorld
+from axplore.report.progress import Watcher, showing
+from axplore.runs.folder import RunFolder, begin_run, open_run
+from axplore.runs.manifest import RunManifest, described, explorer_from_description, plain_parameters
+from axplore.runs.retarget import refuse_beyond_reach, reopened, retargeted
+from axplore.target import Objective
+from axplore.workers.distributed import DistributedWorld
+from axplore.workers.engines import engine_for, has_workers
 from axplore.worlds.catalogue import named_world, world_of
-from axplore.worlds.orders import World, steps_by_now
+from axplore.worlds.contract import World, steps_by_now
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedWorld
 
@@ -115,7 +112,7 @@ def explore(
         exploring = _Exploring(chosen, explorer_name, world_name, system.steps, max_steps, progress, on_round)
         if run is None:
             return exploring.atlas_of(system, None)
-        origin = Origin(
+        manifest = RunManifest(
             world=world_name,
             **_name_and_parameters(world, world_parameters),
             seed=seed,
@@ -126,7 +123,7 @@ def explore(
             workers=workers,
             ray=ray,
         )
-        kept = closing.enter_context(begin_run(Path(run), origin, chosen, system, max_steps))
+        kept = closing.enter_context(begin_run(Path(run), manifest, chosen, system, max_steps))
         return exploring.atlas_of(kept.world, kept)
 
 
@@ -173,26 +170,26 @@ def resume(
     check_max_steps(max_steps)
     with ExitStack() as closing:
         kept = closing.enter_context(open_run(Path(run)))
-        origin = kept.origin
-        before = explorer_from_description(origin, kept.checkpoint.explorer, explorer)
-        chosen: Any = with_precision(before, radius, epsilon)
+        manifest = kept.manifest
+        before = explorer_from_description(manifest, kept.checkpoint.explorer, explorer)
+        chosen: Any = retargeted(before, radius, epsilon)
         if objective is not None:
-            chosen = _with_objective(chosen, origin.explorer, objective)
-        system = _world_again(origin, world)
+            chosen = _with_objective(chosen, manifest.explorer, objective)
+        system = _world_again(manifest, world)
         if system is not world and hasattr(system, "close"):
             closing.callback(system.close)
         if workers is None and ray is None:
-            workers, ray = origin.workers, origin.ray
+            workers, ray = manifest.workers, manifest.ray
         system = _shared(system, workers, ray, closing)
         kept.limit(max_steps)
-        kept.take_up(system)
+        kept.resume_from(system)
         state = kept.checkpoint.state if chosen == before else _changed(kept, before, chosen)
         kept.note_start("resumed")
         if kept.checkpoint.narrowed:
             kept.guard = lambda state: refuse_beyond_reach(chosen, state, kept.world)
         limit = kept.checkpoint.max_steps
         exploring = _Exploring(
-            chosen, origin.explorer, origin.world, origin.steps_before, limit, progress, on_round, state
+            chosen, manifest.explorer, manifest.world, manifest.steps_before, limit, progress, on_round, state
         )
         return exploring.atlas_of(kept.world, kept)
 
@@ -206,7 +203,7 @@ def _shared(world: World, workers: int | None, ray: str | None, closing: ExitSta
         _logger.warning(
             "the system has no method reseed(seed), so that no two runs with workers are alike; what they prove holds"
         )
-    shared = WorkedWorld(world, engine)
+    shared = DistributedWorld(world, engine)
     closing.callback(shared.close)
     return shared
 
@@ -234,7 +231,7 @@ class _Exploring:
     on_round: OnRound | None
     state: ExplorerState | None = None
 
-    def atlas_of(self, world: World, kept: KeptRun | None) -> Atlas:
+    def atlas_of(self, world: World, kept: RunFolder | None) -> Atlas:
         """Explores; in a run, also writes the atlas. Where the world fails, it does so with what was known."""
         if kept is not None and isinstance(self.explorer, Certified):
             kept.bounds_of = self.explorer.bounds
@@ -311,7 +308,7 @@ def explorer_from(
 ) -> tuple[Explorer[Any], str]:
     """The explorer that is meant, and what to call it."""
     if not isinstance(spec, str):
-        if not all(hasattr(spec, part) for part in ("precision", "start", "advance", "finish")):
+        if not all(hasattr(spec, part) for part in ("target", "start", "advance", "finish")):
             raise InvalidInputError(f"{spec!r} is no explorer; give the name of a preset or a configuration")
         chosen, name = spec, type(spec).__name__
         _check_agreement(chosen, states_bound, radius=radius, epsilon=epsilon, delta=delta)
@@ -329,10 +326,10 @@ def explorer_from(
     return (chosen if objective is None else _with_objective(chosen, name, objective)), name
 
 
-def _check_agreement(explorer: Explorer[Any], states_bound: int | None, **precision: float | None) -> None:
+def _check_agreement(explorer: Explorer[Any], states_bound: int | None, **target: float | None) -> None:
     """Refuses settings that contradict a configuration."""
-    for setting, value in precision.items():
-        configured = getattr(explorer.precision, setting)
+    for setting, value in target.items():
+        configured = getattr(explorer.target, setting)
         if value is not None and value != configured:
             raise InvalidSettingError(
                 f"{setting} is {value}, but the explorer is configured for {configured}; leave {setting} out"
@@ -350,7 +347,7 @@ def _with_objective(explorer: Explorer[Any], name: str, objective: Objective | s
     return replace(explorer, objective=wanted)
 
 
-def _hook(kept: KeptRun | None, watch: Watcher | None, on_round: OnRound | None) -> _Hook:
+def _hook(kept: RunFolder | None, watch: Watcher | None, on_round: OnRound | None) -> _Hook:
     """What the loop calls after every piece of work."""
 
     def hook(report: RoundReport, state: ExplorerState) -> StopReason | None:
@@ -371,25 +368,25 @@ def _name_and_parameters(world: WorldLike, parameters: Mapping[str, Any] | None)
     return {"world_name": None, "world_parameters": {}}
 
 
-def _world_again(origin: Origin, given: WorldLike | None) -> World:
+def _world_again(manifest: RunManifest, given: WorldLike | None) -> World:
     """The world of a run, made again or handed in."""
     if given is not None:
-        system, _ = world_from(given, origin.seed)
-    elif origin.world_name is not None:
-        system, _ = world_from(origin.world_name, origin.seed, origin.world_parameters)
+        system, _ = world_from(given, manifest.seed)
+    elif manifest.world_name is not None:
+        system, _ = world_from(manifest.world_name, manifest.seed, manifest.world_parameters)
     else:
         raise InvalidSettingError(
-            f"the run explored {origin.world}, which was handed in as an object; resume it from Python, and hand it "
+            f"the run explored {manifest.world}, which was handed in as an object; resume it from Python, and hand it "
             "in again: axplore.resume(run, world)"
         )
-    if getattr(system, "fingerprint", None) != origin.fingerprint:
+    if getattr(system, "fingerprint", None) != manifest.fingerprint:
         raise InvalidSettingError(
-            f"the run explored {origin.world}, but this is another world: its transitions or its seed differ"
+            f"the run explored {manifest.world}, but this is another world: its transitions or its seed differ"
         )
     return system
 
 
-def _changed(kept: KeptRun, before: Certified, chosen: Certified) -> CertifiedState:
+def _changed(kept: RunFolder, before: Certified, chosen: Certified) -> CertifiedState:
     """The state of a run that goes on with another precision or objective, written down before anything is done."""
     state: Any = kept.checkpoint.state
     while kept.world.repeating:  # to the orders that were given before, so that no answer is lost
@@ -406,9 +403,9 @@ def _changed(kept: KeptRun, before: Certified, chosen: Certified) -> CertifiedSt
 def _progress_of(explorer: Explorer[Any], world: World) -> Iterator[Watcher]:
     from rich.console import Console
 
-    from axplore.planning import interval_kernels
     from axplore.planning.first_use import NOTICE, is_kept
-    from axplore.worlds import stepping
+    from axplore.proofs import bound_kernels as interval_kernels
+    from axplore.worlds import simulation_kernels as stepping
 
     console = Console(stderr=True)
     if not is_kept(interval_kernels.upper_bound if isinstance(explorer, Certified) else stepping.visit):

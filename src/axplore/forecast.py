@@ -23,23 +23,22 @@ from typing import Any, Final
 import numpy as np
 
 from axplore.errors import InvalidSettingError
-from axplore.explorers.allocation import Spreads
+from axplore.explorers.base import action_bound
 from axplore.explorers.certified import Certified, CertifiedState
-from axplore.explorers.claims import Claim, NearOptimal, Reachable, TooFar, cheapest_draws
 from axplore.explorers.disco import DisCo, spreads_of
-from axplore.explorers.interface import Precision
-from axplore.explorers.presets import PRESETS
-from axplore.explorers.settings import action_bound
-from axplore.explorers.travel import travel_per_draw
+from axplore.explorers.disco_rules import Spreads
+from axplore.explorers.registry import PRESETS
 from axplore.explorers.ucb_explore import UcbExplore
 from axplore.explorers.ucb_rules import Problem
 from axplore.explorers.ucb_staged import StagedUcbExplore
 from axplore.exploring import WorldLike, world_from
-from axplore.mdp import RESET_PAIR, FloatArray
-from axplore.objective import Objective
-from axplore.planning.interval import IntervalModel, empirical_path
-from axplore.planning.sensitivity import expected_visits
-from axplore.worlds.orders import Answer, Order, Visit, World
+from axplore.proofs.bounds import IntervalModel, empirical_path
+from axplore.proofs.claims import Claim, NearOptimal, Reachable, TooFar, cheapest_draws
+from axplore.proofs.sensitivity import expected_visits
+from axplore.proofs.travel import travel_per_draw
+from axplore.target import Objective, Target
+from axplore.types import RESET_PAIR, FloatArray
+from axplore.worlds.contract import Answer, Order, Visit, World
 
 PROBE_STEPS: Final = 100_000
 TIMED_SECONDS: Final = 0.1
@@ -142,21 +141,21 @@ def forecast(
     """
     if probe_steps < 1:
         raise InvalidSettingError(f"probe_steps is {probe_steps}; it must be at least 1")
-    precision = Precision(radius=radius, epsilon=epsilon, delta=delta)
+    target = Target(radius=radius, epsilon=epsilon, delta=delta)
     unknown = [name for name in explorers if name not in PRESETS]
     if unknown:
         raise InvalidSettingError(f"no explorer {unknown[0]!r}; there are {', '.join(PRESETS)}")
     system, _ = world_from(world, seed, world_parameters)
-    probe = _probed(system, precision, probe_steps)
+    probe = _probed(system, target, probe_steps)
     bound = states_bound if states_bound is not None else ASSUMED_STATES * len(system.states)
     assumed = "" if states_bound is not None else f"; {bound} states assumed"
-    estimates = tuple(_estimate(name, precision, probe, bound, assumed) for name in explorers)
+    estimates = tuple(_estimate(name, target, probe, bound, assumed) for name in explorers)
     return Forecast(estimates, probe.steps, probe.model.n_known, probe.complete, probe.steps_per_second)
 
 
-def _probed(world: World, precision: Precision, probe_steps: int) -> Probe:
+def _probed(world: World, target: Target, probe_steps: int) -> Probe:
     """Proves AX_L and then AX*, as far as the steps allow; both start in the same way."""
-    explorer = Certified(precision=precision, objective=Objective.WITHIN_RADIUS)
+    explorer = Certified(target=target, objective=Objective.WITHIN_RADIUS)
     steps_before, began = world.steps, time.perf_counter()
     state = explorer.start(world)
     within_steps, within_seconds = None, None
@@ -198,14 +197,14 @@ def _speed(world: World, most_steps: int) -> float:
         times *= 2
 
 
-def _estimate(name: str, precision: Precision, probe: Probe, states_bound: int, assumed: str) -> Estimate:
-    explorer = PRESETS[name](precision, states_bound)
+def _estimate(name: str, target: Target, probe: Probe, states_bound: int, assumed: str) -> Estimate:
+    explorer = PRESETS[name](target, states_bound)
     if isinstance(explorer, Certified):
         return _certified_estimate(name, explorer, probe)
     if isinstance(explorer, DisCo):
         steps, note = _disco_steps(explorer, probe.model, probe)
     elif isinstance(explorer, StagedUcbExplore):
-        stages = [replace(explorer.final, precision=replace(precision, radius=radius)) for radius in explorer.radii]
+        stages = [replace(explorer.final, target=replace(target, radius=radius)) for radius in explorer.radii]
         steps, note = sum(_ucb_steps(stage, probe.model) for stage in stages), "episodes of all stages"
     else:
         steps, note = _ucb_steps(explorer, probe.model), "episodes of the states found"
@@ -244,7 +243,7 @@ def remaining_steps(explorer: Certified, model: IntervalModel) -> float:
 
 
 def _claims(explorer: Certified, model: IntervalModel) -> list[Claim]:
-    radius, epsilon = explorer.precision.radius, explorer.precision.epsilon
+    radius, epsilon = explorer.target.radius, explorer.target.epsilon
     claims: list[Claim] = [TooFar(model.unseen, radius)]
     for goal in model.frontier:
         near = empirical_path(model, goal).steps <= radius + epsilon / 2
@@ -260,7 +259,7 @@ def _disco_steps(explorer: DisCo, model: IntervalModel, probe: Probe) -> tuple[f
     within_known, with_goal = spreads_of(rows)
     n_actions = action_bound(explorer.actions_bound, rows)
     spreads = Spreads(within_known, with_goal, len(rows.states), n_actions, explorer.states_bound)
-    required = explorer.allocation(spreads, explorer.capped_precision).astype(np.float64)
+    required = explorer.allocation(spreads, explorer.capped_target).astype(np.float64)
     visits, steps = np.zeros(model.n_pairs), 0.0
     for pair in range(model.n_pairs):
         missing = max(required[pair] - visits[pair], 0.0)
@@ -296,7 +295,7 @@ def _round_trip(model: IntervalModel, pair: int) -> tuple[FloatArray, float]:
 
 def _ucb_steps(explorer: UcbExplore, model: IntervalModel) -> float:
     """λ episodes for each state found, of the length of the way there and a RESET."""
-    reach = explorer.precision.radius + explorer.precision.epsilon
+    reach = explorer.target.radius + explorer.target.epsilon
     total = 0.0
     n_known = 1
     for goal in range(1, model.n_known):
@@ -309,4 +308,4 @@ def _ucb_steps(explorer: UcbExplore, model: IntervalModel) -> float:
 
 def _problem(explorer: UcbExplore, n_known: int, model: IntervalModel) -> Problem:
     n_actions = int(np.diff(model.rows.state_pairs).max(initial=1))
-    return Problem(explorer.precision, explorer.accuracy, explorer.horizon, n_known, n_actions, explorer.states_bound)
+    return Problem(explorer.target, explorer.accuracy, explorer.horizon, n_known, n_actions, explorer.states_bound)

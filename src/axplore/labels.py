@@ -21,12 +21,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from axplore.errors import DamagedFileError, InvalidLabelError
+from axplore.errors import DamagedFileError, InvalidLabelError, UnknownStateError
+from axplore.types import RESET, Action, Reset, State
 
 Json: TypeAlias = Any
 """What `json.loads` may give."""
@@ -148,3 +149,40 @@ def _short(value: object) -> str:
     except ValueError:  # Python writes no whole number of more than 4,300 digits
         text = f"of type {type(value).__qualname__}"
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+RESET_TEXT = "RESET"
+
+
+def text_of(label: State | Action | Reset) -> str:
+    """The text of a label; different labels have different texts."""
+    if label is RESET:
+        return RESET_TEXT
+    encoded = encode_label(label)
+    if isinstance(label, str) and encoded == label and label != RESET_TEXT and label == label.strip():
+        try:
+            json.loads(label)
+        except ValueError:
+            return label if label else '""'
+    return canonical_json(encoded)
+
+
+def label_of(text: str) -> State:
+    """The label that `text_of` wrote; text that it never writes is a label as it is."""
+    try:
+        return decode_label(json.loads(text))
+    except (ValueError, DamagedFileError, RecursionError):
+        return text
+
+
+def named(labels: Iterable[State], text: str, what: str) -> State:
+    """The one of some labels that a text means: what `text_of` writes, or else what Python prints."""
+    known = list(labels)
+    meant = label_of(text)
+    if meant in known:
+        return known[known.index(meant)]
+    printed = [label for label in known if str(label) == text]
+    if len(printed) == 1:
+        return printed[0]
+    some = ", ".join(text_of(label) for label in known[:5]) + (", ..." if len(known) > 5 else "")
+    raise UnknownStateError(f"no {what} {text!r}; there are {len(known)}: {some}")

@@ -11,42 +11,19 @@ Layout. A *pair* is a state with one of its actions. The pairs of state `s` are 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from functools import cached_property
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from axplore.errors import InvalidModelError, UnknownActionError, UnknownStateError
-
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-IntArray: TypeAlias = npt.NDArray[np.int64]
-State: TypeAlias = Hashable
-Action: TypeAlias = Hashable
+from axplore.types import Action, FloatArray, IntArray, State
 
 ROW_SUM_TOLERANCE: Final = 1e-9
 """A row may miss one by this much (rounding of the caller's own arithmetic); it is then scaled to sum to one."""
-
-
-class Reset(Enum):
-    """The type of RESET, the action that every state has and no model stores."""
-
-    RESET = "RESET"
-
-    def __repr__(self) -> str:
-        return "RESET"
-
-
-RESET: Final = Reset.RESET
-
-RESET_ACTION: Final = -1
-"""How an array of positions among the actions of states says RESET."""
-
-RESET_PAIR: Final = -1
-"""How an array of pairs says RESET."""
 
 
 @dataclass(frozen=True, eq=False)

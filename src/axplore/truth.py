@@ -16,11 +16,12 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from axplore.errors import InvalidSettingError
-from axplore.mdp import RESET, Action, FloatArray, IntArray, Reset, State, TabularMdp
-from axplore.objective import Objective
+from axplore.mdp import TabularMdp
 from axplore.planning.evaluation import policy_pairs, policy_steps
 from axplore.planning.exact import optimal_paths
 from axplore.planning.value_iteration import value_iteration
+from axplore.target import Objective
+from axplore.types import RESET, Action, FloatArray, IntArray, Reset, State
 
 ACCURACY: Final = 1e-9
 """How far a value may be from the truth, and how near to the radius a state is on the boundary."""

@@ -10,9 +10,9 @@ import pytest
 
 import axplore
 from axplore import RESET, Atlas, Status, TabularMdp
-from axplore.atlas.explaining import Reason
-from axplore.atlas.naming import label_of, named, text_of
+from axplore.atlas.why_not import Reason
 from axplore.errors import AxploreError, InvalidInputError, InvalidSettingError, UnknownStateError
+from axplore.labels import label_of, named, text_of
 from axplore.truth import controllable_states, optimal_steps
 from axplore.worlds.simulated import SimulatedWorld
 
@@ -126,7 +126,7 @@ def test_a_number_of_steps_that_is_none_is_refused(chain: Atlas, steps: object) 
 def test_an_atlas_within_a_smaller_radius_keeps_the_promise_for_it(chain: Atlas, radius: float) -> None:
     part = chain.within(radius)
     inside = set(controllable_states(CHAIN, radius).states)
-    outside = set(controllable_states(CHAIN, radius + chain.precision.epsilon).states)
+    outside = set(controllable_states(CHAIN, radius + chain.target.epsilon).states)
     assert set(part.states) <= outside
     missing = inside - set(part.states)
     assert all(part.status(state).status is Status.OPEN for state in missing)  # honest about what is undecided

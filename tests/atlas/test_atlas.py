@@ -17,16 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import axplore
-from axplore import RESET, Atlas, Status, StopReason, TabularMdp
-from axplore.atlas.standing import rounded_down, rounded_up
-from axplore.certificate import ClaimKind, sealed
-from axplore.errors import (
-    DamagedFileError,
-    InvalidInputError,
-    StorageError,
-    UnknownActionError,
-    UnknownStateError,
-)
+from axplore import RESET, Atlas, Status, StopReason, TabularMdp, storage
+from axplore.atlas.state_report import rounded_down, rounded_up
+from axplore.certificate import ClaimKind
+from axplore.errors import DamagedFileError, InvalidInputError, StorageError, UnknownActionError, UnknownStateError
 from axplore.truth import controllable_states, optimal_steps
 from oracle import policy_steps
 
@@ -238,7 +232,7 @@ def test_an_atlas_read_back_gives_the_same_answers(name: str, request: pytest.Fi
     assert str(loaded) == str(atlas)
     assert loaded.states == atlas.states
     assert loaded.left_out == atlas.left_out
-    assert (loaded.stop, loaded.rounds, loaded.precision) == (atlas.stop, atlas.rounds, atlas.precision)
+    assert (loaded.stop, loaded.rounds, loaded.target) == (atlas.stop, atlas.rounds, atlas.target)
     assert loaded.found_at.tolist() == atlas.found_at.tolist()
     assert loaded.count_arrays.keys() == atlas.count_arrays.keys()
     for name_of_array, array in atlas.count_arrays.items():
@@ -320,7 +314,7 @@ def test_another_format_version_is_refused_with_a_clear_word(folder: Path) -> No
 
 
 def test_parts_that_do_not_fit_are_refused_though_the_digest_does(folder: Path) -> None:
-    fields, arrays = sealed.read(folder, "atlas", "axplore atlas", 1)
+    fields, arrays = storage.read_sealed(folder, "atlas", "axplore atlas", 1)
     forgeries: list[tuple[dict[str, Any], dict[str, Any]]] = [
         ({}, {"numbers": arrays["numbers"][:-1]}),
         ({}, {"numbers": arrays["numbers"] + 100}),
@@ -332,7 +326,7 @@ def test_parts_that_do_not_fit_are_refused_though_the_digest_does(folder: Path) 
         ({"actions": 3}, {}),
     ]
     for other_fields, other_arrays in forgeries:
-        sealed.write(folder, "atlas", {**fields, **other_fields}, {**arrays, **other_arrays})
+        storage.write_sealed(folder, "atlas", {**fields, **other_fields}, {**arrays, **other_arrays})
         with pytest.raises(InvalidInputError):
             Atlas.load(folder)
 
@@ -372,7 +366,7 @@ FORGERIES = {
     "an open state certified": lambda a: replace(a, statuses=(Status.CERTIFIED,) * len(a.states) + a.statuses[-6:]),
     "a far state nearly ruled in": lambda a: replace(a, lower=forged(a.lower, 7, 100.0)),
     "states never seen farther": lambda a: replace(a, unseen_lower=100.0),
-    "another radius": lambda a: replace(a, precision=replace(a.precision, radius=4.0)),
+    "another radius": lambda a: replace(a, target=replace(a.target, radius=4.0)),
     "a state left away": lambda a: replace(
         a,
         left_out_numbers=a.left_out_numbers[:-1],

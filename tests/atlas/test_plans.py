@@ -13,15 +13,8 @@ import pytest
 
 import axplore
 from axplore import RESET, Atlas, TabularMdp
-from axplore.atlas.cost_files import read_costs
-from axplore.atlas.plans import corollary_holds
-from axplore.errors import (
-    DamagedFileError,
-    InvalidCostsError,
-    StorageError,
-    UnknownActionError,
-    UnknownStateError,
-)
+from axplore.atlas.plans import corollary_holds, read_costs
+from axplore.errors import DamagedFileError, InvalidCostsError, StorageError, UnknownActionError, UnknownStateError
 from axplore.planning.evaluation import policy_pairs, policy_steps
 from axplore.planning.value_iteration import value_iteration
 

@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from axplore.atlas.from_exploration import certificate_from_exploration
 from axplore.certificate import Certificate, ClaimKind, Verdict
-from axplore.certificate.claims import Claim, Counts, NearOptimal, Reachable, TooFar
+from axplore.certificate.contents import Claim, Counts, NearOptimal, Reachable, TooFar
 from axplore.domains import combination_lock, confusing_chain, random_sparse, slippery_grid
+from axplore.explorers.base import Exploration, run
 from axplore.explorers.certified import Certified
-from axplore.explorers.driver import run
-from axplore.explorers.interface import Precision
-from axplore.explorers.result import Exploration
 from axplore.mdp import TabularMdp
-from axplore.objective import Objective
+from axplore.target import Objective, Target
 from axplore.worlds.simulated import SimulatedWorld
 
 
@@ -74,13 +73,13 @@ LARGE_ENOUGH = [name for name in SETTINGS if name != "one terminal state"]
 @cache
 def exploration_of(name: str) -> Exploration:
     setting = (SETTINGS | CUT_SHORT)[name]
-    precision = Precision(radius=setting.radius, epsilon=setting.epsilon, delta=0.1)
-    explorer = Certified(precision=precision, objective=setting.objective)
+    target = Target(radius=setting.radius, epsilon=setting.epsilon, delta=0.1)
+    explorer = Certified(target=target, objective=setting.objective)
     return run(explorer, SimulatedWorld(setting.make(), 7), max_steps=setting.max_steps)
 
 
 def certificate_of(name: str) -> Certificate:
-    return Certificate.from_exploration(exploration_of(name))
+    return certificate_from_exploration(exploration_of(name))
 
 
 def failed(verdict: Verdict) -> set[tuple[ClaimKind, int | None]]:

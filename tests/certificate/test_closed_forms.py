@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from axplore.certificate import Certificate, Counts, NearOptimal, Reachable, TooFar, verify
-from axplore.certificate.claims import RESET_ACTION
-from axplore.mdp import FloatArray, IntArray
-from axplore.objective import Objective
+from axplore.certificate.contents import RESET_ACTION
+from axplore.target import Objective
+from axplore.types import FloatArray, IntArray
 
 DELTA = 0.1
 A_LITTLE = 1e-6

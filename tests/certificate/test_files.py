@@ -18,7 +18,8 @@ from explored import CUT_SHORT, SETTINGS, certificate_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from axplore.certificate import Certificate, Counts, sealed, verify
+from axplore import storage
+from axplore.certificate import Certificate, Counts, verify
 from axplore.errors import DamagedFileError, InvalidInputError, InvalidLabelError
 
 JSON, ARRAYS = "certificate.json", "certificate.npz"
@@ -217,13 +218,13 @@ def test_files_that_only_look_different_are_read(folder: Path) -> None:
 
 def test_another_version_is_named(folder: Path) -> None:
     body, arrays = parts_of(folder)
-    sealed.write(folder, "certificate", {**body, "version": 2}, arrays)
+    storage.write_sealed(folder, "certificate", {**body, "version": 2}, arrays)
     refuses(folder, "has version 2 of its format; this axplore reads version 1")
 
 
 def test_another_format_is_named(folder: Path) -> None:
     body, arrays = parts_of(folder)
-    sealed.write(folder, "certificate", {**body, "format": "axplore atlas"}, arrays)
+    storage.write_sealed(folder, "certificate", {**body, "format": "axplore atlas"}, arrays)
     refuses(folder, "is not of the format 'axplore certificate'")
 
 
@@ -232,20 +233,20 @@ def test_a_missing_or_odd_entry_is_named(folder: Path, key: str) -> None:
     body, arrays = parts_of(folder)
     odd: list[Any] = [None, {}, "text", [1.5], [[{"float": "nan"}]], -1.0, 0.0]
     for value in odd:
-        sealed.write(folder, "certificate", {**body, key: value}, arrays)
+        storage.write_sealed(folder, "certificate", {**body, key: value}, arrays)
         refuses(folder, "is not a certificate")
-    sealed.write(folder, "certificate", {name: body[name] for name in body if name != key}, arrays)
+    storage.write_sealed(folder, "certificate", {name: body[name] for name in body if name != key}, arrays)
     refuses(folder, key)
 
 
 def test_every_array_is_needed_and_no_other_is_read(folder: Path) -> None:
     body, arrays = parts_of(folder)
     for name in arrays:
-        sealed.write(folder, "certificate", body, {kept: arrays[kept] for kept in arrays if kept != name})
+        storage.write_sealed(folder, "certificate", body, {kept: arrays[kept] for kept in arrays if kept != name})
         refuses(folder, name)
-    sealed.write(folder, "certificate", body, {**arrays, "more": np.zeros(3)})
+    storage.write_sealed(folder, "certificate", body, {**arrays, "more": np.zeros(3)})
     refuses(folder, "does not belong there")
-    sealed.write(folder, "certificate", {**body, "more": 3}, arrays)
+    storage.write_sealed(folder, "certificate", {**body, "more": 3}, arrays)
     refuses(folder, "does not belong there")
 
 
@@ -254,7 +255,7 @@ def test_arrays_of_another_shape_or_type_are_refused(folder: Path) -> None:
     for name, array in arrays.items():
         shapes: list[npt.NDArray[Any]] = [array[:-1], array[None], np.float64(3.0) * np.ones(()), array[..., None]]
         for changed in (*shapes, array.astype(np.float64) if array.dtype.kind == "i" else array.astype(np.int64)):
-            sealed.write(folder, "certificate", body, {**arrays, name: changed})
+            storage.write_sealed(folder, "certificate", body, {**arrays, name: changed})
             refuses(folder, "is not a certificate")
 
 
@@ -280,7 +281,7 @@ def test_positions_and_actions_that_do_not_exist_are_refused(folder: Path, name:
     for place in (0, -1):
         changed = arrays[name].copy()
         changed.flat[place] = value
-        sealed.write(folder, "certificate", body, {**arrays, name: changed})
+        storage.write_sealed(folder, "certificate", body, {**arrays, name: changed})
         refuses(folder, "is not a certificate")
 
 
@@ -342,7 +343,7 @@ def test_an_array_that_says_it_is_larger_than_it_is_takes_no_memory(folder: Path
 
 
 def test_an_archive_that_would_unpack_to_too_much_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sealed, "MAX_ARRAY_BYTES", 100_000)
+    monkeypatch.setattr(storage, "MAX_ARRAY_BYTES", 100_000)
     bomb = archive_of({"counts.counts.npy": b"\x00" * 200_000}, compression=zipfile.ZIP_DEFLATED)
     assert len(bomb) < 1000
     (folder / ARRAYS).write_bytes(bomb)
@@ -352,7 +353,7 @@ def test_an_archive_that_would_unpack_to_too_much_is_refused(folder: Path, monke
 
 
 def test_a_text_that_is_too_long_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sealed, "MAX_JSON_BYTES", 100)
+    monkeypatch.setattr(storage, "MAX_JSON_BYTES", 100)
     refuses(folder, "more than 100 are not read")
 
 

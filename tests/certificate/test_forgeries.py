@@ -17,14 +17,14 @@ from explored import LARGE_ENOUGH, certificate_of, exploration_of, failed, only,
 
 from axplore.certificate import Certificate, ClaimKind, NearOptimal, Reachable, TooFar, Verdict
 from axplore.certificate import verify as verify_in_memory
-from axplore.certificate.claims import RESET_ACTION, Claim, Counts
-from axplore.explorers.claims import TooFar as TooFarInPlanning
-from axplore.mdp import FloatArray
-from axplore.objective import Objective
-from axplore.planning.interval import interval_model, upper_path
-from axplore.planning.interval_kernels import least_mean
+from axplore.certificate.contents import RESET_ACTION, Claim, Counts
+from axplore.proofs.bound_kernels import least_mean
+from axplore.proofs.bounds import interval_model, upper_path
+from axplore.proofs.claims import TooFar as TooFarInPlanning
 from axplore.statistics.confidence import confidence_region
 from axplore.statistics.counts import CountedRows
+from axplore.target import Objective
+from axplore.types import FloatArray
 
 CLEARLY = 1e-6
 """Inequalities nearer than this are not asked about: there the two implementations may differ by rounding."""

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from axplore.certificate.claims import Counts
+from axplore.certificate.contents import Counts
 from axplore.certificate.region import (
     confidence_region,
     least_mass,
@@ -22,9 +22,9 @@ from axplore.certificate.region import (
     row_slack,
     shared_budget,
 )
-from axplore.mdp import FloatArray
 from axplore.statistics import confidence
 from axplore.statistics.counts import CountedRows
+from axplore.types import FloatArray
 
 rows_of_counts = st.lists(st.integers(1, 60), min_size=1, max_size=6).filter(lambda row: sum(row) > len(row))
 levels = st.floats(1e-6, 0.5)

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from explored import CUT_SHORT, SETTINGS, certificate_of, exploration_of
 
-from axplore.certificate import Certificate, ClaimKind, verify
+from axplore.atlas.from_exploration import certificate_from_exploration
+from axplore.certificate import ClaimKind, verify
 from axplore.domains import confusing_chain
 from axplore.errors import InvalidInputError
-from axplore.explorers.driver import run
-from axplore.explorers.interface import Precision
-from axplore.explorers.presets import disco_experiment
-from axplore.objective import Objective
+from axplore.explorers.base import run
+from axplore.explorers.registry import disco_experiment
+from axplore.target import Objective, Target
 from axplore.truth import controllable_states
 from axplore.worlds.simulated import SimulatedWorld
 
@@ -79,8 +79,8 @@ def test_fewer_claims_are_made_where_less_was_drawn() -> None:
 def test_only_what_the_evidence_proves_is_claimed(radius: float, epsilon: float) -> None:
     exploration = exploration_of("chain")
     assert exploration.evidence is not None
-    evidence = replace(exploration.evidence, precision=Precision(radius=radius, epsilon=epsilon))
-    certificate = Certificate.from_exploration(replace(exploration, evidence=evidence))
+    evidence = replace(exploration.evidence, target=Target(radius=radius, epsilon=epsilon))
+    certificate = certificate_from_exploration(replace(exploration, evidence=evidence))
     lower = [*evidence.lower, evidence.unseen]
     known = range(1, len(exploration.states))
     assert [claim.goal for claim in certificate.reachable] == [
@@ -101,7 +101,7 @@ def test_without_near_optimal_policies_the_best_ones_are_not_claimed() -> None:
     assert exploration.evidence is not None
     for objective in (Objective.OPTIMAL, Objective.WITHIN_RADIUS):
         evidence = replace(exploration.evidence, regrets=(), objective=objective)
-        certificate = Certificate.from_exploration(replace(exploration, evidence=evidence))
+        certificate = certificate_from_exploration(replace(exploration, evidence=evidence))
         assert certificate.complete == (objective is Objective.WITHIN_RADIUS)
 
 
@@ -116,14 +116,14 @@ def test_a_verdict_has_a_line_for_each_claim_and_says_what_is_promised() -> None
 
 
 def test_an_explorer_without_proof_gives_no_certificate() -> None:
-    explorer = disco_experiment(Precision(radius=1.5, epsilon=0.5))
+    explorer = disco_experiment(Target(radius=1.5, epsilon=0.5))
     exploration = run(explorer, SimulatedWorld(confusing_chain(), 0), max_steps=100)
     with pytest.raises(InvalidInputError, match="only the certified explorer"):
-        Certificate.from_exploration(exploration)
+        certificate_from_exploration(exploration)
 
 
 def test_a_certificate_does_not_change_with_the_exploration_it_was_made_of() -> None:
-    assert certificate_of("chain").digest == Certificate.from_exploration(exploration_of("chain")).digest
+    assert certificate_of("chain").digest == certificate_from_exploration(exploration_of("chain")).digest
     assert certificate_of("chain").digest != certificate_of("chain within radius").digest
 
 

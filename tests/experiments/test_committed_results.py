@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from axplore.experiments.catalogue import CHAIN_EXPERIMENTS, LOCK_EXPERIMENTS, THEORY_EXPERIMENT, Experiment
+from axplore.experiments.paper import CHAIN_EXPERIMENTS, LOCK_EXPERIMENTS, THEORY_EXPERIMENT, Experiment
 from axplore.experiments.reproduce import RUNS_FILE
 from axplore.experiments.runner import read_records, run_seed
 

@@ -32,20 +32,17 @@ from axplore.experiments.coverage import (
     violations_of,
 )
 from axplore.experiments.coverage_models import KINDS, Case, case
-from axplore.experiments.records import read_lines
-from axplore.experiments.statistics import proportion_interval
+from axplore.experiments.runner import read_lines
+from axplore.experiments.summaries import proportion_interval
 from axplore.explorers import certified
+from axplore.explorers.base import Exploration, StopReason, run
 from axplore.explorers.certified import Certified
-from axplore.explorers.driver import run
-from axplore.explorers.evidence import Evidence
-from axplore.explorers.interface import Precision
-from axplore.explorers.result import Exploration
-from axplore.explorers.stopping import StopReason
 from axplore.mdp import TabularMdp
-from axplore.objective import Objective
-from axplore.planning.interval import Path as PathTo
+from axplore.proofs.bounds import GoalValues
+from axplore.proofs.evidence import Evidence
 from axplore.statistics.confidence import ConfidenceRegion, confidence_region
 from axplore.statistics.counts import CountedRows
+from axplore.target import Objective, Target
 from axplore.truth import controllable_states, optimal_steps
 from axplore.worlds.simulated import SimulatedWorld
 
@@ -104,7 +101,7 @@ CHAIN = Case(confusing_chain(), 4.5)
 
 
 def exploration(objective: Objective = Objective.OPTIMAL) -> Exploration:
-    explorer = Certified(precision=Precision(radius=4.5, epsilon=0.4), objective=objective)
+    explorer = Certified(target=Target(radius=4.5, epsilon=0.4), objective=objective)
     return run(explorer, SimulatedWorld(CHAIN.mdp, 1))
 
 
@@ -113,7 +110,7 @@ def evidence_of(found: Exploration) -> Evidence:
     return found.evidence
 
 
-def scaled(path: PathTo, factor: float) -> PathTo:
+def scaled(path: GoalValues, factor: float) -> GoalValues:
     return replace(path, values=path.values * factor)
 
 
@@ -195,7 +192,7 @@ def test_for_the_smaller_promise_a_policy_within_the_radius_is_good_enough() -> 
     assert violations_of(found, CHAIN) == []
     # Forward all the way takes 5 steps, more than 4.5 + 0.4, but not more than 4.8 + 0.4.
     assert violations_of(with_policy(found), CHAIN) == [Violation.POLICY]
-    wider = replace(found, explorer=replace(found.explorer, precision=Precision(radius=4.8, epsilon=0.4)))  # type: ignore[type-var]
+    wider = replace(found, explorer=replace(found.explorer, target=Target(radius=4.8, epsilon=0.4)))  # type: ignore[type-var]
     assert violations_of(with_policy(wider), CHAIN) == []
 
 
@@ -217,7 +214,7 @@ def test_an_answer_cut_short_promises_its_bounds_only() -> None:
 
 
 def test_a_truth_outside_the_region_is_noticed() -> None:
-    explorer = Certified(precision=Precision(radius=4.5, epsilon=0.8))
+    explorer = Certified(target=Target(radius=4.5, epsilon=0.8))
     world = SimulatedWorld(confusing_chain(), 0)
     truth = RegionWatch(confusing_chain(), world, 0.1)
     other = RegionWatch(confusing_chain(skip_probability=0.6), world, 0.1)

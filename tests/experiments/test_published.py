@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from axplore.experiments import published
-from axplore.experiments.catalogue import CHAIN, CHAIN_EXPERIMENTS, LOCK, LOCK_EXPERIMENTS
+from axplore.experiments import paper as published
+from axplore.experiments.paper import CHAIN, CHAIN_EXPERIMENTS, LOCK, LOCK_EXPERIMENTS
 
 
 def test_the_published_numbers_are_those_of_the_paper() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from axplore.errors import InvalidSettingError
 from axplore.experiments import runner
-from axplore.experiments.catalogue import CHAIN_EXPERIMENTS, Experiment
+from axplore.experiments.paper import CHAIN_EXPERIMENTS, Experiment
 from axplore.experiments.runner import RunRecord, run_experiments, run_seed, sort_file
 from killed_workers import Killer
 
@@ -75,7 +75,7 @@ def test_workers_killed_in_the_middle_change_no_number(
     wanted = run_experiments(SMALL, tmp_path / "wanted.jsonl", runs=2)
     path = tmp_path / "runs.jsonl"
     assert run_experiments(SMALL, path, runs=2, workers=2, on_done=killer.on_done) == wanted
-    assert len(killer.hired) > 4
+    assert len(killer.started) > 4
     assert "was killed by SIGKILL" in caplog.text
     assert len(path.read_text().splitlines()) == len(wanted)
 

@@ -15,9 +15,9 @@ from axplore.errors import InvalidSettingError, StorageError, UnknownNameError
 from axplore.experiments import seeds
 from axplore.experiments.seeds import Question, explore_seeds
 from axplore.runs.events import read_events
-from axplore.runs.origin import load_origin
-from axplore.workers.engine import Engine
-from axplore.workers.here import Here
+from axplore.runs.manifest import load_manifest
+from axplore.workers.in_process import InProcess
+from axplore.workers.worker import Engine
 from killed_workers import Killer
 
 EXPLORERS = ("certified", "disco-experiment")
@@ -85,7 +85,7 @@ def cut_short(run: Path, **settings: Any) -> None:
 def engine_elsewhere(_: int | None, ray: str | None) -> Iterator[Engine]:
     """Stands for a cluster: a worker that is told nothing but its messages."""
     assert ray == "somewhere"
-    yield Here()
+    yield InProcess()
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_ended_runs_are_left_alone_and_others_are_taken_up(tmp_path: Path, wante
 
 def test_a_run_says_what_was_called_and_not_what_its_worker_is(tmp_path: Path) -> None:
     explore_seeds(CHAIN, ["certified"], tmp_path, seeds=1, workers=1)
-    assert load_origin(tmp_path / "certified-0").command == shlex.join(sys.orig_argv)
+    assert load_manifest(tmp_path / "certified-0").command == shlex.join(sys.orig_argv)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
@@ -124,7 +124,7 @@ def test_killed_workers_change_no_run(
 ) -> None:
     killer = Killer(monkeypatch, 1, 3)
     explore_seeds(CHAIN, EXPLORERS, tmp_path, seeds=2, workers=2, on_done=killer.on_done)
-    assert len(killer.hired) > 4
+    assert len(killer.started) > 4
     assert "was killed by SIGKILL" in caplog.text
     assert results(tmp_path) == results(wanted)
 

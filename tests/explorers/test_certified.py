@@ -20,18 +20,15 @@ from axplore.domains import (
 )
 from axplore.experiments.coverage import violations_of
 from axplore.experiments.coverage_models import KINDS, Case, case
-from axplore.experiments.evaluation import policy_steps_of
+from axplore.experiments.runner import policy_steps_of
+from axplore.explorers.base import Exploration, RoundReport, StopReason, run
 from axplore.explorers.certified import Certified, CertifiedState
-from axplore.explorers.driver import RoundReport, run
-from axplore.explorers.evidence import Evidence
-from axplore.explorers.interface import Precision
-from axplore.explorers.result import Exploration
-from axplore.explorers.status import Status
-from axplore.explorers.stopping import StopReason
-from axplore.mdp import Action, State, TabularMdp
-from axplore.objective import Objective
+from axplore.mdp import TabularMdp
+from axplore.proofs.evidence import Evidence, Status
+from axplore.target import Objective, Target
 from axplore.truth import check_optimal, check_within_radius, controllable_states, optimal_steps
-from axplore.worlds.orders import Answer, Order
+from axplore.types import Action, State
+from axplore.worlds.contract import Answer, Order
 from axplore.worlds.simulated import SimulatedWorld
 
 
@@ -44,7 +41,7 @@ def explore(
     objective: Objective = Objective.OPTIMAL,
     max_steps: int | None = 1_000_000,
 ) -> Exploration:
-    explorer = Certified(precision=Precision(radius=radius, epsilon=epsilon), objective=objective)
+    explorer = Certified(target=Target(radius=radius, epsilon=epsilon), objective=objective)
     return run(explorer, SimulatedWorld(mdp, seed), max_steps=max_steps)
 
 
@@ -55,14 +52,14 @@ def evidence_of(found: Exploration) -> Evidence:
 
 def assert_promise_kept(found: Exploration, mdp: TabularMdp) -> None:
     """S_L→ ⊆ K ⊆ S_{L+ε}→, every policy within its objective, every bound around the truth, everything certified."""
-    precision, objective = found.explorer.precision, evidence_of(found).objective
-    truth = controllable_states(mdp, precision.radius)
-    reachable = controllable_states(mdp, precision.radius + precision.epsilon)
+    target, objective = found.explorer.target, evidence_of(found).objective
+    truth = controllable_states(mdp, target.radius)
+    reachable = controllable_states(mdp, target.radius + target.epsilon)
     assert found.stop is StopReason.PROVEN
     assert set(truth.states) <= set(found.states) <= set(reachable.states)
     steps = {goal: policy_steps_of(found, mdp, goal) for goal in found.states}
     check = check_optimal if objective is Objective.OPTIMAL else check_within_radius
-    assert check(truth, steps=steps, epsilon=precision.epsilon).holds
+    assert check(truth, steps=steps, epsilon=target.epsilon).holds
     evidence = evidence_of(found)
     assert evidence.complete
     for position, goal in enumerate(found.states):
@@ -72,7 +69,7 @@ def assert_promise_kept(found: Exploration, mdp: TabularMdp) -> None:
     for position, goal in enumerate(found.frontier, start=len(found.states)):
         assert evidence.status(position) is Status.SET_ASIDE
         assert evidence.lower[position].steps <= optimal_steps(mdp, goal, found.states) + 1e-9
-    assert violations_of(found, Case(mdp, precision.radius)) == []
+    assert violations_of(found, Case(mdp, target.radius)) == []
 
 
 # ------------------------------------------------------------------------------------------------- the paper's domains
@@ -241,7 +238,7 @@ def test_it_can_end_at_any_time(max_steps: int) -> None:
 
 
 def test_a_run_goes_on_as_if_it_had_not_ended() -> None:
-    explorer = Certified(precision=Precision(radius=4.5, epsilon=0.4))
+    explorer = Certified(target=Target(radius=4.5, epsilon=0.4))
     whole = run(explorer, SimulatedWorld(confusing_chain(), 5))
     world, states = SimulatedWorld(confusing_chain(), 5), list[CertifiedState]()
     run(explorer, world, max_steps=1500, on_round=lambda _, state: states.append(state))
@@ -266,7 +263,7 @@ def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
 
 def test_the_hook_sees_every_round() -> None:
     reports: list[RoundReport] = []
-    explorer = Certified(precision=Precision(radius=3.0, epsilon=0.5))
+    explorer = Certified(target=Target(radius=3.0, epsilon=0.5))
     found = run(explorer, SimulatedWorld(star(), 0), on_round=lambda report, _: reports.append(report))
     assert [report.round for report in reports] == list(range(1, found.rounds + 1))
     assert all(later.steps >= earlier.steps for earlier, later in pairwise(reports))
@@ -309,7 +306,7 @@ def test_what_was_admitted_on_false_evidence_is_not_certified_in_the_end() -> No
             {"s": {"go": {"t": chance, "s": 1 - chance}}, "t": {"go": {"u": 1.0}}, "u": {"go": {"s": 1.0}}}, "s"
         )
 
-    explorer = Certified(precision=Precision(radius=2.0, epsilon=0.5))
+    explorer = Certified(target=Target(radius=2.0, epsilon=0.5))
     admitted: list[int] = []
     world = TurningWorld(world_with(0.9), world_with(0.05), calls=6)
     found = run(explorer, world, max_steps=100_000, on_round=lambda report, _: admitted.append(report.known))

@@ -11,19 +11,22 @@ import pytest
 
 from axplore.domains import combination_lock, confusing_chain, star
 from axplore.errors import InvalidSettingError, WorldError
-from axplore.experiments.evaluation import policy_steps_of
-from axplore.explorers.allocation import maximum_allocation, theorem_allocation
+from axplore.experiments.runner import policy_steps_of
+from axplore.explorers.base import Exploration, StopReason, run
 from axplore.explorers.disco import DisCo, spreads_of
-from axplore.explorers.disco_rules import JourneyPolicies, effective_horizon, rollout_bound
-from axplore.explorers.driver import run
-from axplore.explorers.interface import Precision
-from axplore.explorers.presets import disco_experiment, disco_theory, preset
-from axplore.explorers.result import Exploration
-from axplore.explorers.stopping import StopReason
+from axplore.explorers.disco_rules import (
+    JourneyPolicies,
+    effective_horizon,
+    maximum_allocation,
+    rollout_bound,
+    theorem_allocation,
+)
+from axplore.explorers.registry import disco_experiment, disco_theory, preset
 from axplore.mdp import TabularMdp
 from axplore.statistics.counts import TransitionCounts
+from axplore.target import Target
 from axplore.truth import check_optimal, controllable_states
-from axplore.worlds.orders import Answer, Order
+from axplore.worlds.contract import Answer, Order
 from axplore.worlds.simulated import SimulatedWorld
 
 CHAIN_OPTIMUM = {"s0": 0.0, "s1": 1.0, "s2": 2.0, "s3": 3.0, "s4": 4.0, "s5": 4.0}
@@ -60,9 +63,9 @@ def test_spreads_sum_over_the_known_set_and_take_the_worst_goal() -> None:
 
 
 def test_journeys_are_cut_where_the_paper_says() -> None:
-    precision = Precision(radius=4.5, epsilon=0.8)
-    assert effective_horizon(precision, 10**6) == 4 * 5.5 * math.ceil(math.log(22 / 0.8))
-    assert rollout_bound(precision, 10**6) == math.ceil(4 * 6.3 * math.log(6e6 / 0.1))
+    target = Target(radius=4.5, epsilon=0.8)
+    assert effective_horizon(target, 10**6) == 4 * 5.5 * math.ceil(math.log(22 / 0.8))
+    assert rollout_bound(target, 10**6) == math.ceil(4 * 6.3 * math.log(6e6 / 0.1))
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -146,7 +149,7 @@ def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
 
 
 def test_a_step_limit_ends_the_run_between_two_passes() -> None:
-    explorer = disco_experiment(Precision(radius=4.5, epsilon=0.2))
+    explorer = disco_experiment(Target(radius=4.5, epsilon=0.2))
     found = run(explorer, SimulatedWorld(confusing_chain(), 0), max_steps=20_000)
     assert found.stop is StopReason.STEP_LIMIT
     assert 20_000 <= found.steps < 25_000
@@ -168,7 +171,7 @@ def small_world() -> TabularMdp:
 @pytest.mark.parametrize("seed", range(3))
 def test_theory_runs_to_the_end_and_meets_its_promise(seed: int) -> None:
     mdp, radius, epsilon = small_world(), 1.5, 1.0
-    explorer = disco_theory(Precision(radius=radius, epsilon=epsilon), states_bound=3)
+    explorer = disco_theory(Target(radius=radius, epsilon=epsilon), states_bound=3)
     found = run(explorer, SimulatedWorld(mdp, seed))
     assert found.stop.complete
     steps = {goal: policy_steps_of(found, mdp, goal) for goal in found.states}
@@ -227,7 +230,7 @@ class ClosingWorld(SimulatedWorld):
 
 
 def test_a_world_that_changes_so_that_no_journey_arrives_is_reported() -> None:
-    explorer: DisCo = disco_experiment(Precision(radius=4.5, epsilon=0.8))
+    explorer: DisCo = disco_experiment(Target(radius=4.5, epsilon=0.8))
     with pytest.raises(WorldError, match="no journey"):
         run(explorer, ClosingWorld(confusing_chain(), calls=40))
 

@@ -9,15 +9,13 @@ import pytest
 
 from axplore.domains import confusing_chain
 from axplore.errors import InvalidSettingError
-from axplore.explorers.driver import RoundReport, run
-from axplore.explorers.interface import ExplorerState, Precision
-from axplore.explorers.result import Exploration
-from axplore.explorers.stopping import StopReason
+from axplore.explorers.base import Exploration, ExplorerState, RoundReport, StopReason, run
 from axplore.statistics.counts import TransitionCounts
-from axplore.worlds.orders import Visit, World
+from axplore.target import Target
+from axplore.worlds.contract import Visit, World
 from axplore.worlds.simulated import SimulatedWorld
 
-PRECISION = Precision(radius=2.0, epsilon=0.5)
+PRECISION = Target(radius=2.0, epsilon=0.5)
 
 
 @dataclass(frozen=True)
@@ -25,7 +23,7 @@ class Walker:
     """Plays one action per piece of work, so many times."""
 
     pieces: int
-    precision: Precision = PRECISION
+    target: Target = PRECISION
 
     def start(self, world: World) -> ExplorerState:
         return ExplorerState(round=1, known=(0,), found_at=(world.steps,))

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from axplore.domains import confusing_chain
-from axplore.explorers.driver import RoundReport, run
-from axplore.explorers.presets import preset
+from axplore.explorers.base import RoundReport, run
+from axplore.explorers.registry import preset
 from axplore.statistics.counts import TransitionCounts
 from axplore.worlds.simulated import SimulatedWorld, WorldSnapshot
 

@@ -10,17 +10,10 @@ import pytest
 
 from axplore.domains import combination_lock, confusing_chain
 from axplore.errors import InvalidSettingError, WorldError
-from axplore.experiments.evaluation import policy_steps_of
+from axplore.experiments.runner import policy_steps_of
 from axplore.explorers import ucb_explore
-from axplore.explorers.driver import run
-from axplore.explorers.interface import Precision
-from axplore.explorers.presets import (
-    staged_ucb_explore_experiment,
-    ucb_explore_experiment,
-    ucb_explore_theory,
-)
-from axplore.explorers.result import Exploration
-from axplore.explorers.stopping import StopReason
+from axplore.explorers.base import Exploration, StopReason, run
+from axplore.explorers.registry import staged_ucb_explore_experiment, ucb_explore_experiment, ucb_explore_theory
 from axplore.explorers.ucb_explore import _dealt_into_buckets
 from axplore.explorers.ucb_rules import (
     Problem,
@@ -35,20 +28,21 @@ from axplore.explorers.ucb_rules import (
 )
 from axplore.mdp import TabularMdp
 from axplore.statistics.counts import TransitionCounts
-from axplore.worlds.orders import Answer, Episodes, Order, Visit
+from axplore.target import Target
+from axplore.worlds.contract import Answer, Episodes, Order, Visit
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedWorld
 
-CHAIN = Precision(radius=4.5, epsilon=0.8)
+CHAIN = Target(radius=4.5, epsilon=0.8)
 
 
 def explore(mdp: TabularMdp, radius: float, epsilon: float, seed: int) -> Exploration:
-    explorer = ucb_explore_experiment(Precision(radius=radius, epsilon=epsilon))
+    explorer = ucb_explore_experiment(Target(radius=radius, epsilon=epsilon))
     return run(explorer, SimulatedWorld(mdp, seed))
 
 
 def problem(n_known: int = 4, accuracy: float = 0.5, horizon: int = 10, states: int | None = 12) -> Problem:
-    return Problem(Precision(radius=4.5, epsilon=0.8), accuracy, horizon, n_known, 2, states)
+    return Problem(Target(radius=4.5, epsilon=0.8), accuracy, horizon, n_known, 2, states)
 
 
 def test_rules_have_the_numbers_of_the_paper() -> None:
@@ -108,7 +102,7 @@ def test_every_step_is_counted_either_as_a_draw_or_as_a_reset() -> None:
 
 def test_theory_runs_to_the_end_on_a_small_world() -> None:
     mdp = TabularMdp.from_rows({"s0": {"go": {"s1": 1.0}}, "s1": {"back": {"s0": 1.0}}}, initial_state="s0")
-    explorer = ucb_explore_theory(Precision(radius=1.0, epsilon=1.0), states_bound=2)
+    explorer = ucb_explore_theory(Target(radius=1.0, epsilon=1.0), states_bound=2)
     found = run(explorer, SimulatedWorld(mdp, 0))
     assert found.states == ("s0", "s1")
     assert policy_steps_of(found, mdp, "s1") == 1.0
@@ -120,7 +114,7 @@ THERE_AND_BACK = TabularMdp.from_rows(
 
 
 def test_discovery_takes_a_reset_before_every_play_that_does_not_begin_in_the_initial_state() -> None:
-    explorer = ucb_explore_experiment(Precision(radius=2.0, epsilon=1.0))
+    explorer = ucb_explore_experiment(Target(radius=2.0, epsilon=1.0))
     world = SimulatedWorld(THERE_AND_BACK, 0)
     state = explorer.advance(explorer.start(world), world)
     # b = 2 plays each. go, RESET, go; RESET, stay, stay.
@@ -141,7 +135,7 @@ def test_a_discovery_is_one_call_with_one_order_for_each_action() -> None:
             return super().carry_out(orders)
 
     calls: list[list[Order]] = []
-    run(ucb_explore_experiment(Precision(radius=2.0, epsilon=1.0)), Listening(THERE_AND_BACK, 0))
+    run(ucb_explore_experiment(Target(radius=2.0, epsilon=1.0)), Listening(THERE_AND_BACK, 0))
     asked = [[(type(order), getattr(order, "action", None)) for order in orders] for orders in calls]
     assert asked == [[(Visit, 0), (Visit, 1)], [(Episodes, None)], [(Visit, 0), (Visit, 1)]]
 
@@ -163,7 +157,7 @@ def test_a_world_that_closes_the_way_to_a_new_state_is_found_out(monkeypatch: py
             return ("go",)
 
     monkeypatch.setattr(ucb_explore, "MAX_MISSES", 7)
-    explorer = ucb_explore_experiment(Precision(radius=1.0, epsilon=1.0))
+    explorer = ucb_explore_experiment(Target(radius=1.0, epsilon=1.0))
     system = Closing()
     world = SteppedWorld(system)
     state = explorer.start(world)
@@ -199,13 +193,13 @@ def test_dealing_into_buckets_uses_every_sample_at_most_once() -> None:
 
 
 def test_the_grid_of_restarts_ends_at_the_radius() -> None:
-    assert staged_ucb_explore_experiment(Precision(radius=2.7, epsilon=0.5)).radii == (1.0, 1.5, 2.0, 2.5, 2.7)
-    assert staged_ucb_explore_experiment(Precision(radius=1.0, epsilon=0.5)).radii == (1.0,)
+    assert staged_ucb_explore_experiment(Target(radius=2.7, epsilon=0.5)).radii == (1.0, 1.5, 2.0, 2.5, 2.7)
+    assert staged_ucb_explore_experiment(Target(radius=1.0, epsilon=0.5)).radii == (1.0,)
 
 
 def test_restarts_find_near_states_with_the_precision_of_their_own_radius() -> None:
     mdp = confusing_chain()
-    explorer = staged_ucb_explore_experiment(Precision(radius=4.5, epsilon=0.8))
+    explorer = staged_ucb_explore_experiment(Target(radius=4.5, epsilon=0.8))
     found = run(explorer, SimulatedWorld(mdp, 1))
     assert set(found.states) == {f"s{i}" for i in range(6)}
     assert found.states[:4] == ("s0", "s1", "s2", "s3")

@@ -16,14 +16,13 @@ from scipy.optimize import minimize_scalar
 
 import axplore
 from axplore import Atlas, TabularMdp
-from axplore.atlas.naming import label_of
 from axplore.errors import AxploreError, InvalidInputError, StorageError, UnknownNameError
 from axplore.export import FORMATS, export
-from axplore.export.dot import quoted
-from axplore.export.identifiers import identifiers
-from axplore.export.learned import learned
+from axplore.export.formats import quoted
+from axplore.export.model import identifiers, learned
 from axplore.export.tables import policies, transitions
-from axplore.statistics.hull import row_hulls
+from axplore.labels import label_of
+from axplore.statistics.confidence import row_hulls
 
 AWKWARD = [
     'say "hi"',

@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 import oracle
-from axplore.mdp import FloatArray, IntArray, TabularMdp
+from axplore.mdp import TabularMdp
+from axplore.types import FloatArray, IntArray
 
 
 def dense_rows(mdp: TabularMdp) -> FloatArray:

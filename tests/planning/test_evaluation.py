@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 import oracle
 from axplore.domains import confusing_chain, random_sparse, slippery_grid
 from axplore.errors import InvalidCostsError, InvalidInputError, UnknownActionError, UnknownStateError
-from axplore.mdp import RESET, FloatArray, IntArray, TabularMdp
+from axplore.mdp import TabularMdp
 from axplore.planning.evaluation import policy_actions, policy_pairs, policy_steps
 from axplore.planning.value_iteration import value_iteration
+from axplore.types import RESET, FloatArray, IntArray
 
 
 def drawn_policy(mdp: TabularMdp, data: st.DataObject) -> IntArray:

@@ -9,7 +9,7 @@ import pytest
 
 from axplore.domains import combination_lock, confusing_chain
 from axplore.errors import InvalidInputError
-from axplore.mdp import RESET_ACTION, FloatArray, IntArray, TabularMdp
+from axplore.mdp import TabularMdp
 from axplore.planning.finite_horizon import (
     BonusWeights,
     KnownRows,
@@ -17,6 +17,7 @@ from axplore.planning.finite_horizon import (
     resetting_policy_steps,
     truncated_steps,
 )
+from axplore.types import RESET_ACTION, FloatArray, IntArray
 
 
 def coin(probability: float) -> TabularMdp:

@@ -13,13 +13,19 @@ from hypothesis import strategies as st
 import oracle
 from axplore.domains import confusing_chain
 from axplore.errors import InvalidCostsError, InvalidModelError, InvalidSettingError, NotConvergedError
-from axplore.mdp import FloatArray, TabularMdp
-from axplore.planning.empirical import EmpiricalModel
-from axplore.planning.optimistic import Bonus, experiment_bonus, optimistic_value_iteration, theory_bonus
-from axplore.planning.solver import Order
+from axplore.mdp import TabularMdp
+from axplore.planning.optimistic import (
+    Bonus,
+    EmpiricalModel,
+    experiment_bonus,
+    optimistic_value_iteration,
+    theory_bonus,
+)
+from axplore.planning.solver import SweepOrder
 from axplore.planning.value_iteration import value_iteration
+from axplore.types import FloatArray
 
-ORDERS: tuple[Order, Order] = ("in-place", "synchronous")
+ORDERS: tuple[SweepOrder, SweepOrder] = ("in-place", "synchronous")
 BONUSES = st.sampled_from([experiment_bonus, theory_bonus(20, 3, 0.1), lambda p, n: 0.01 + 0.0 * (p + n)])
 
 
@@ -139,7 +145,7 @@ def test_the_experiment_bonus_is_the_papers() -> None:
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("bonus", [experiment_bonus, theory_bonus(5, 1, 0.1)])
-def test_what_was_never_played_leads_to_the_goal_at_once(bonus: Bonus, order: Order) -> None:
+def test_what_was_never_played_leads_to_the_goal_at_once(bonus: Bonus, order: SweepOrder) -> None:
     model = counted([[{}], [{0: 10**9}]])
     paths = optimistic_value_iteration(model, [1, 2], bonus, precision=1e-9, order=order)
     assert paths.values[:, 0].tolist() == [1.0, 1.0]
@@ -234,7 +240,7 @@ def test_the_residual_is_measured_and_the_policy_greedy(
 
 @settings(max_examples=60)
 @given(counted_models(), BONUSES, st.sampled_from(ORDERS))
-def test_a_batch_equals_its_goals_one_by_one(model: EmpiricalModel, bonus: Bonus, order: Order) -> None:
+def test_a_batch_equals_its_goals_one_by_one(model: EmpiricalModel, bonus: Bonus, order: SweepOrder) -> None:
     goals = list(range(model.n_known + model.n_outside + 1))
     batch = optimistic_value_iteration(model, goals, bonus, precision=1e-4, order=order)
     assert batch.goals == tuple(goals)
@@ -265,7 +271,7 @@ def counts_of(mdp: TabularMdp, known: list[Any], draws: int, seed: int | None) -
 
 @settings(max_examples=60)
 @given(counted_models(), st.sampled_from(ORDERS))
-def test_without_a_bonus_the_values_are_those_of_the_estimated_model(model: EmpiricalModel, order: Order) -> None:
+def test_without_a_bonus_the_values_are_those_of_the_estimated_model(model: EmpiricalModel, order: SweepOrder) -> None:
     n_states = model.n_known + model.n_outside
     rows: dict[int, dict[int, dict[int, float]]] = {state: {} for state in range(n_states)}
     for pair, state in enumerate(np.repeat(np.arange(model.n_known), np.diff(model.state_pairs)).tolist()):

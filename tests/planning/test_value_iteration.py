@@ -13,10 +13,10 @@ import oracle
 from axplore.domains import combination_lock, confusing_chain, random_sparse, slippery_grid, star
 from axplore.errors import InvalidCostsError, InvalidSettingError, NotConvergedError, UnknownStateError
 from axplore.mdp import TabularMdp
-from axplore.planning.solver import Order
+from axplore.planning.solver import SweepOrder
 from axplore.planning.value_iteration import value_iteration
 
-ORDERS: tuple[Order, Order] = ("in-place", "synchronous")
+ORDERS: tuple[SweepOrder, SweepOrder] = ("in-place", "synchronous")
 PRECISIONS = st.sampled_from([1e-8, 1e-4, 0.01, 0.2])
 ROUNDING = 1e-12
 
@@ -38,7 +38,7 @@ def at_most(smaller: Any, larger: Any) -> bool:
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("probability", [1.0, 0.5, 0.1])
-def test_a_coin_takes_one_over_its_probability(probability: float, order: Order) -> None:
+def test_a_coin_takes_one_over_its_probability(probability: float, order: SweepOrder) -> None:
     paths = value_iteration(coin(probability), "goal", precision=1e-10, order=order)
     assert paths.steps("goal") == pytest.approx(1 / probability, abs=1e-8)
     assert paths.values[0, 1] == 0.0
@@ -77,7 +77,7 @@ def test_reset_is_chosen_where_it_is_the_shorter_way() -> None:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_the_chain_has_the_values_of_the_paper(order: Order) -> None:
+def test_the_chain_has_the_values_of_the_paper(order: SweepOrder) -> None:
     mdp = confusing_chain()
     everything = value_iteration(mdp, mdp.states, precision=1e-10, order=order)
     assert everything.values[:, 0] == pytest.approx([0, 1, 2, 3, 4, 2] + 6 * [11], abs=1e-7)
@@ -103,7 +103,7 @@ def test_the_star_takes_its_distances() -> None:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_values_are_infinite_exactly_where_no_policy_reaches_the_goal(order: Order) -> None:
+def test_values_are_infinite_exactly_where_no_policy_reaches_the_goal(order: SweepOrder) -> None:
     rows = {
         "start": {"stay": {"start": 1.0}},
         "sure": {"try": {"goal": 0.5, "sure": 0.5}, "leave": {"start": 1.0}},
@@ -172,7 +172,9 @@ def test_a_grid_agrees_with_storm() -> None:
 
 @FEW
 @given(reference.models_with_goals(), PRECISIONS, st.sampled_from(ORDERS), st.data())
-def test_the_lemma_holds(model: tuple[TabularMdp, int], precision: float, order: Order, data: st.DataObject) -> None:
+def test_the_lemma_holds(
+    model: tuple[TabularMdp, int], precision: float, order: SweepOrder, data: st.DataObject
+) -> None:
     mdp, goal = model
     costs = data.draw(reference.costs_for(mdp.n_pairs))
     reset_costs = data.draw(reference.costs_for(mdp.n_states))
@@ -196,7 +198,7 @@ def test_the_lemma_holds(model: tuple[TabularMdp, int], precision: float, order:
 @FEW
 @given(reference.models_with_goals(), PRECISIONS, st.sampled_from(ORDERS))
 def test_the_residual_is_measured_and_the_policy_greedy(
-    model: tuple[TabularMdp, int], precision: float, order: Order
+    model: tuple[TabularMdp, int], precision: float, order: SweepOrder
 ) -> None:
     mdp, goal = model
     paths = value_iteration(mdp, mdp.states[goal], precision=precision, order=order)
@@ -247,7 +249,7 @@ def test_allowed_states_mean_the_restricted_model(mdp: TabularMdp, data: st.Data
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_a_batch_equals_its_goals_one_by_one(order: Order) -> None:
+def test_a_batch_equals_its_goals_one_by_one(order: SweepOrder) -> None:
     mdp = random_sparse(60, 3, (1, 6), seed=1)
     goals = [*mdp.states[::3], "s3", "s3"]
     batch = value_iteration(mdp, goals, precision=1e-7, order=order)
@@ -316,7 +318,7 @@ def test_extrapolation_gives_up_nothing_that_is_within_reach() -> None:
 
 @FEW
 @given(reference.models_with_goals(), st.floats(0.5, 20.0), st.sampled_from(ORDERS))
-def test_what_was_given_up_is_a_lower_bound(model: tuple[TabularMdp, int], threshold: float, order: Order) -> None:
+def test_what_was_given_up_is_a_lower_bound(model: tuple[TabularMdp, int], threshold: float, order: SweepOrder) -> None:
     mdp, goal = model
     paths = value_iteration(mdp, mdp.states[goal], precision=1e-6, give_up_above=threshold, order=order)
     optimal = reference.optimal_values(mdp, goal)
@@ -328,7 +330,7 @@ def test_what_was_given_up_is_a_lower_bound(model: tuple[TabularMdp, int], thres
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_not_converging_is_an_error_that_names_the_goal(order: Order) -> None:
+def test_not_converging_is_an_error_that_names_the_goal(order: SweepOrder) -> None:
     mdp = slippery_grid(rows=5, columns=5)
     with pytest.raises(NotConvergedError, match=r"goal \(4, 4\): after 7 sweeps .* precision 1e-09"):
         value_iteration(mdp, [(0, 0), (4, 4)], precision=1e-9, max_sweeps=7, order=order)

@@ -10,7 +10,7 @@ from trees import tree_atlas
 
 from axplore import explore
 from axplore.atlas import Atlas
-from axplore.explorers.status import Status
+from axplore.proofs.evidence import Status
 from axplore.report.layout import MAX_DRAWN, WIDTH, Layout, labels_of, layout_of, shown_steps
 from axplore.report.transitions import ELSEWHERE, transitions_of
 
@@ -77,7 +77,7 @@ def test_rings_are_at_the_expected_steps() -> None:
     layout = laid_out(atlas)
     scale = layout.rings[-1][1] / layout.rings[-1][0]
     distances = np.hypot(layout.x - WIDTH / 2, layout.y - layout.height / 2)
-    assert layout.rings[-1][0] == atlas.precision.radius
+    assert layout.rings[-1][0] == atlas.target.radius
     assert np.allclose(distances, shown_steps(atlas) * scale, atol=0.1)
 
 

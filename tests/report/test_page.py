@@ -16,13 +16,12 @@ import pytest
 from trees import tree_atlas
 
 from axplore import Atlas, explore
-from axplore.atlas.standing import rounded_down, rounded_up
+from axplore.atlas.state_report import rounded_down, rounded_up
 from axplore.errors import StorageError
 from axplore.report import write_report
-from axplore.report.content import as_json, packed
-from axplore.report.history import History
-from axplore.report.narrowing import moments_of, thousandths
 from axplore.report.page import page_of
+from axplore.report.page_data import as_json, packed
+from axplore.runs.history import History, moments_of, thousandths
 
 HOSTILE = "</script><script>alert(1)</script>&<!--"
 
@@ -153,7 +152,7 @@ def test_bounds_of_steps_that_were_lost_give_way_to_those_noted_later() -> None:
 def test_a_large_atlas_has_the_bounds_of_fewer_moments_with_the_first_and_the_last(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("axplore.report.narrowing.MAX_VALUES", 50)
+    monkeypatch.setattr("axplore.runs.history.MAX_VALUES", 50)
     atlas = replace(tree_atlas(10), steps=1000)
     events = tuple(
         {"event": "bounds", "steps": taken, "lower": [0.0, 1.0], "upper": [0.0, None if taken < 500 else 2.0]}
@@ -192,7 +191,7 @@ def test_packed_arrays_hold_every_number(values: list[int]) -> None:
 
 
 def test_policies_beyond_what_a_page_can_hold_are_left_out_from_the_last_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("axplore.report.content.MAX_CHOICES", 35)
+    monkeypatch.setattr("axplore.report.page_data.MAX_CHOICES", 35)
     page = page_of(tree_atlas(10), History(), Path("run"))
     (content,) = re.findall(r'id="content">(.*?)</script>', page)
     assert json.loads(content)["widths"] == [10, 10, 10]

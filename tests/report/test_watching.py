@@ -16,16 +16,16 @@ from browsing import Browser
 
 from axplore import Atlas, explore
 from axplore.errors import StorageError
-from axplore.explorers.driver import RoundReport
-from axplore.report.unfinished import atlas_now, has_ended, version_of
+from axplore.explorers.base import RoundReport
 from axplore.report.watching import HOST, WatchServer
+from axplore.runs.live_atlas import atlas_now, has_ended, version_of
 
 
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """A checkpoint after every piece of work."""
-    monkeypatch.setattr("axplore.runs.keeper.SECONDS_BETWEEN_CHECKPOINTS", 0.0)
-    monkeypatch.setattr("axplore.runs.keeper.PART_FOR_CHECKPOINTS", 1e9)
+    monkeypatch.setattr("axplore.runs.folder.SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+    monkeypatch.setattr("axplore.runs.folder.PART_FOR_CHECKPOINTS", 1e9)
 
 
 @contextmanager

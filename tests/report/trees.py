@@ -7,11 +7,10 @@ import math
 import numpy as np
 
 from axplore.atlas import Atlas
-from axplore.explorers.interface import Precision
-from axplore.explorers.status import Status
-from axplore.explorers.stopping import StopReason
-from axplore.mdp import State
-from axplore.objective import Objective
+from axplore.explorers.base import StopReason
+from axplore.proofs.evidence import Status
+from axplore.target import Objective, Target
+from axplore.types import State
 
 BRANCHES = 3
 
@@ -47,7 +46,7 @@ def tree_atlas(members: int, left_out: int = 0, labels: tuple[State, ...] | None
     return Atlas(
         world="tree",
         explorer="certified",
-        precision=Precision(radius=radius, epsilon=0.5, delta=0.1),
+        target=Target(radius=radius, epsilon=0.5, delta=0.1),
         objective=Objective.OPTIMAL,
         seen=labels or tuple(f"state {number}" for number in range(n)),
         numbers=np.arange(members),

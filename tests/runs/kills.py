@@ -30,7 +30,7 @@ RESULTS = ("atlas.json", "atlas.npz", "certificate.json", "certificate.npz")
 
 PROGRAM = """
 import json, sys
-import axplore.runs.keeper as keeper
+import axplore.runs.folder as keeper
 from axplore.exploring import explore, resume
 keeper.SECONDS_BETWEEN_CHECKPOINTS, keeper.PART_FOR_CHECKPOINTS = 0.3, 1.0
 what, folder, settings = sys.argv[1:]

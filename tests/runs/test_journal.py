@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from axplore.errors import DamagedFileError, InvalidLabelError
 from axplore.runs.journal import Call, Journal, header_of, read_journal
-from axplore.worlds.orders import Answer
+from axplore.worlds.contract import Answer
 
 HEADER = header_of("run", 3)
 

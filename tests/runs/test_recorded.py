@@ -8,10 +8,10 @@ import pytest
 
 from axplore.domains import confusing_chain, domain
 from axplore.errors import InvalidInputError, InvalidSettingError, UnknownStateError
-from axplore.mdp import Action, State
 from axplore.runs.journal import Call
 from axplore.runs.recorded import RecordedWorld, WorldRecord, checksum_of, record_of
-from axplore.worlds.orders import Answer, Episodes, Order, Visit
+from axplore.types import Action, State
+from axplore.worlds.contract import Answer, Episodes, Order, Visit
 from axplore.worlds.simulated import SimulatedWorld
 
 POLICY = np.zeros(1, dtype=np.int64)

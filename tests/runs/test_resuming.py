@@ -19,19 +19,18 @@ import pytest
 from kills import RESULTS, kill_and_compare
 
 import axplore
-from axplore import Atlas, Objective, StopReason, TabularMdp
-from axplore.certificate import sealed
+from axplore import Atlas, Objective, StopReason, TabularMdp, storage
 from axplore.errors import DamagedFileError, InvalidSettingError, StorageError, WorldError
+from axplore.explorers.base import RoundReport
 from axplore.explorers.certified import Certified, CertifiedState
-from axplore.explorers.driver import RoundReport
-from axplore.explorers.interface import Precision
-from axplore.explorers.presets import ucb_explore_experiment
+from axplore.explorers.registry import ucb_explore_experiment
 from axplore.explorers.ucb_explore import UcbExplore, UcbExploreState
-from axplore.runs import keeper
+from axplore.runs import folder as keeper
 from axplore.runs.events import read_events
-from axplore.runs.files import Lock, read_document, write_document
-from axplore.runs.origin import described, explorer_from_description, load_origin
-from axplore.worlds.orders import World
+from axplore.runs.manifest import described, explorer_from_description, load_manifest
+from axplore.storage import Lock, read_document, write_document
+from axplore.target import Target
+from axplore.worlds.contract import World
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedWorld
 
@@ -151,7 +150,7 @@ class Unhurried(UcbExplore):
 
 
 def test_a_piece_of_work_of_many_calls_is_taken_up_in_its_middle(tmp_path: Path) -> None:
-    own = Unhurried(**vars(ucb_explore_experiment(Precision(radius=2.0, epsilon=1.0))))
+    own = Unhurried(**vars(ucb_explore_experiment(Target(radius=2.0, epsilon=1.0))))
     mdp = axplore.domain(CHAIN)
     axplore.explore(mdp, explorer=own, run=tmp_path / "whole")
 
@@ -186,7 +185,7 @@ class OwnExplorer(Certified):
 
 @pytest.mark.usefixtures("_checkpoints_often")
 def test_an_explorer_whose_state_no_file_holds_is_repeated_from_its_start(tmp_path: Path) -> None:
-    own = OwnExplorer(precision=Precision(radius=2.0, epsilon=0.5))
+    own = OwnExplorer(target=Target(radius=2.0, epsilon=0.5))
     axplore.explore(CHAIN, explorer=own, run=tmp_path / "whole")
     cut_short(tmp_path / "cut", 9, CHAIN, explorer=own)
     with pytest.raises(InvalidSettingError, match="hand it in"):
@@ -198,10 +197,10 @@ def test_an_explorer_whose_state_no_file_holds_is_repeated_from_its_start(tmp_pa
 
 
 def test_a_configuration_of_the_certified_explorer_is_kept_with_the_run(tmp_path: Path) -> None:
-    configured = Certified(precision=Precision(radius=2, epsilon=0.5, delta=0.2), growth=0.1, compared=2)
+    configured = Certified(target=Target(radius=2, epsilon=0.5, delta=0.2), growth=0.1, compared=2)
     axplore.explore(CHAIN, explorer=configured, run=tmp_path / "whole")
     cut_short(tmp_path / "cut", 9, CHAIN, explorer=configured)
-    assert axplore.resume(tmp_path / "cut").precision.delta == 0.2
+    assert axplore.resume(tmp_path / "cut").target.delta == 0.2
     assert content(tmp_path / "cut") == content(tmp_path / "whole")
 
 
@@ -377,7 +376,7 @@ def test_a_larger_radius_uses_what_was_sampled_and_verifies(tmp_path: Path) -> N
         from_the_start += anew.steps
         assert set(second.states) == set(anew.states)
         assert second.states[: len(first.states)] == first.states
-        assert second.precision.radius == 4.5
+        assert second.target.radius == 4.5
         verdict = axplore.verify(tmp_path / str(seed))
         assert verdict.holds
         assert verdict.complete
@@ -390,7 +389,7 @@ def test_a_changed_mind_is_kept_when_the_run_is_cut_short(tmp_path: Path) -> Non
     axplore.resume(tmp_path / "whole", radius=4.5, epsilon=0.2)
     with pytest.raises(CutShortError):
         axplore.resume(tmp_path / "cut", radius=4.5, epsilon=0.2, on_round=cut_after(3))
-    assert Atlas.load(tmp_path / "cut").precision.radius == 3.0  # until there is another
+    assert Atlas.load(tmp_path / "cut").target.radius == 3.0  # until there is another
     axplore.resume(tmp_path / "cut")
     assert content(tmp_path / "cut") == content(tmp_path / "whole")
 
@@ -420,7 +419,7 @@ def test_a_smaller_radius_that_would_take_back_a_state_is_refused_and_the_run_st
     with pytest.raises(InvalidSettingError, match=r"'s4' was admitted.*atlas\.within"):
         axplore.resume(tmp_path, radius=3)
     assert content(tmp_path) == before
-    assert axplore.resume(tmp_path).precision.radius == 4.5
+    assert axplore.resume(tmp_path).target.radius == 4.5
     assert content(tmp_path) == before
 
 
@@ -444,7 +443,7 @@ def test_only_the_certified_explorer_changes_its_mind(tmp_path: Path) -> None:
         axplore.resume(tmp_path, radius=3.0)
     with pytest.raises(InvalidSettingError, match="one objective only"):
         axplore.resume(tmp_path, objective="optimal")
-    assert axplore.resume(tmp_path, radius=2.0).precision.radius == 2.0
+    assert axplore.resume(tmp_path, radius=2.0).target.radius == 2.0
 
 
 @pytest.mark.parametrize("change", [{"radius": 0.5}, {"epsilon": -1}, {"objective": "best"}])
@@ -530,11 +529,11 @@ def test_other_versions_of_the_formats_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DamagedFileError, match=r"run\.json has version 2 of its format; this axplore reads version 1"):
         axplore.resume(tmp_path / "run")
     write_document(tmp_path / "run" / "run.json", run)
-    body, arrays = sealed.read(tmp_path / "run", "checkpoint-0", "axplore checkpoint", 1)
-    sealed.write(tmp_path / "run", "checkpoint-0", {**body, "version": 0}, arrays)
+    body, arrays = storage.read_sealed(tmp_path / "run", "checkpoint-0", "axplore checkpoint", 1)
+    storage.write_sealed(tmp_path / "run", "checkpoint-0", {**body, "version": 0}, arrays)
     with pytest.raises(DamagedFileError, match=r"checkpoint-0\.json has version 0 of its format"):
         axplore.resume(tmp_path / "run")
-    sealed.write(tmp_path / "run", "checkpoint-0", {**body, "run": "another"}, arrays)
+    storage.write_sealed(tmp_path / "run", "checkpoint-0", {**body, "run": "another"}, arrays)
     with pytest.raises(DamagedFileError, match=r"checkpoint-0\.json is not of this run"):
         axplore.resume(tmp_path / "run")
 
@@ -610,7 +609,7 @@ def test_the_log_tells_what_happened(tmp_path: Path) -> None:
     assert began["versions"]["numpy"] == np.__version__
     assert "CutShortError" in failed["error"]
     assert (first["max_steps"], second["max_steps"]) == (2000, None)
-    assert (first["explorer"]["precision"]["epsilon"], second["explorer"]["precision"]["epsilon"]) == (0.1, 0.2)
+    assert (first["explorer"]["target"]["epsilon"], second["explorer"]["target"]["epsilon"]) == (0.1, 0.2)
     assert (limited["stop"], ended["stop"]) == ("STEP_LIMIT", "PROVEN")
     admitted = [state for event in events for state in event.get("admitted", ())]
     assert admitted == ["s1", "s2", "s3"]
@@ -647,8 +646,8 @@ def test_the_atlas_of_a_run_that_was_cut_short_is_missed_with_advice(tmp_path: P
 
 def test_a_run_of_a_version_with_fewer_options_can_be_taken_up(tmp_path: Path) -> None:
     axplore.explore("star", radius=2, epsilon=1, run=tmp_path / "run")
-    explorer = Certified(precision=Precision(radius=2, epsilon=1))
+    explorer = Certified(target=Target(radius=2, epsilon=1))
     description = {name: value for name, value in described(explorer).items() if name != "fill_orders"}
-    assert explorer_from_description(load_origin(tmp_path / "run"), description, None) == explorer
+    assert explorer_from_description(load_manifest(tmp_path / "run"), description, None) == explorer
     with pytest.raises(InvalidSettingError, match="growth"):
-        explorer_from_description(load_origin(tmp_path / "run"), description, replace(explorer, growth=0.5))
+        explorer_from_description(load_manifest(tmp_path / "run"), description, replace(explorer, growth=0.5))

@@ -22,7 +22,6 @@ from numba import njit
 from scipy.optimize import minimize
 from scipy.stats import binom
 
-from axplore.mdp import FloatArray, IntArray
 from axplore.statistics import confidence
 from axplore.statistics.confidence import (
     ROUNDING,
@@ -35,6 +34,7 @@ from axplore.statistics.confidence import (
     shared_budget,
 )
 from axplore.statistics.counts import CountedRows
+from axplore.types import FloatArray, IntArray
 
 FALSE_ALARM = 1e-6
 """How likely a test of a frequency may be to fail although the frequency is as promised, or to pass if it is not."""
@@ -486,8 +486,11 @@ def test_the_shared_martingale_of_a_pair_is_worth_at_most_one(repeat_probability
 
 SHARED_MUTANTS = {
     "the level": ("budget = math.log(1.0 / level)", "budget = 0.0"),
-    "the price of surprises": ("(np.log(draw / surprise[broken]) - likeliest).sum()", "(0.0 * likeliest).sum()"),
-    "the draw of a surprise": ("np.log(draw / surprise[broken])", "np.log(1 / surprise[broken])"),
+    "the price of surprises": (
+        "(np.log(draw / novelty_probability[broken]) - likeliest).sum()",
+        "(0.0 * likeliest).sum()",
+    ),
+    "the draw of a surprise": ("np.log(draw / novelty_probability[broken])", "np.log(1 / novelty_probability[broken])"),
 }
 
 

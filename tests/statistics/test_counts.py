@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from axplore.errors import InvalidInputError
 from axplore.statistics.counts import CountedRows, TransitionCounts
-from axplore.worlds.orders import Answer
+from axplore.worlds.contract import Answer
 
 Draw: TypeAlias = tuple[int, int, int]
 """A state, one of its actions, and the successor drawn."""

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from axplore.errors import InvalidSettingError
-from axplore.statistics.homogeneity import HomogeneityTest, PairBet
+from axplore.statistics.dependence import HomogeneityTest, PairBet
 
 ContextRule = Callable[[Sequence[Hashable]], Hashable]
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.integrate import quad
 
 from axplore.errors import InvalidSettingError
-from axplore.statistics.timing import DOUBT, TimingTest
+from axplore.statistics.dependence import DOUBT, TimingTest
 
 
 @pytest.mark.parametrize("chances", [(0.5, 0.1), (0.0, 1.0), (0.02, 0.02), (0.9, 0.5)])

@@ -27,10 +27,10 @@ from typing import Any
 import gymnasium
 
 import axplore
-from axplore.workers.engine import Engine
-from axplore.workers.here import Here
+from axplore.workers.distributed import DistributedWorld
+from axplore.workers.in_process import InProcess
 from axplore.workers.processes import Processes
-from axplore.workers.world import WorkedWorld
+from axplore.workers.worker import Engine
 from axplore.worlds.gym import gym_world
 
 LAKE: dict[str, Any] = {"radius": 8.0, "epsilon": 1.0, "explorer": "certified"}
@@ -54,7 +54,7 @@ def lake() -> Any:
 def explored(engine: Engine) -> dict[str, Any]:
     """What came of an exploration."""
     began = time.monotonic()
-    with WorkedWorld(gym_world(lake), engine) as world, tempfile.TemporaryDirectory() as folder:
+    with DistributedWorld(gym_world(lake), engine) as world, tempfile.TemporaryDirectory() as folder:
         atlas = axplore.explore(world, **LAKE)
         atlas.save(folder)
         digest = hashlib.sha256()
@@ -138,7 +138,7 @@ def main() -> None:
     arguments.add_argument("--out", type=Path, help="a file for the outcomes, as JSON")
     out = arguments.parse_args().out
     trials: dict[str, Callable[[], dict[str, Any]]] = {
-        "this process": lambda: explored(Here()),
+        "this process": lambda: explored(InProcess()),
         **{f"{workers} processes": partial(on_processes, workers) for workers in (1, 2, 4)},
         "2 processes, ten killed": with_kills,
         "Ray on this machine, 2 workers": on_local_ray,

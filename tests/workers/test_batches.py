@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from axplore.mdp import IntArray
+from axplore.types import IntArray
 from axplore.workers.batches import BATCHES_OF_TOUR, LEAST_BATCH, MAX_BATCHES, WAVE, cut, n_counted, part_of, wave_after
-from axplore.worlds.orders import Answer, Episodes, Tour, Visit
+from axplore.worlds.contract import Answer, Episodes, Tour, Visit
 
 POLICY = np.zeros(1, dtype=np.int64)
 

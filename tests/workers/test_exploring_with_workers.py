@@ -17,12 +17,12 @@ import axplore
 from axplore.domains import slippery_grid
 from axplore.errors import InvalidSettingError
 from axplore.explorers.certified import Certified
-from axplore.explorers.interface import Precision
-from axplore.runs.ledger import NAME, BatchFile
+from axplore.runs.batch_journal import NAME, BatchJournal
+from axplore.target import Target
 from axplore.workers.batches import cut
-from axplore.workers.here import Here
-from axplore.workers.world import WorkedWorld
-from axplore.worlds.orders import Visit
+from axplore.workers.distributed import DistributedWorld
+from axplore.workers.in_process import InProcess
+from axplore.worlds.contract import Visit
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedWorld
 from killed_workers import Killer
@@ -91,13 +91,13 @@ def test_rounds_are_large_enough_to_be_shared() -> None:
     """After the first few, whose work is small, every round has batches for a dozen workers."""
     n_batches: list[int] = []
 
-    class Counting(WorkedWorld):
+    class Counting(DistributedWorld):
         def carry_out(self, orders: Any) -> Any:
             n_batches.append(sum(len(cut(order)) for order in orders))
             return super().carry_out(orders)
 
-    explorer = Certified(precision=Precision(radius=4, epsilon=0.5)).for_workers()
-    world = Counting(SimulatedWorld(slippery_grid(rows=4, columns=4), 0), Here())
+    explorer = Certified(target=Target(radius=4, epsilon=0.5)).for_workers()
+    world = Counting(SimulatedWorld(slippery_grid(rows=4, columns=4), 0), InProcess())
     axplore.explore(world, explorer=explorer)
     batches = np.array(n_batches)
     in_large_rounds = batches[batches >= 12].sum()
@@ -147,7 +147,7 @@ def test_batches_of_a_call_in_progress_are_not_carried_out_again(tmp_path: Path)
     class Failing:
         """Fails after so many batches, as if the process had been killed."""
 
-        def __init__(self, file: BatchFile, n_kept: int) -> None:
+        def __init__(self, file: BatchJournal, n_kept: int) -> None:
             self.file, self.n_kept = file, n_kept
 
         def __getattr__(self, name: str) -> Any:
@@ -159,15 +159,15 @@ def test_batches_of_a_call_in_progress_are_not_carried_out_again(tmp_path: Path)
             self.n_kept -= 1
             self.file.keep(key, outcome)
 
-    def world() -> WorkedWorld:
-        return WorkedWorld(SteppedWorld(Walk), Here(), batch=10)
+    def world() -> DistributedWorld:
+        return DistributedWorld(SteppedWorld(Walk), InProcess(), batch=10)
 
     interrupted = world()
-    interrupted.ledger = Failing(BatchFile(tmp_path, "run"), 4)
+    interrupted.ledger = Failing(BatchJournal(tmp_path, "run"), 4)
     with pytest.raises(KeyboardInterrupt):
         interrupted.carry_out([order])
     taken_up, undisturbed = world(), world()
-    counting = Failing(BatchFile(tmp_path, "run"), 100)
+    counting = Failing(BatchJournal(tmp_path, "run"), 100)
     taken_up.ledger = counting
     answers = taken_up.carry_out([order])
     assert counting.n_kept == 100 - 6, "four of ten batches were found"
@@ -175,7 +175,7 @@ def test_batches_of_a_call_in_progress_are_not_carried_out_again(tmp_path: Path)
     assert [vars(answer)["entry_counts"].tolist() for answer in answers] == [expected[0].entry_counts.tolist()]
     assert taken_up.steps == undisturbed.steps
     other = world()
-    other.ledger = Failing(BatchFile(tmp_path, "run"), 100)
+    other.ledger = Failing(BatchJournal(tmp_path, "run"), 100)
     other.carry_out([Visit(state=0, action=0, times=100, policy=order.policy, max_journey=9)])
     assert other.ledger.n_kept == 90, "answers to other orders are of no use"
 
@@ -203,13 +203,13 @@ def test_a_run_says_what_happened_to_its_workers(tmp_path: Path, monkeypatch: py
 
     def kill_the_first(_report: Any) -> None:
         """Between two rounds."""
-        if len(killer.hired) == 1:
+        if len(killer.started) == 1:
             killer.kill()
 
     axplore.explore(SlowWalk, radius=3, epsilon=1.5, workers=1, run=folder, on_round=kill_the_first)
     (event,) = [event for event in events_of(folder) if event["event"] == "worker"]
     assert event["kind"] == "LOST"
-    assert f"process {killer.hired[0].pid} was killed by SIGKILL" in event["message"]
+    assert f"process {killer.started[0].pid} was killed by SIGKILL" in event["message"]
 
 
 def test_the_command_line_takes_workers(tmp_path: Path) -> None:

@@ -10,14 +10,13 @@ from scipy.stats import binom
 
 from axplore.experiments.coverage import RegionWatch, violations_of
 from axplore.experiments.coverage_models import KINDS, case
+from axplore.explorers.base import StopReason, run
 from axplore.explorers.certified import Certified
-from axplore.explorers.driver import run
-from axplore.explorers.interface import Precision
-from axplore.explorers.stopping import StopReason
-from axplore.workers import world as world_module
-from axplore.workers.here import Here
-from axplore.workers.serving import BatchServer, Outcome, Request
-from axplore.workers.world import WorkedWorld
+from axplore.target import Target
+from axplore.workers import distributed as world_module
+from axplore.workers.batches import BatchServer, Outcome, Request
+from axplore.workers.distributed import DistributedWorld
+from axplore.workers.in_process import InProcess
 from axplore.worlds.simulated import SimulatedWorld
 
 DELTA: Final = 0.2
@@ -35,8 +34,8 @@ def trials() -> tuple[int, int]:
     for kind in KINDS:
         for seed in range(SEEDS):
             given = case(kind, 1000 + seed)
-            explorer = Certified(precision=Precision(radius=given.radius, epsilon=1.0, delta=DELTA)).for_workers()
-            world = WorkedWorld(SimulatedWorld(given.mdp, seed), Here())
+            explorer = Certified(target=Target(radius=given.radius, epsilon=1.0, delta=DELTA)).for_workers()
+            world = DistributedWorld(SimulatedWorld(given.mdp, seed), InProcess())
             watch = RegionWatch(given.mdp, world, DELTA)
             exploration = run(explorer, world, max_steps=50_000, on_round=watch.look)
             left += watch.left or exploration.stop is StopReason.CONTRADICTED

@@ -19,12 +19,12 @@ from random_walk import SlowWalk, Walk, WalkThatFailsOnce, WalkThatHangsOnce
 
 import axplore
 from axplore.errors import InvalidSettingError, WorldError
-from axplore.workers import crew as crew_module
-from axplore.workers.crew import Crew
-from axplore.workers.engine import Server
-from axplore.workers.here import Here
+from axplore.workers import pool as crew_module
+from axplore.workers.distributed import DistributedWorld
+from axplore.workers.in_process import InProcess
+from axplore.workers.pool import WorkerPool
 from axplore.workers.processes import Processes
-from axplore.workers.world import WorkedWorld
+from axplore.workers.worker import Server
 from axplore.worlds.stepped import SteppedWorld
 
 FILES = ("atlas.json", "atlas.npz", "certificate.json", "certificate.npz")
@@ -40,7 +40,7 @@ def saved(atlas: axplore.Atlas, folder: Path) -> dict[str, bytes]:
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The atlas of the walk, explored by this process."""
-    with WorkedWorld(SteppedWorld(Walk), Here()) as world:
+    with DistributedWorld(SteppedWorld(Walk), InProcess()) as world:
         atlas = axplore.explore(world, **WALK)  # type: ignore[arg-type]
     assert list(atlas.states) == [0, 1, 2, 3]
     return saved(atlas, tmp_path_factory.mktemp("expected"))
@@ -54,8 +54,8 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Processes]:
     assert not engine.pids
 
 
-def explored(factory: Any, engine: Processes, folder: Path) -> tuple[dict[str, bytes], WorkedWorld]:
-    with WorkedWorld(SteppedWorld(factory), engine) as world:
+def explored(factory: Any, engine: Processes, folder: Path) -> tuple[dict[str, bytes], DistributedWorld]:
+    with DistributedWorld(SteppedWorld(factory), engine) as world:
         return saved(axplore.explore(world, **WALK), folder), world  # type: ignore[arg-type]
 
 
@@ -103,7 +103,7 @@ def test_a_system_that_fails_in_one_process_only_changes_nothing(
     engine: Processes, expected: dict[str, bytes], tmp_path: Path
 ) -> None:
     world = SteppedWorld(partial(WalkThatFailsOnce, tmp_path / "licence"))
-    with WorkedWorld(world, engine) as worked:
+    with DistributedWorld(world, engine) as worked:
         found = saved(axplore.explore(worked, **WALK), tmp_path / "atlas")  # type: ignore[arg-type]
     assert found == expected
     assert {incident.kind.name for incident in worked.incidents} == {"FAILED"}
@@ -128,7 +128,7 @@ def make_echo() -> Server:
 def test_workers_end_with_whoever_hired_them() -> None:
     program = """
 import os, sys, time
-from axplore.workers.crew import Crew
+from axplore.workers.pool import Crew
 from axplore.workers.processes import Processes
 engine = Processes(2)
 crew = Crew(engine, lambda: time.sleep)
@@ -191,8 +191,8 @@ print(sorted(cell.number for cell in atlas.states), all(isinstance(cell, Cell) f
 
 def test_what_workers_print_does_not_stand_in_the_output(capfd: pytest.CaptureFixture[str]) -> None:
     engine = Processes(1)
-    crew = Crew(engine, lambda: print)
-    assert list(crew.results(["hello"])) == [(0, None)]
+    pool = WorkerPool(engine, lambda: print)
+    assert list(pool.results(["hello"])) == [(0, None)]
     engine.close()
     captured = capfd.readouterr()
     assert "hello" not in captured.out
@@ -200,15 +200,15 @@ def test_what_workers_print_does_not_stand_in_the_output(capfd: pytest.CaptureFi
 
 
 def test_an_error_in_a_worker_is_the_callers(engine: Processes) -> None:
-    crew = Crew(engine, lambda: lambda number: 10 // number)
+    pool = WorkerPool(engine, lambda: lambda number: 10 // number)
     with pytest.raises(ZeroDivisionError):
-        list(crew.results([1, 0]))
+        list(pool.results([1, 0]))
 
 
 def test_an_answer_that_cannot_be_sent_is_an_error_and_not_a_loss(engine: Processes) -> None:
-    crew = Crew(engine, lambda: lambda _: threading.Lock())
+    pool = WorkerPool(engine, lambda: lambda _: threading.Lock())
     with pytest.raises(RuntimeError, match="cannot be sent: TypeError"):
-        list(crew.results([1]))
+        list(pool.results([1]))
 
 
 def test_a_worker_that_cannot_be_made_is_an_error_and_not_a_loss(engine: Processes) -> None:
@@ -216,7 +216,7 @@ def test_a_worker_that_cannot_be_made_is_an_error_and_not_a_loss(engine: Process
         raise ImportError("no such simulator")
 
     with pytest.raises(ImportError, match="no such simulator"):
-        list(Crew(engine, make).results([1]))
+        list(WorkerPool(engine, make).results([1]))
 
 
 def test_workers_that_die_at_once_are_given_up(engine: Processes, caplog: pytest.LogCaptureFixture) -> None:
@@ -224,7 +224,7 @@ def test_workers_that_die_at_once_are_given_up(engine: Processes, caplog: pytest
     with pytest.raises(
         WorldError, match=r"workers were lost one after the other, the last one thus: .* ended with status 3"
     ):
-        list(Crew(engine, lambda: lambda _: os._exit(3)).results([1]))
+        list(WorkerPool(engine, lambda: lambda _: os._exit(3)).results([1]))
 
 
 @pytest.mark.parametrize("workers", [-1, 1.5, "two", True])

@@ -19,14 +19,14 @@ from random_walk import Walk, WalkThatFailsOnce
 
 import axplore
 from axplore.errors import InvalidInputError, InvalidSettingError, WorldError
-from axplore.workers.crew import Crew, IncidentKind
-from axplore.workers.engine import Engine, Reply, Server, WorkerLostError
-from axplore.workers.here import Here
+from axplore.workers.distributed import DistributedWorld
+from axplore.workers.in_process import InProcess
+from axplore.workers.pool import IncidentKind, WorkerPool
 from axplore.workers.processes import Processes
 from axplore.workers.ray import RayCluster, RayWorker
-from axplore.workers.world import WorkedWorld
+from axplore.workers.worker import Engine, Reply, Server, WorkerLostError
 from axplore.worlds.catalogue import named_world
-from axplore.worlds.orders import World
+from axplore.worlds.contract import World
 from axplore.worlds.stepped import SteppedWorld
 
 ray: Any = pytest.importorskip("ray")
@@ -134,7 +134,7 @@ def engine(cluster: Any) -> Iterator[RayCluster]:
 
 @pytest.fixture
 def clerk(engine: RayCluster) -> RayWorker:
-    worker = engine.hire(Clerk)
+    worker = engine.start(Clerk)
     assert answer_of(engine, worker) == Reply()
     return worker
 
@@ -146,7 +146,7 @@ def answer_of(engine: RayCluster, worker: RayWorker) -> Reply:
 
 def saved(world: World, settings: dict[str, float], engine: Engine, folder: Path) -> tuple[dict[str, bytes], Any]:
     """The files of the atlas of a world that is explored on an engine, and the world as the workers left it."""
-    with WorkedWorld(world, engine) as worked:
+    with DistributedWorld(world, engine) as worked:
         atlas = axplore.explore(worked, **settings)  # type: ignore[arg-type]
     atlas.save(folder)
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}, worked
@@ -155,7 +155,7 @@ def saved(world: World, settings: dict[str, float], engine: Engine, folder: Path
 @pytest.fixture(scope="module")
 def walk_atlas(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """What the exploration of the walk ends with in this process."""
-    atlas, world = saved(SteppedWorld(Walk), WALK, Here(), tmp_path_factory.mktemp("walks") / "here")
+    atlas, world = saved(SteppedWorld(Walk), WALK, InProcess(), tmp_path_factory.mktemp("walks") / "here")
     assert len(atlas) == 4
     assert len(world.states) > 3
     return atlas
@@ -163,7 +163,7 @@ def walk_atlas(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 def test_frozen_lake_has_the_same_atlas_on_ray_as_in_processes_and_here(cluster: Any, tmp_path: Path) -> None:
     engines: dict[str, Callable[[], Engine]] = {
-        "here": Here,
+        "here": InProcess,
         "processes": lambda: Processes(2),
         "ray": lambda: RayCluster(cluster.address, None),
     }
@@ -273,7 +273,7 @@ def test_a_number_of_workers_that_is_none_is_refused(n_workers: Any) -> None:
 
 
 def test_a_worker_is_named_by_its_actor_and_node_once_it_has_begun(engine: RayCluster) -> None:
-    worker = engine.hire(Clerk)
+    worker = engine.start(Clerk)
     assert worker.name == "a Ray actor that has not begun"
     assert answer_of(engine, worker) == Reply()
     assert worker.whereabouts is not None
@@ -285,7 +285,7 @@ def test_a_worker_uses_one_thread_and_works_in_the_folder_of_who_hired_it(
     engine: RayCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    worker = engine.hire(Clerk)
+    worker = engine.start(Clerk)
     assert answer_of(engine, worker) == Reply()
     worker.send("look_around")
     folder, threads, _ = answer_of(engine, worker).value
@@ -299,7 +299,7 @@ def test_modules_are_found_where_who_hired_a_worker_finds_them(
     (tmp_path / "only_here.py").write_text("from random_walk import Walk\n\n\ndef make():\n    return Walk()\n")
     monkeypatch.chdir(tmp_path)  # after Ray has noted where to look
     monkeypatch.syspath_prepend("")
-    worker = engine.hire(partial(_server_of, "only_here"))
+    worker = engine.start(partial(_server_of, "only_here"))
     assert answer_of(engine, worker) == Reply()
     worker.send("right")
     assert answer_of(engine, worker).value in (0, 1)
@@ -316,7 +316,7 @@ def _server_of(module: str) -> Server:
 def test_classes_of_the_main_program_go_by_value(engine: RayCluster, clerk: RayWorker) -> None:
     namespace: dict[str, Any] = {"__name__": "__main__"}
     exec("class Doubling:\n    def __call__(self, message):\n        return 2 * message\n", namespace)
-    worker = engine.hire(namespace["Doubling"])
+    worker = engine.start(namespace["Doubling"])
     assert answer_of(engine, worker) == Reply()
     worker.send(21)
     clerk.send("greet")
@@ -325,7 +325,7 @@ def test_classes_of_the_main_program_go_by_value(engine: RayCluster, clerk: RayW
 
 
 def test_waiting_gives_everybody_who_has_answered(engine: RayCluster) -> None:
-    clerks = [engine.hire(Clerk) for _ in NODES]
+    clerks = [engine.start(Clerk) for _ in NODES]
     waiting = list(clerks)
     while waiting:
         for worker in engine.wait(waiting, 60):
@@ -341,7 +341,7 @@ def test_waiting_gives_everybody_who_has_answered(engine: RayCluster) -> None:
 def test_waiting_ends_when_the_time_has_passed(engine: RayCluster, clerk: RayWorker) -> None:
     clerk.send("greet")
     assert answer_of(engine, clerk) == Reply("good morning")
-    unplaced = [engine.hire(Clerk) for _ in range(engine.n_workers)]
+    unplaced = [engine.start(Clerk) for _ in range(engine.n_workers)]
     for worker in unplaced[:-1]:
         answer_of(engine, worker)
     assert engine.wait(unplaced[-1:], 0.3) == []
@@ -369,7 +369,7 @@ def test_an_error_in_making_a_server_is_raised_by_the_crew(engine: RayCluster) -
         raise WorldError("no such model")
 
     with pytest.raises(WorldError, match="no such model"):
-        list(Crew(engine, make).results(["anything"]))
+        list(WorkerPool(engine, make).results(["anything"]))
 
 
 def test_a_process_that_ends_is_a_lost_worker(engine: RayCluster, clerk: RayWorker) -> None:
@@ -382,12 +382,12 @@ def test_a_process_that_ends_is_a_lost_worker(engine: RayCluster, clerk: RayWork
 
 
 def test_what_a_worker_has_started_ends_with_it(engine: RayCluster) -> None:
-    worker = engine.hire(partial(_server_with_child, "sleep 600"))
+    worker = engine.start(partial(_server_with_child, "sleep 600"))
     assert answer_of(engine, worker) == Reply()
     worker.send("who")
     child = answer_of(engine, worker).value
     os.kill(child, 0)
-    worker.dismiss()
+    worker.stop()
     deadline = time.monotonic() + 30
     while _is_running(child) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -409,16 +409,16 @@ def _is_running(process: int) -> bool:
 
 def test_a_dismissed_worker_makes_room_for_another(engine: RayCluster) -> None:
     for _ in range(engine.n_workers + 1):
-        worker = engine.hire(Clerk)
+        worker = engine.start(Clerk)
         assert answer_of(engine, worker) == Reply()
-        worker.dismiss()
+        worker.stop()
 
 
 def test_a_connection_that_was_there_before_stays(cluster: Any) -> None:
     ray.init(address=cluster.address, log_to_driver=False, logging_level=logging.ERROR)
     try:
         engine = RayCluster("auto", 1)
-        worker = engine.hire(Clerk)
+        worker = engine.start(Clerk)
         assert answer_of(engine, worker) == Reply()
         engine.close()
         engine.close()
@@ -442,7 +442,7 @@ def test_engines_share_a_connection_until_the_last_is_closed(engine: RayCluster)
     with pytest.raises(InvalidSettingError, match="is connected to the Ray cluster"):
         RayCluster("127.0.0.1:1", 1)
     other.close()
-    worker = engine.hire(Clerk)
+    worker = engine.start(Clerk)
     assert answer_of(engine, worker) == Reply()
 
 
@@ -465,7 +465,7 @@ def test_auto_starts_a_cluster_where_the_last_one_has_ended(
         engine = RayCluster("auto", 1)
         try:
             assert ray.get_runtime_context().gcs_address != cluster.address
-            worker = engine.hire(Clerk)
+            worker = engine.start(Clerk)
             assert answer_of(engine, worker) == Reply()
             worker.send("greet")
             assert answer_of(engine, worker) == Reply("good morning")
@@ -521,5 +521,5 @@ def test_without_ray_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_ray_is_imported_where_it_is_used() -> None:
-    program = "import sys, axplore, axplore.workers.ray, axplore.workers.choosing; sys.exit('ray' in sys.modules)"
+    program = "import sys, axplore, axplore.workers.ray, axplore.workers.engines; sys.exit('ray' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from axplore.mdp import TabularMdp
-from axplore.worlds import stepping
-from axplore.worlds.border import order_seed
-from axplore.worlds.orders import Answer, Episodes, Order, Tour, Visit
+from axplore.worlds import simulation_kernels as stepping
+from axplore.worlds.contract import Answer, Episodes, Order, Tour, Visit
+from axplore.worlds.order_checks import order_seed
 
 
 class PlainWorld:

@@ -11,41 +11,41 @@ from scipy.stats import binom
 import axplore
 from axplore.domains import domain
 from axplore.errors import InvalidInputError, InvalidSettingError
-from axplore.worlds.diagnosis import MEANINGS, REMEDIES, Ailment, Diagnosis
+from axplore.worlds.contract import Visit
+from axplore.worlds.diagnosis import MEANINGS, REMEDIES, Diagnosis, Issue
 from axplore.worlds.doctor import BRIEF_STEPS, examine, examine_world
 from axplore.worlds.gym import GymSystem, gym_world
-from axplore.worlds.orders import Visit
 from axplore.worlds.stepped import SteppedWorld
 
 FAULTS = [
-    (faulty.UnfixedStart, Ailment.START_NOT_FIXED, "landed in"),
-    (faulty.PinnedNoise, Ailment.NOISE_PINNED, "with the same actions were the same"),
-    (faulty.SilentReset, Ailment.TIME_LIMIT, "Step 60 after a reset led back to the start"),
-    (faulty.RaisingLimit, Ailment.TIME_LIMIT, "Step 60 after a reset failed"),
-    (faulty.EndingLimit, Ailment.TIME_LIMIT, "After step 60"),
-    (faulty.Freezing, Ailment.TIME_LIMIT, "From step 61 after a reset on"),
-    (faulty.HiddenDirection, Ailment.KEY_TOO_COARSE, "depends on where the agent came from"),
-    (faulty.HiddenCoin, Ailment.KEY_TOO_COARSE, "depends on"),
-    (faulty.CarriedKey, Ailment.KEY_TOO_COARSE, "depends on"),
-    (faulty.TerminalSometimes, Ailment.KEY_TOO_COARSE, "none, being terminal"),
-    (faulty.Counting, Ailment.KEY_TOO_FINE, "No state was met twice between two resets"),
-    (faulty.RaisingAction, Ailment.ACTION_FAILS, "Action 'jump' failed"),
-    (faulty.RaisingSometimes, Ailment.ACTION_FAILS, "in state 3 it raised ValueError: stumbled"),
-    (faulty.Stuck, Ailment.ACTION_FAILS, "The start offers no action"),
-    (faulty.BrokenReset, Ailment.SYSTEM_FAILS, "no such device"),
-    (faulty.UnhashableState, Ailment.SYSTEM_FAILS, "unhashable"),
+    (faulty.UnfixedStart, Issue.START_NOT_FIXED, "landed in"),
+    (faulty.PinnedNoise, Issue.NOISE_PINNED, "with the same actions were the same"),
+    (faulty.SilentReset, Issue.TIME_LIMIT, "Step 60 after a reset led back to the start"),
+    (faulty.RaisingLimit, Issue.TIME_LIMIT, "Step 60 after a reset failed"),
+    (faulty.EndingLimit, Issue.TIME_LIMIT, "After step 60"),
+    (faulty.Freezing, Issue.TIME_LIMIT, "From step 61 after a reset on"),
+    (faulty.HiddenDirection, Issue.KEY_TOO_COARSE, "depends on where the agent came from"),
+    (faulty.HiddenCoin, Issue.KEY_TOO_COARSE, "depends on"),
+    (faulty.CarriedKey, Issue.KEY_TOO_COARSE, "depends on"),
+    (faulty.TerminalSometimes, Issue.KEY_TOO_COARSE, "none, being terminal"),
+    (faulty.Counting, Issue.KEY_TOO_FINE, "No state was met twice between two resets"),
+    (faulty.RaisingAction, Issue.ACTION_FAILS, "Action 'jump' failed"),
+    (faulty.RaisingSometimes, Issue.ACTION_FAILS, "in state 3 it raised ValueError: stumbled"),
+    (faulty.Stuck, Issue.ACTION_FAILS, "The start offers no action"),
+    (faulty.BrokenReset, Issue.SYSTEM_FAILS, "no such device"),
+    (faulty.UnhashableState, Issue.SYSTEM_FAILS, "unhashable"),
 ]
 
 
-@pytest.mark.parametrize(("make", "ailment", "seen"), FAULTS, ids=[make.__name__ for make, _, _ in FAULTS])
-def test_each_fault_is_found_and_nothing_else(make: type[faulty.Ring], ailment: Ailment, seen: str) -> None:
+@pytest.mark.parametrize(("make", "issue", "seen"), FAULTS, ids=[make.__name__ for make, _, _ in FAULTS])
+def test_each_fault_is_found_and_nothing_else(make: type[faulty.Ring], issue: Issue, seen: str) -> None:
     diagnosis = examine(make(3), seed=3)
-    assert {finding.ailment for finding in diagnosis.findings} == {ailment}
+    assert {finding.issue for finding in diagnosis.findings} == {issue}
     assert seen in diagnosis.findings[0].seen
     assert not diagnosis.healthy
     text = str(diagnosis)
-    assert MEANINGS[ailment] in text
-    assert REMEDIES[ailment] in text
+    assert MEANINGS[issue] in text
+    assert REMEDIES[issue] in text
 
 
 @pytest.mark.parametrize("make", [make for make, _, _ in FAULTS], ids=[make.__name__ for make, _, _ in FAULTS])
@@ -55,13 +55,13 @@ def test_a_brief_examination_finds_each_fault_too(make: type[faulty.Ring]) -> No
 
 def test_a_key_with_noise_is_too_fine() -> None:
     """And even the start has a new name each time."""
-    found = {finding.ailment for finding in examine(faulty.Noisy()).findings}
-    assert found == {Ailment.START_NOT_FIXED, Ailment.KEY_TOO_FINE}
+    found = {finding.issue for finding in examine(faulty.Noisy()).findings}
+    assert found == {Issue.START_NOT_FIXED, Issue.KEY_TOO_FINE}
 
 
 def test_an_action_that_no_state_offers_is_found_if_it_is_expected() -> None:
     (finding,) = examine(faulty.Ring(), expected_actions=("forward", "back", "sideways"), max_steps=500).findings
-    assert finding.ailment is Ailment.ACTION_FAILS
+    assert finding.issue is Issue.ACTION_FAILS
     assert "'sideways' was available in none of 7 states" in finding.seen
 
 
@@ -119,7 +119,7 @@ def test_noise_that_is_pinned_is_found_where_episodes_are_short() -> None:
             return super().reset()
 
     diagnosis = examine(Pinned(gymnasium.make("FrozenLake-v1")))
-    assert [finding.ailment for finding in diagnosis.findings] == [Ailment.NOISE_PINNED]
+    assert [finding.issue for finding in diagnosis.findings] == [Issue.NOISE_PINNED]
 
 
 def test_a_limit_that_the_world_respects_is_not_found() -> None:
@@ -160,12 +160,12 @@ def test_settings_that_mean_nothing_are_refused(settings: dict[str, Any]) -> Non
 def test_a_diagnosis_is_told_to_machines() -> None:
     told = examine(faulty.Stuck(), max_steps=100).as_json()
     assert told["healthy"] is False
-    assert [finding["ailment"] for finding in told["findings"]] == ["ACTION_FAILS"]
-    assert set(told["findings"][0]) == {"ailment", "seen", "meaning", "remedy"}
+    assert [finding["issue"] for finding in told["findings"]] == ["ACTION_FAILS"]
+    assert set(told["findings"][0]) == {"issue", "seen", "meaning", "remedy"}
 
 
-def test_every_ailment_has_a_meaning_and_a_remedy() -> None:
-    assert set(MEANINGS) == set(REMEDIES) == set(Ailment)
+def test_every_issue_has_a_meaning_and_a_remedy() -> None:
+    assert set(MEANINGS) == set(REMEDIES) == set(Issue)
 
 
 def test_exploring_warns_of_what_a_short_examination_finds(caplog: pytest.LogCaptureFixture) -> None:

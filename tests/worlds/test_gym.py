@@ -15,12 +15,10 @@ import axplore
 from axplore import Atlas, TabularMdp, controllable_states
 from axplore.errors import InvalidInputError, InvalidSettingError, UnfixedStartError, UnknownNameError, WorldError
 from axplore.labels import encode_label
-from axplore.mdp import IntArray
-from axplore.worlds.faults import FaultKind
-from axplore.worlds.gym import gym_world
-from axplore.worlds.observations import key_of
-from axplore.worlds.orders import Answer, Visit, World
-from axplore.worlds.systems import BEGIN, VIRTUAL_START
+from axplore.types import IntArray
+from axplore.worlds.contract import Answer, Visit, World
+from axplore.worlds.gym import gym_world, key_of
+from axplore.worlds.systems import BEGIN, VIRTUAL_START, FaultKind
 
 LEFT, DOWN, RIGHT, UP = range(4)
 # Gymnasium 1.3 brought new versions of these.
@@ -62,7 +60,7 @@ def model_of(identifier: str, initial_state: int, **parameters: Any) -> TabularM
 
 def check_against_truth(atlas: Atlas, mdp: TabularMdp) -> None:
     """S_L→ ⊆ K ⊆ S_{L+ε}→, and the least steps lie within the bounds; it may fail with a probability of δ."""
-    radius, epsilon = atlas.precision.radius, atlas.precision.epsilon
+    radius, epsilon = atlas.target.radius, atlas.target.epsilon
     inner, outer = (controllable_states(mdp, reach) for reach in (radius, radius + epsilon))
     assert set(inner.states) <= set(atlas.states) <= set(outer.states)
     if set(atlas.states) == set(inner.states):

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from axplore.errors import InvalidSettingError, WorldError
-from axplore.worlds.faults import FaultKind
+from axplore.worlds.contract import Visit
 from axplore.worlds.isolated import isolated
-from axplore.worlds.orders import Visit
 from axplore.worlds.stepped import SteppedWorld
+from axplore.worlds.systems import FaultKind
 
 NOWHERE = np.array([], dtype=np.int64)
 

@@ -13,9 +13,9 @@ import pytest
 
 import axplore
 from axplore.errors import UnfixedStartError
+from axplore.worlds.contract import Visit
 from axplore.worlds.gym import gym_world
 from axplore.worlds.minigrid import full_state
-from axplore.worlds.orders import Visit
 
 pytest.importorskip("minigrid")
 

@@ -14,9 +14,11 @@ from scipy import stats
 
 from axplore.domains import combination_lock, confusing_chain, random_sparse
 from axplore.errors import InvalidOrderError, InvalidSettingError, UnknownStateError
-from axplore.mdp import RESET, RESET_ACTION, IntArray, TabularMdp
-from axplore.worlds import simulated, stepping
-from axplore.worlds.orders import Answer, Episodes, Order, Tour, Visit, World
+from axplore.mdp import TabularMdp
+from axplore.types import RESET, RESET_ACTION, IntArray
+from axplore.worlds import simulated
+from axplore.worlds import simulation_kernels as stepping
+from axplore.worlds.contract import Answer, Episodes, Order, Tour, Visit, World
 from axplore.worlds.simulated import SimulatedWorld, WorldSnapshot
 
 FALSE_ALARM = 1e-6

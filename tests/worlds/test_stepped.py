@@ -14,15 +14,15 @@ from test_simulated import as_lists, deterministic_moves, orders
 
 from axplore.domains import confusing_chain, random_sparse
 from axplore.errors import InvalidInputError, InvalidSettingError, UnfixedStartError, UnknownStateError, WorldError
-from axplore.explorers.driver import run
-from axplore.explorers.presets import preset
-from axplore.mdp import IntArray, TabularMdp
+from axplore.explorers.base import run
+from axplore.explorers.registry import preset
+from axplore.mdp import TabularMdp
 from axplore.truth import controllable_states
-from axplore.worlds.faults import FaultKind
-from axplore.worlds.orders import Answer, Episodes, Order, Tour, Visit, World
+from axplore.types import IntArray
+from axplore.worlds.contract import Answer, Episodes, Order, Tour, Visit, World
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedWorld
-from axplore.worlds.systems import BEGIN, VIRTUAL_START
+from axplore.worlds.systems import BEGIN, VIRTUAL_START, FaultKind
 
 
 def policy(*actions: int) -> IntArray:

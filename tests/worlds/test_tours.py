@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from axplore.domains import confusing_chain
-from axplore.mdp import RESET_ACTION, TabularMdp
-from axplore.worlds import simulated, stepping
-from axplore.worlds.orders import Answer, Tour, Visit
+from axplore.mdp import TabularMdp
+from axplore.types import RESET_ACTION
+from axplore.worlds import simulated
+from axplore.worlds import simulation_kernels as stepping
+from axplore.worlds.contract import Answer, Tour, Visit
 from axplore.worlds.simulated import SimulatedWorld, WorldSnapshot
 
 GO, STAY = 0, 1

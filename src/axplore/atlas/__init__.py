@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from axplore.atlas.atlas import Atlas
 from axplore.atlas.policy import Policy
-from axplore.atlas.standing import Bounds, Standing
+from axplore.atlas.state_report import Bounds, StateReport
 
-__all__ = ["Atlas", "Bounds", "Policy", "Standing"]
+__all__ = ["Atlas", "Bounds", "Policy", "StateReport"]

@@ -10,22 +10,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from axplore.atlas.policy import Policy
-from axplore.atlas.standing import Bounds, Standing, reason_for_member, reason_to_leave_out, rounded_down
+from axplore.atlas.state_report import Bounds, StateReport, reason_for_member, reason_to_leave_out, rounded_down
 from axplore.errors import UnknownActionError, UnknownStateError
-from axplore.explorers.interface import Precision
-from axplore.explorers.status import Status
-from axplore.explorers.stopping import StopReason
-from axplore.mdp import Action, FloatArray, IntArray, State
-from axplore.objective import Objective
+from axplore.explorers.base import StopReason
+from axplore.proofs.evidence import Status
+from axplore.target import Objective, Target
+from axplore.types import Action, FloatArray, IntArray, State
 
 if TYPE_CHECKING:
-    from axplore.atlas.arrival import Arrival
-    from axplore.atlas.explaining import WhyNot
+    from axplore.atlas.journeys import Arrival, Route
     from axplore.atlas.plans import Costs, Plan
-    from axplore.atlas.routes import Route
-    from axplore.atlas.validating import Validation
+    from axplore.atlas.validation import Validation
+    from axplore.atlas.why_not import WhyNot
     from axplore.certificate import Certificate
-    from axplore.planning.interval import IntervalModel
+    from axplore.proofs.bounds import IntervalModel
     from axplore.statistics.counts import CountedRows
 
 
@@ -39,7 +37,7 @@ class Atlas:
     Attributes:
         world: what was explored, in words.
         explorer: the name of the explorer.
-        precision: L, ε and δ.
+        target: L, ε and δ.
         objective: what the certified explorer was asked for; None of another explorer.
         seen: the labels of all states met, by number, [n].
         numbers: of the states of the atlas, in order of admission; the initial state is the first, [k].
@@ -61,7 +59,7 @@ class Atlas:
 
     world: str
     explorer: str
-    precision: Precision
+    target: Target
     objective: Objective | None
     seen: tuple[State, ...]
     numbers: IntArray
@@ -93,7 +91,7 @@ class Atlas:
         return tuple(self.seen[number] for number in self.numbers.tolist())
 
     @cached_property
-    def left_out(self) -> tuple[Standing, ...]:
+    def left_out(self) -> tuple[StateReport, ...]:
         """The other states met, in the order in which they were met, each with the reason why it is not in."""
         return tuple(self._standing(place) for place in range(len(self.states), len(self.statuses)))
 
@@ -107,7 +105,7 @@ class Atlas:
     @cached_property
     def model(self) -> IntervalModel:
         """Frequencies and confidence region of the transitions, in the form that planning reads."""
-        from axplore.atlas.learned import learned_model
+        from axplore.atlas.learned_model import learned_model
 
         return learned_model(self)
 
@@ -126,7 +124,7 @@ class Atlas:
         """The way to a state of the atlas."""
         return Policy(goal, self.places, self.actions, self.policies[self.place_of(goal)])
 
-    def status(self, state: State) -> Standing:
+    def status(self, state: State) -> StateReport:
         """What is known of any state, one that was never seen included: certified, set aside or open, and why."""
         places = self.places if state in self.places else self._places_left_out
         return self._standing(places[state]) if state in places else self._standing_of_unseen(state)
@@ -147,27 +145,27 @@ class Atlas:
 
     def path(self, goal: State) -> Route:
         """The most likely way of the policy to a state of the atlas, as states and actions; an estimate."""
-        from axplore.atlas.routes import most_likely_route
+        from axplore.atlas.journeys import most_likely_route
 
         self.place_of(goal)
         return most_likely_route(self, goal)
 
     def probability(self, goal: State, steps: int) -> Arrival:
         """The chance that the policy arrives at a state of the atlas within so many steps: an estimate and bounds."""
-        from axplore.atlas.arrival import arrival
+        from axplore.atlas.journeys import arrival
 
         self.place_of(goal)
         return arrival(self, goal, steps)
 
     def within(self, radius: float) -> Atlas:
         """What is proven for a smaller radius, as an atlas; what is undecided there is open. It has no certificate."""
-        from axplore.atlas.restricting import within
+        from axplore.atlas.restriction import within
 
         return within(self, radius)
 
     def why_not(self, state: State) -> WhyNot:
         """Why a state is not in: too unlikely, too far by how much, undecided until what, or never seen."""
-        from axplore.atlas.explaining import why_not
+        from axplore.atlas.why_not import why_not
 
         return why_not(self, state)
 
@@ -195,7 +193,7 @@ class Atlas:
 
     def to_pandas(self) -> Any:
         """A `pandas.DataFrame` with a row for each state seen. Pandas has to be installed."""
-        from axplore.atlas.frames import to_pandas
+        from axplore.atlas.table import to_pandas
 
         return to_pandas(self)
 
@@ -205,9 +203,9 @@ class Atlas:
         Args:
             world: a `World`, or anything else that can be explored but a name.
             episodes: for each goal.
-            settings: of `axplore.atlas.validating.validate`: `goals`, `horizon`, `false_alarm`, `seed`.
+            settings: of `axplore.atlas.validation.validate`: `goals`, `horizon`, `false_alarm`, `seed`.
         """
-        from axplore.atlas.validating import validate
+        from axplore.atlas.validation import validate
 
         return validate(self, world, episodes, **settings)
 
@@ -244,7 +242,7 @@ class Atlas:
     def _bounds(self, place: int) -> Bounds:
         return Bounds(float(self.lower[place]), float(self.upper[place]), float(self.regret[place]), self.proven)
 
-    def _standing(self, place: int) -> Standing:
+    def _standing(self, place: int) -> StateReport:
         """Of a state of the atlas or one left out."""
         member = place < len(self.states)
         state = self.states[place] if member else self.seen[self.left_out_numbers[place - len(self.states)]]
@@ -254,25 +252,25 @@ class Atlas:
         elif place == 0:
             reason = "It is the initial state."
         elif member:
-            reason = reason_for_member(status, bounds, self.precision)
+            reason = reason_for_member(status, bounds, self.target)
         else:
-            reason = reason_to_leave_out(status, bounds.lower, self.precision)
-        return Standing(state, status, bounds, reason)
+            reason = reason_to_leave_out(status, bounds.lower, self.target)
+        return StateReport(state, status, bounds, reason)
 
-    def _standing_of_unseen(self, state: State) -> Standing:
+    def _standing_of_unseen(self, state: State) -> StateReport:
         bounds = Bounds(self.unseen_lower, math.inf, math.inf, self.proven)
-        ruled_out = self.proven and self.unseen_lower > self.precision.radius
+        ruled_out = self.proven and self.unseen_lower > self.target.radius
         reason = "It was never seen."
         if self.proven:
             reason += (
                 f" What was never seen takes at least {rounded_down(self.unseen_lower)} expected steps through the "
-                f"states of the atlas; the radius is {self.precision.radius:g}."
+                f"states of the atlas; the radius is {self.target.radius:g}."
             )
-        return Standing(state, Status.SET_ASIDE if ruled_out else Status.OPEN, bounds, reason)
+        return StateReport(state, Status.SET_ASIDE if ruled_out else Status.OPEN, bounds, reason)
 
     def __repr__(self) -> str:
         return (
-            f"Atlas({len(self.states)} states for a radius of {self.precision.radius:g} around {self.states[0]!r}, "
+            f"Atlas({len(self.states)} states for a radius of {self.target.radius:g} around {self.states[0]!r}, "
             f"{self.steps} steps taken, {'' if self.complete else 'in'}complete, {'' if self.proven else 'not '}proven)"
         )
 

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from axplore import storage
 from axplore.atlas.atlas import Atlas
-from axplore.certificate import sealed
 from axplore.errors import AxploreError, DamagedFileError, StorageError
-from axplore.explorers.interface import Precision
-from axplore.explorers.status import Status
-from axplore.explorers.stopping import StopReason
+from axplore.explorers.base import StopReason
 from axplore.labels import decode_label, encode_label
-from axplore.mdp import RESET_ACTION, IntArray
-from axplore.objective import Objective
+from axplore.proofs.evidence import Status
+from axplore.storage import storage_errors
+from axplore.target import Objective, Target
+from axplore.types import RESET_ACTION, IntArray
 
 NAME: Final = "atlas"
 FORMAT: Final = "axplore atlas"
@@ -38,7 +35,9 @@ def save(atlas: Atlas, folder: Path) -> None:
     with storage_errors(f"the atlas cannot be written to {folder}"):
         if atlas.certificate is not None:
             atlas.certificate.save(folder)
-        sealed.write(folder, NAME, {"format": FORMAT, "version": VERSION, **_fields_of(atlas)}, _arrays_of(atlas))
+        storage.write_sealed(
+            folder, NAME, {"format": FORMAT, "version": VERSION, **_fields_of(atlas)}, _arrays_of(atlas)
+        )
 
 
 def load(folder: Path) -> Atlas:
@@ -47,7 +46,7 @@ def load(folder: Path) -> Atlas:
         cut_short = (folder / "run.json").is_file()
         advice = f". The run was cut short; go on with it: axplore resume {folder}" if cut_short else ""
         raise StorageError(f"there is no atlas in {folder}: it holds no {NAME}.json{advice}")
-    fields, arrays = sealed.read(folder, NAME, FORMAT, VERSION)
+    fields, arrays = storage.read_sealed(folder, NAME, FORMAT, VERSION)
     try:
         return _checked(_atlas_from(folder, fields, arrays))
     except (LookupError, TypeError, ValueError, AttributeError) as error:
@@ -56,32 +55,13 @@ def load(folder: Path) -> Atlas:
         raise DamagedFileError(f"the atlas in {folder} is damaged: {type(error).__name__}: {error}") from None
 
 
-def make_empty_folder(folder: Path) -> None:
-    """Makes a folder; refuses one that holds anything, and a place that cannot be written to."""
-    with storage_errors(f"the folder {folder} cannot be used"):
-        folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.iterdir()):
-            raise StorageError(f"the folder {folder} is not empty; give one that is, or that does not exist yet")
-        with TemporaryFile(dir=folder):
-            pass
-
-
-@contextmanager
-def storage_errors(what: str) -> Iterator[None]:
-    """Says what could not be done when the system refuses a file."""
-    try:
-        yield
-    except OSError as error:
-        raise StorageError(f"{what}: {error.strerror or error}") from error
-
-
 def _fields_of(atlas: Atlas) -> dict[str, Any]:
     return {
         "world": atlas.world,
         "explorer": atlas.explorer,
-        "radius": atlas.precision.radius,
-        "epsilon": atlas.precision.epsilon,
-        "delta": atlas.precision.delta,
+        "radius": atlas.target.radius,
+        "epsilon": atlas.target.epsilon,
+        "delta": atlas.target.delta,
         "objective": None if atlas.objective is None else atlas.objective.value,
         "proven": atlas.proven,
         "complete": atlas.complete,
@@ -119,7 +99,7 @@ def _atlas_from(folder: Path, fields: dict[str, Any], arrays: dict[str, npt.NDAr
     return Atlas(
         world=fields["world"],
         explorer=fields["explorer"],
-        precision=Precision(radius=fields["radius"], epsilon=fields["epsilon"], delta=fields["delta"]),
+        target=Target(radius=fields["radius"], epsilon=fields["epsilon"], delta=fields["delta"]),
         objective=None if fields["objective"] is None else Objective(fields["objective"]),
         seen=tuple(decode_label(label) for label in fields["seen"]),
         numbers=arrays["numbers"],

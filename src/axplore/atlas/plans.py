@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from axplore.atlas.learned import choices_of_policy, known_places, position_of
+from axplore.atlas.learned_model import choices_of_policy, known_places, position_of
 from axplore.atlas.policy import Policy
-from axplore.atlas.standing import rounded_up
-from axplore.errors import InvalidCostsError, UnknownActionError, UnknownStateError
-from axplore.explorers.allocation import model_accuracy
-from axplore.explorers.interface import Precision
-from axplore.mdp import RESET, RESET_PAIR, Action, FloatArray, IntArray, State
-from axplore.planning.costs import checked_costs
-from axplore.planning.interval import IntervalModel, Path, Regret, empirical_path, lower_path, regret_path, upper_path
+from axplore.atlas.state_report import rounded_up
+from axplore.errors import DamagedFileError, InvalidCostsError, UnknownActionError, UnknownStateError
+from axplore.explorers.disco_rules import model_accuracy
+from axplore.labels import RESET_TEXT, decode_label, named, text_of
+from axplore.planning.inputs import checked_costs
+from axplore.proofs.bounds import GoalValues, IntervalModel, Regret, empirical_path, lower_path, regret_path, upper_path
+from axplore.storage import storage_errors
+from axplore.target import Target
+from axplore.types import RESET, RESET_PAIR, Action, FloatArray, IntArray, State
 
 if TYPE_CHECKING:
     from axplore.atlas.atlas import Atlas
+
 
 Costs: TypeAlias = Callable[[Any, Any], float] | Mapping[tuple[Any, Any], float] | npt.ArrayLike | None
 """Of a state and an action: a function, a table (what it does not name costs 1), or numbers in the order of `pairs`."""
@@ -104,7 +110,7 @@ def _plan(atlas: Atlas, model: IntervalModel, goal: State) -> Plan:
     )
 
 
-def _best(model: IntervalModel, goal: int, estimate: Path) -> Regret:
+def _best(model: IntervalModel, goal: int, estimate: GoalValues) -> Regret:
     """The better of two policies: the robust optimum, and what looks best."""
     lower = lower_path(model, goal, estimate.values)
     robust = regret_path(model, upper_path(model, goal), lower)
@@ -115,24 +121,24 @@ def _best(model: IntervalModel, goal: int, estimate: Path) -> Regret:
 
 
 def _guarantee(atlas: Atlas, min_cost: float, upper: float, regret: float) -> str:
-    precision = atlas.precision
+    target = atlas.target
     if atlas.proven and math.isfinite(upper):
         return (
-            f"With a probability of at least {1 - precision.delta:g} it costs at most {rounded_up(upper)}, and at most "
+            f"With a probability of at least {1 - target.delta:g} it costs at most {rounded_up(upper)}, and at most "
             f"{rounded_up(regret)} more than the best policy through the states of the atlas."
         )
     if atlas.proven:
         return "Nothing is proven of it: no policy is proven to arrive at any cost."
     if atlas.explorer != GUARANTEED_EXPLORER or not atlas.complete:
         return "Nothing is proven of it."
-    if not corollary_holds(precision.radius, precision.epsilon, min_cost):
+    if not corollary_holds(target.radius, target.epsilon, min_cost):
         return (
-            f"Nothing is proven of it: ε = {precision.epsilon:g} is too large for the least cost of {min_cost:g} "
+            f"Nothing is proven of it: ε = {target.epsilon:g} is too large for the least cost of {min_cost:g} "
             "([DisCo] Cor. 1); explore with a smaller one."
         )
     return (
-        f"With a probability of at least {1 - precision.delta:g} it costs at most "
-        f"ε/c_min = {precision.epsilon / min_cost:.6g} more than the best policy through S_L→ ([DisCo] Cor. 1)."
+        f"With a probability of at least {1 - target.delta:g} it costs at most "
+        f"ε/c_min = {target.epsilon / min_cost:.6g} more than the best policy through S_L→ ([DisCo] Cor. 1)."
     )
 
 
@@ -142,7 +148,7 @@ def corollary_holds(radius: float, epsilon: float, min_cost: float) -> bool:
     η is the accuracy to which the allocation makes the model known. The paper prints η (L + 1 + ε) <= 2 c_min, but the
     proof of its simulation lemma needs the smaller number.
     """
-    accuracy = model_accuracy(Precision(radius=radius, epsilon=epsilon))
+    accuracy = model_accuracy(Target(radius=radius, epsilon=epsilon))
     return epsilon <= 1 and accuracy * (radius + 1 + epsilon) <= SIMULATION_FACTOR * min_cost
 
 
@@ -210,3 +216,59 @@ def _check_table(atlas: Atlas, costs: Mapping[tuple[Any, Any], float]) -> None:
         offered: tuple[Action, ...] = atlas.actions[atlas.places[state]]
         if action not in offered:
             raise UnknownActionError(f"the costs name the action {action!r} of {state!r}, which has {list(offered)!r}")
+
+
+COLUMNS: Final = ("state", "action", "cost")
+
+
+def read_costs(atlas: Atlas, path: Path) -> tuple[dict[tuple[State, Action], float], float]:
+    """The table of costs in a file, and the cost of RESET, which is 1 unless the file says otherwise."""
+    table: dict[tuple[State, Action], float] = {}
+    reset_cost = 1.0
+    for number, line in enumerate(_lines(path), start=1):
+        missing = [column for column in COLUMNS if line.get(column) is None]
+        if missing:
+            raise DamagedFileError(f"{path}, entry {number}: there is no {missing[0]}; it needs {', '.join(COLUMNS)}")
+        cost = _number(path, number, line["cost"])
+        if line["action"] == RESET_TEXT:
+            if line["state"] not in ("", "*"):
+                raise InvalidCostsError(
+                    f"{path}, entry {number}: RESET costs the same everywhere; leave its state empty"
+                )
+            reset_cost = cost
+            continue
+        state = named(atlas.states, _as_text(line["state"]), "state of the atlas")
+        action = named(atlas.actions[atlas.places[state]], _as_text(line["action"]), f"action of {text_of(state)}")
+        if (state, action) in table:
+            raise InvalidCostsError(
+                f"{path}, entry {number}: {text_of(state)} and {text_of(action)} have a cost already"
+            )
+        table[state, action] = cost
+    return table, reset_cost
+
+
+def _lines(path: Path) -> Iterable[Mapping[str, Any]]:
+    with storage_errors(f"the costs cannot be read from {path}"):
+        data = path.read_bytes()
+    try:
+        text = data.decode("utf-8-sig")
+        if path.suffix.lower() != ".json":
+            return list(csv.DictReader(text.splitlines(keepends=True), strict=True))
+        lines = json.loads(text)
+    except (ValueError, csv.Error) as error:
+        raise DamagedFileError(f"{path} cannot be read: {error}") from None
+    if not isinstance(lines, list) or not all(isinstance(line, dict) for line in lines):
+        raise DamagedFileError(f"{path} must hold a list of objects with {', '.join(COLUMNS)}")
+    return lines
+
+
+def _as_text(label: Any) -> str:
+    """A label of a JSON file, or the text of one, as text."""
+    return label if isinstance(label, str) else text_of(decode_label(label))
+
+
+def _number(path: Path, number: int, cost: Any) -> float:
+    try:
+        return float(cost)
+    except (TypeError, ValueError):
+        raise InvalidCostsError(f"{path}, entry {number}: the cost is {cost!r}, which is no number") from None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from axplore.atlas.atlas import Atlas
-from axplore.atlas.standing import Standing, rounded_down, rounded_up
-from axplore.explorers.status import Status
-from axplore.objective import Objective
+from axplore.atlas.state_report import StateReport, rounded_down, rounded_up
+from axplore.errors import AxploreError
+from axplore.proofs.evidence import Status
+from axplore.target import Objective
 
 LISTED = 5
 """So many states are named where all of them would be too many."""
@@ -14,7 +17,7 @@ LISTED = 5
 def title_of(atlas: Atlas) -> str:
     """What was found, in a line."""
     return (
-        f"{atlas.world}: {_states(len(atlas.states))} for a radius of {atlas.precision.radius:g} expected steps, found "
+        f"{atlas.world}: {_states(len(atlas.states))} for a radius of {atlas.target.radius:g} expected steps, found "
         f"by {atlas.explorer}"
     )
 
@@ -52,7 +55,7 @@ def as_text(atlas: Atlas) -> str:
 
 
 def _coverage(atlas: Atlas) -> list[str]:
-    radius = f"{atlas.precision.radius:g} expected steps"
+    radius = f"{atlas.target.radius:g} expected steps"
     others = _states(len(atlas.left_out), "other ")
     if not atlas.proven:
         return [f"{others} seen and left out."]
@@ -63,7 +66,7 @@ def _coverage(atlas: Atlas) -> list[str]:
     lines = ["States within the radius may be missing."]
     if undecided:
         lines.append(f"{_states(len(undecided))} seen and undecided: {_named(undecided)}.")
-    if atlas.unseen_lower <= atlas.precision.radius:
+    if atlas.unseen_lower <= atlas.target.radius:
         lines.append(
             f"States never seen are not ruled out: that they take {rounded_down(atlas.unseen_lower)} expected steps is "
             "all that is proven."
@@ -81,7 +84,7 @@ def _open_members(atlas: Atlas) -> list[str]:
 
 def _trust(atlas: Atlas) -> str:
     if atlas.proven:
-        return f"All this holds with a probability of at least {1 - atlas.precision.delta:g}."
+        return f"All this holds with a probability of at least {1 - atlas.target.delta:g}."
     return f"Nothing is proven: {atlas.explorer} leaves no certificate."
 
 
@@ -89,7 +92,31 @@ def _states(count: int, kind: str = "") -> str:
     return f"{count} {kind}state{'' if count == 1 else 's'}"
 
 
-def _named(standings: list[Standing]) -> str:
+def _named(standings: list[StateReport]) -> str:
     names = [str(standing.state) for standing in standings[:LISTED]]
     rest = len(standings) - len(names)
     return ", ".join(names) + (f" and {rest} more" if rest else "")
+
+
+def to_pandas(atlas: Atlas) -> Any:
+    """A `pandas.DataFrame` with a row for each state seen: those of the atlas first, in order of admission."""
+    try:
+        import pandas as pd
+    except ImportError:
+        raise AxploreError(
+            "pandas is not installed; `pip install pandas`, or use `axplore export --format csv`"
+        ) from None
+    standings = [*(atlas.status(state) for state in atlas.states), *atlas.left_out]
+    found_at = [*atlas.found_at.tolist(), *[None] * len(atlas.left_out)]
+    return pd.DataFrame(
+        {
+            "state": pd.Series([standing.state for standing in standings], dtype=object),
+            "in_atlas": [place < len(atlas.states) for place in range(len(standings))],
+            "status": [standing.status.value for standing in standings],
+            "lower": [standing.bounds.lower for standing in standings],
+            "upper": [standing.bounds.upper for standing in standings],
+            "regret": [standing.bounds.regret for standing in standings],
+            "found_at": pd.array(found_at, dtype="Int64"),
+            "reason": [standing.reason for standing in standings],
+        }
+    )

@@ -1,6 +1,6 @@
 """What an exploration claims, as a file, and the verifier that trusts nothing but the counts.
 
-    certificate = Certificate.from_exploration(exploration)
+    certificate = Certificate.load(folder)
     certificate.save(folder)
     print(verify(Certificate.load(folder)))
 
@@ -9,7 +9,7 @@ The last two share no code with the solvers and statistics of the explorer that 
 """
 
 from axplore.certificate.checker import verify
-from axplore.certificate.claims import Counts, NearOptimal, Reachable, TooFar
+from axplore.certificate.contents import Counts, NearOptimal, Reachable, TooFar
 from axplore.certificate.document import Certificate
 from axplore.certificate.verdict import ClaimKind, ClaimVerdict, Verdict
 

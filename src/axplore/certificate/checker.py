@@ -21,13 +21,13 @@ from typing import Final
 
 import numpy as np
 
-from axplore.certificate.claims import RESET_ACTION, Claim, NearOptimal, Reachable, TooFar
+from axplore.certificate.bellman import Sweeper
+from axplore.certificate.contents import RESET_ACTION, Claim, NearOptimal, Reachable, TooFar
+from axplore.certificate.count_checks import contradiction
 from axplore.certificate.document import Certificate
-from axplore.certificate.records import contradiction
-from axplore.certificate.sweeps import Sweeper
 from axplore.certificate.verdict import ClaimKind, ClaimVerdict, Verdict
-from axplore.mdp import FloatArray
-from axplore.objective import Objective
+from axplore.target import Objective
+from axplore.types import FloatArray
 
 ROUNDING: Final = 1e-9
 """η, by which vectors are corrected before they are checked."""

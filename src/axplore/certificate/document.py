@@ -7,21 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from axplore.certificate import sealed
-from axplore.certificate.claims import Claim, Counts, NearOptimal, Reachable, TooFar, check_shape, dtype_of
-from axplore.certificate.gathering import near_optimal_claims, reachable_claims, too_far_claims
+from axplore import storage
+from axplore.certificate.contents import Claim, Counts, NearOptimal, Reachable, TooFar, check_shape, dtype_of
 from axplore.errors import DamagedFileError, InvalidInputError
 from axplore.labels import decode_label, encode_label
-from axplore.mdp import Action, IntArray, State
-from axplore.objective import Objective
-
-if TYPE_CHECKING:
-    from axplore.explorers.result import Exploration
+from axplore.target import Objective
+from axplore.types import Action, IntArray, State
 
 NAME: Final = "certificate"
 FORMAT: Final = "axplore certificate"
@@ -88,43 +84,14 @@ class Certificate:
         """The first pair of each known state, and the end of the last one, [n + 1]."""
         return np.cumsum([0, *map(len, self.actions)], dtype=np.int64)
 
-    @classmethod
-    def from_exploration(cls, exploration: Exploration) -> Certificate:
-        """What the certified explorer has proven; claims that are still open are left out."""
-        evidence = exploration.evidence
-        if evidence is None:
-            raise InvalidInputError("this exploration has no evidence; only the certified explorer proves anything")
-        rows = exploration.counts.rows()
-        reachable = reachable_claims(evidence)
-        too_far = too_far_claims(evidence)
-        near_optimal = near_optimal_claims(evidence)
-        n_known, n_seen = len(exploration.states), len(evidence.lower)
-        required = n_known - 1 if evidence.objective is Objective.OPTIMAL else 0
-        return cls(
-            radius=float(evidence.precision.radius),
-            epsilon=float(evidence.precision.epsilon),
-            delta=float(evidence.precision.delta),
-            objective=evidence.objective,
-            known=exploration.states,
-            others=exploration.frontier,
-            actions=exploration.actions,
-            counts=Counts(rows.row_offsets, evidence.model.rows.successors, rows.counts, rows.first_draws),
-            reachable=reachable,
-            too_far=too_far,
-            near_optimal=near_optimal,
-            complete=len(reachable) == n_known - 1
-            and len(too_far) == n_seen - n_known + 1
-            and len(near_optimal) >= required,
-        )
-
     def save(self, folder: Path | str) -> None:
         """Writes certificate.json and certificate.npz into a folder, which is made if it is missing."""
-        sealed.write(Path(folder), NAME, *self._parts)
+        storage.write_sealed(Path(folder), NAME, *self._parts)
 
     @classmethod
     def load(cls, folder: Path | str) -> Certificate:
         """Reads what `save` wrote; refuses files that are missing, damaged, edited or of another version."""
-        body, arrays = sealed.read(Path(folder), NAME, FORMAT, VERSION)
+        body, arrays = storage.read_sealed(Path(folder), NAME, FORMAT, VERSION)
         try:
             return _assembled(body, arrays)
         except InvalidInputError as error:
@@ -133,7 +100,7 @@ class Certificate:
     @property
     def digest(self) -> str:
         """SHA-256 of everything it holds, as hexadecimal digits."""
-        return sealed.digest_of(*self._parts)
+        return storage.digest_of(*self._parts)
 
     @cached_property
     def _parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:

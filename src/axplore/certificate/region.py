@@ -25,8 +25,8 @@ from typing import Final
 
 import numpy as np
 
-from axplore.certificate.claims import Counts
-from axplore.mdp import FloatArray, IntArray
+from axplore.certificate.contents import Counts
+from axplore.types import FloatArray, IntArray
 
 SHARED: Final = 0.2
 """The part of δ for the martingale shared by the pairs with one successor; each pair has its part of the rest."""

@@ -17,7 +17,7 @@ class ClaimKind(Enum):
     NEAR_OPTIMAL = "near-optimal"
     COMPLETE = "complete"
     ATLAS = "atlas"
-    """That an atlas says no more than its certificate; see `axplore.atlas.verifying`."""
+    """That an atlas says no more than its certificate; see `axplore.atlas.verification`."""
 
 
 @dataclass(frozen=True)

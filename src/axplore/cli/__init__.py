@@ -9,11 +9,11 @@ import sys
 
 import typer
 
-from axplore.cli import exploring, runs, studies, worlds  # isort: skip (each adds its commands, in this order)
-from axplore.cli.app import app
+from axplore.cli import explore_commands, run_commands, study_commands, world_commands
+from axplore.cli.options import app
 from axplore.errors import AxploreError
 
-__all__ = ["app", "exploring", "main", "runs", "studies", "worlds"]
+__all__ = ["app", "explore_commands", "main", "run_commands", "study_commands", "world_commands"]
 
 
 def main() -> None:

@@ -69,3 +69,12 @@ def parsed(settings: list[str] | None) -> dict[str, str]:
             raise InvalidSettingError(f"--set {setting}: write it as NAME=VALUE")
         parameters[name.replace("-", "_")] = value
     return parameters
+
+
+app = typer.Typer(
+    help="Explores an unknown, resettable, stochastic system and proves what can be reliably reached.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help is printed twice as fast
+)

@@ -20,25 +20,22 @@ import numpy as np
 
 from axplore.errors import InvalidSettingError
 from axplore.experiments.coverage_models import KINDS, Case, case
-from axplore.experiments.evaluation import policy_steps_of
-from axplore.experiments.records import read_lines, sort_lines
-from axplore.experiments.statistics import estimate, proportion_interval
-from axplore.experiments.tables import Table
+from axplore.experiments.result_tables import Table
+from axplore.experiments.runner import policy_steps_of, read_lines, sort_lines
+from axplore.experiments.summaries import estimate, proportion_interval
+from axplore.explorers.base import Exploration, RoundReport, StopReason, run
 from axplore.explorers.certified import Certified, CertifiedState
-from axplore.explorers.driver import RoundReport, run
-from axplore.explorers.evidence import Evidence
-from axplore.explorers.interface import Precision
-from axplore.explorers.result import Exploration
-from axplore.explorers.stopping import StopReason
-from axplore.mdp import FloatArray, State, TabularMdp
-from axplore.objective import Objective
-from axplore.planning.interval import Path as PathTo
+from axplore.mdp import TabularMdp
+from axplore.proofs.bounds import GoalValues
+from axplore.proofs.evidence import Evidence
 from axplore.statistics.confidence import confidence_region
+from axplore.target import Objective, Target
 from axplore.truth import ACCURACY, check_optimal, check_within_radius, controllable_states, optimal_steps
-from axplore.workers.choosing import engine_for
-from axplore.workers.engine import Engine
-from axplore.workers.sweeps import results_of
-from axplore.worlds.orders import World
+from axplore.types import FloatArray, State
+from axplore.workers.engines import engine_for
+from axplore.workers.pool import results_of
+from axplore.workers.worker import Engine
+from axplore.worlds.contract import World
 from axplore.worlds.simulated import SimulatedWorld
 
 TRIALS_FILE: Final = "coverage.jsonl"
@@ -156,7 +153,7 @@ def _trials(
         if name not in OBJECTIVES:
             raise InvalidSettingError(f"no objective {name!r}; there are {' and '.join(OBJECTIVES)}")
     for objective, delta, number in product(objectives, deltas, range(models)):
-        Precision(radius=1.0, epsilon=epsilon, delta=delta)  # refuses what cannot be asked for
+        Target(radius=1.0, epsilon=epsilon, delta=delta)  # refuses what cannot be asked for
         seed, place = divmod(number, len(KINDS))
         yield Trial(list(KINDS)[place], seed, objective, delta, epsilon, max_steps)
 
@@ -188,8 +185,8 @@ def _run_trials(
 def run_trial(trial: Trial) -> TrialRecord:
     """Explores the model of a trial and compares the answer with the truth."""
     given = case(trial.kind, trial.seed)
-    precision = Precision(radius=given.radius, epsilon=trial.epsilon, delta=trial.delta)
-    explorer = Certified(precision=precision, objective=OBJECTIVES[trial.objective])
+    target = Target(radius=given.radius, epsilon=trial.epsilon, delta=trial.delta)
+    explorer = Certified(target=target, objective=OBJECTIVES[trial.objective])
     world = SimulatedWorld(given.mdp, trial.seed)
     watch = RegionWatch(given.mdp, world, trial.delta)
     begun = time.process_time()
@@ -246,16 +243,16 @@ def violations_of(exploration: Exploration, given: Case) -> list[Violation]:
     found = [] if bounds_hold(exploration, given.mdp) else [Violation.BOUND]
     if exploration.stop is not StopReason.PROVEN:
         return found
-    precision = exploration.explorer.precision
-    truth = controllable_states(given.mdp, precision.radius)
-    reachable = controllable_states(given.mdp, precision.radius + precision.epsilon)
+    target = exploration.explorer.target
+    truth = controllable_states(given.mdp, target.radius)
+    reachable = controllable_states(given.mdp, target.radius + target.epsilon)
     steps = {goal: policy_steps_of(exploration, given.mdp, goal) for goal in exploration.states}
     check = check_optimal if _evidence(exploration).objective is Objective.OPTIMAL else check_within_radius
     if not set(truth.states) <= set(exploration.states):
         found.append(Violation.MISSING)
     if not set(exploration.states) <= set(reachable.states):
         found.append(Violation.BEYOND)
-    if check(truth, steps=steps, epsilon=precision.epsilon).excess > ACCURACY:
+    if check(truth, steps=steps, epsilon=target.epsilon).excess > ACCURACY:
         found.append(Violation.POLICY)
     return found
 
@@ -282,7 +279,7 @@ def bounds_hold(exploration: Exploration, mdp: TabularMdp) -> bool:
     return lower and evidence.unseen.steps <= unseen + ACCURACY and upper and regrets
 
 
-def _taken(exploration: Exploration, mdp: TabularMdp, paths: Sequence[PathTo]) -> dict[State, float]:
+def _taken(exploration: Exploration, mdp: TabularMdp, paths: Sequence[GoalValues]) -> dict[State, float]:
     """The true steps of the policies of these paths, one to each state found."""
     actions = tuple(_evidence(exploration).actions(path.policy) for path in paths)
     playing = replace(exploration, policies=actions)

@@ -13,8 +13,9 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from axplore.mdp import FloatArray, IntArray, TabularMdp
+from axplore.mdp import TabularMdp
 from axplore.truth import controllable_states
+from axplore.types import FloatArray, IntArray
 
 Rows: TypeAlias = dict[int, dict[int, dict[int, float]]]
 """The probability of each successor, by state and action."""

@@ -9,7 +9,8 @@ from typing import Final
 
 from axplore.domains import domain
 from axplore.errors import UnknownNameError
-from axplore.experiments.catalogue import (
+from axplore.experiments.discovery_figures import Group, proportion_figure, require_matplotlib, save_figure
+from axplore.experiments.paper import (
     CERTIFIED_EXPERIMENTS,
     CHAIN,
     CHAIN_EXPERIMENTS,
@@ -18,15 +19,14 @@ from axplore.experiments.catalogue import (
     THEORY_EXPERIMENT,
     Experiment,
 )
-from axplore.experiments.figures import Group, proportion_figure, require_matplotlib, save_figure
-from axplore.experiments.runner import run_experiments, sort_file
-from axplore.experiments.tables import (
+from axplore.experiments.result_tables import (
     Table,
     certified_table,
     hitting_steps_table,
     promise_table,
     sample_complexity_table,
 )
+from axplore.experiments.runner import run_experiments, sort_file
 from axplore.truth import controllable_states
 
 RUNS_FILE: Final = "runs.jsonl"
@@ -36,7 +36,7 @@ Output = Callable[[Sequence[Group], Path], Table | None]
 
 
 @dataclass(frozen=True)
-class Target:
+class Artifact:
     """Something to reproduce.
 
     Attributes:
@@ -150,13 +150,13 @@ def _default(experiments: Sequence[Experiment]) -> tuple[Experiment, ...]:
 
 
 TARGETS: Final = {
-    "table2": Target(CHAIN_EXPERIMENTS, _table2),
-    "table3": Target(CHAIN_EXPERIMENTS, _table3),
-    "fig3": Target(_default(CHAIN_EXPERIMENTS), _chain_figure, draws=True),
-    "lock": Target(LOCK_EXPERIMENTS, _lock_table),
-    "fig-lock": Target(_default(LOCK_EXPERIMENTS), _lock_figure, draws=True),
-    "certified": Target(CERTIFIED_EXPERIMENTS, _certified_table, among_all=False),
-    "theory": Target((THEORY_EXPERIMENT,), _theory_table, among_all=False),
+    "table2": Artifact(CHAIN_EXPERIMENTS, _table2),
+    "table3": Artifact(CHAIN_EXPERIMENTS, _table3),
+    "fig3": Artifact(_default(CHAIN_EXPERIMENTS), _chain_figure, draws=True),
+    "lock": Artifact(LOCK_EXPERIMENTS, _lock_table),
+    "fig-lock": Artifact(_default(LOCK_EXPERIMENTS), _lock_figure, draws=True),
+    "certified": Artifact(CERTIFIED_EXPERIMENTS, _certified_table, among_all=False),
+    "theory": Artifact((THEORY_EXPERIMENT,), _theory_table, among_all=False),
 }
 """What can be made: [DisCo] Tab. (new_results), Tab. (expectedtime.confusing), Fig. (3plots) with Fig. (bbb), and App.
 "Combination Lock" with its figure; and what the paper does not have: the certified explorer beside DisCo, and a run of

@@ -13,13 +13,17 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from axplore.errors import InvalidSettingError
-from axplore.experiments.catalogue import Experiment
-from axplore.experiments.evaluation import policy_steps_of
-from axplore.experiments.records import read_lines, sort_lines
-from axplore.explorers.driver import run
-from axplore.workers.choosing import engine_for
-from axplore.workers.sweeps import results_of
+from axplore.experiments.paper import Experiment
+from axplore.explorers.base import Exploration, run
+from axplore.mdp import TabularMdp
+from axplore.planning.evaluation import policy_steps
+from axplore.planning.finite_horizon import resetting_policy_steps
+from axplore.types import RESET_ACTION, RESET_PAIR, IntArray, State
+from axplore.workers.engines import engine_for
+from axplore.workers.pool import results_of
 from axplore.worlds.simulated import SimulatedWorld
 
 
@@ -126,3 +130,41 @@ def sort_file(path: Path) -> None:
 
 def _run(experiment_and_seed: tuple[Experiment, int]) -> RunRecord:
     return run_seed(*experiment_and_seed)
+
+
+def policy_steps_of(exploration: Exploration, mdp: TabularMdp, goal: State) -> float:
+    """The expected steps of the policy to a state found, on the model that was explored; exact."""
+    return policy_steps_on(mdp, exploration.states, exploration.policy(goal), goal)
+
+
+def policy_steps_on(mdp: TabularMdp, states: Sequence[State], policy: IntArray, goal: State) -> float:
+    """The expected steps of a policy on a model, exact; it is for the first m of these states, [m] or [H, m]."""
+    on_model = np.full((*policy.shape[:-1], mdp.n_states), RESET_ACTION, dtype=np.int64)
+    on_model[..., mdp.indices_of(states[: policy.shape[-1]])] = policy
+    if policy.ndim == 2:
+        return resetting_policy_steps(mdp, mdp.index_of(goal), on_model)
+    pairs = np.where(on_model == RESET_ACTION, RESET_PAIR, mdp.state_pairs[:-1] + on_model)
+    return float(policy_steps(mdp, pairs, goal)[mdp.initial_index])
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The lines of a file; none if there is no file.
+
+    The last line may have been cut by an interruption; it is passed over, and removed so that the next line is whole.
+    """
+    if not path.exists():
+        return []
+    text = path.read_text(encoding="utf-8")
+    whole = text[: text.rfind("\n") + 1]
+    if whole != text:
+        path.write_text(whole, encoding="utf-8")
+    return [json.loads(line) for line in whole.splitlines()]
+
+
+def sort_lines(path: Path, order: Callable[[dict[str, Any]], Any]) -> None:
+    """Puts the lines of a file in a fixed order, so that it does not tell which worker was faster."""
+    lines = set(path.read_text(encoding="utf-8").splitlines())
+    ordered = sorted(lines, key=lambda line: (order(json.loads(line)), line))
+    partial = path.with_suffix(".partial")
+    partial.write_text("".join(f"{line}\n" for line in ordered), encoding="utf-8")
+    partial.replace(path)

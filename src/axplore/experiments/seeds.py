@@ -12,19 +12,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
-from axplore.atlas.files import make_empty_folder, storage_errors
 from axplore.errors import InvalidSettingError, NotConvergedError, WorldError
-from axplore.explorers.driver import check_max_steps
-from axplore.explorers.interface import Explorer
-from axplore.explorers.stopping import StopReason
+from axplore.explorers.base import Explorer, StopReason, check_max_steps
 from axplore.exploring import DEFAULT_DELTA, DEFAULT_EPSILON, explore, explorer_from, resume
 from axplore.runs.checkpoints import load_checkpoint
-from axplore.runs.files import LOCK, Lock, read_document, remove_unfinished
-from axplore.runs.keeper import ENDED, ENDED_FORMAT, ENDED_VERSION
-from axplore.runs.origin import NAME as ORIGIN
-from axplore.runs.origin import explorer_from_description, load_origin
-from axplore.workers.choosing import engine_for
-from axplore.workers.sweeps import results_of
+from axplore.runs.folder import ENDED, ENDED_FORMAT, ENDED_VERSION
+from axplore.runs.manifest import NAME as ORIGIN
+from axplore.runs.manifest import explorer_from_description, load_manifest
+from axplore.storage import LOCK, Lock, make_empty_folder, read_document, remove_unfinished, storage_errors
+from axplore.workers.engines import engine_for
+from axplore.workers.pool import results_of
 
 Files: TypeAlias = Mapping[str, bytes]
 """What is in a run folder, by name."""
@@ -149,14 +146,20 @@ def _has_ended(run: SeedRun) -> bool:
 
 def _limit_of_same(run: SeedRun) -> int | None:
     """The step limit of the run in a folder; refuses one of another question."""
-    origin, question = load_origin(run.folder), run.question
-    was = (origin.world_name, dict(origin.world_parameters), origin.seed, origin.states_bound, origin.has_workers)
+    manifest, question = load_manifest(run.folder), run.question
+    was = (
+        manifest.world_name,
+        dict(manifest.world_parameters),
+        manifest.seed,
+        manifest.states_bound,
+        manifest.has_workers,
+    )
     if was != (question.world, dict(question.world_parameters), run.seed, question.states_bound, False):
-        told = f"{origin.world} with parameters {dict(origin.world_parameters)} and seed {origin.seed}"
+        told = f"{manifest.world} with parameters {dict(manifest.world_parameters)} and seed {manifest.seed}"
         raise InvalidSettingError(f"{run.folder} holds another run, of {told}; give another folder")
-    checkpoint = load_checkpoint(origin.run, run.folder)
+    checkpoint = load_checkpoint(manifest.run, run.folder)
     try:
-        explorer_from_description(origin, checkpoint.explorer, question.explorer(run.explorer))
+        explorer_from_description(manifest, checkpoint.explorer, question.explorer(run.explorer))
     except InvalidSettingError as error:
         raise InvalidSettingError(f"{run.folder} holds another run: {error}; give another folder") from None
     if question.max_steps is not None and (checkpoint.max_steps is None or checkpoint.max_steps > question.max_steps):

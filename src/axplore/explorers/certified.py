@@ -15,19 +15,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from axplore.explorers.claims import Claim, Draws, NearOptimal, Reachable, TooFar, cheapest_draws
-from axplore.explorers.evidence import Evidence, gather_evidence
-from axplore.explorers.interface import ExplorerState, Precision
-from axplore.explorers.known_set import frontier_of
-from axplore.explorers.result import Exploration, exploration_of
-from axplore.explorers.stopping import StopReason
-from axplore.explorers.travel import tour_of, travel_per_draw
-from axplore.mdp import FloatArray
-from axplore.objective import Objective
-from axplore.planning.interval import IntervalModel, empirical_path, interval_model
+from axplore.explorers.base import Exploration, ExplorerState, StopReason, exploration_of, frontier_of
+from axplore.proofs.bounds import IntervalModel, empirical_path, interval_model
+from axplore.proofs.claims import Claim, Draws, NearOptimal, Reachable, TooFar, cheapest_draws
+from axplore.proofs.evidence import Evidence, gather_evidence
+from axplore.proofs.travel import tour_of, travel_per_draw
 from axplore.statistics.confidence import confidence_region
 from axplore.statistics.counts import TransitionCounts
-from axplore.worlds.orders import World
+from axplore.target import Objective, Target
+from axplore.types import FloatArray
+from axplore.worlds.contract import World
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -49,7 +46,7 @@ class Certified:
     """The certified explorer.
 
     Attributes:
-        precision: L, ε and δ.
+        target: L, ε and δ.
         objective: AX* (`OPTIMAL`), or AX_L (`WITHIN_RADIUS`), which is cheaper.
         first_draws: how often every pair of a newly admitted state is drawn before anything is planned for it.
         growth: no order takes more than about this part of the steps so far, so that plans follow the estimates.
@@ -58,7 +55,7 @@ class Certified:
         fill_orders: whether the next cheapest ones are worked on in the same order as long as it has room.
     """
 
-    precision: Precision
+    target: Target
     objective: Objective = Objective.OPTIMAL
     first_draws: int = 10
     growth: float = 0.03
@@ -69,7 +66,7 @@ class Certified:
     @property
     def reach(self) -> float:
         """L + ε, within which an admitted state is proven to be reached."""
-        return self.precision.radius + self.precision.epsilon
+        return self.target.radius + self.target.epsilon
 
     def for_workers(self) -> Certified:
         """The same explorer with rounds large enough to be shared: fewer plans, and a few per cent more steps."""
@@ -120,11 +117,11 @@ class Certified:
         """Counts and confidence region of the known states."""
         rows = state.counts.rows()
         limit = 3 * self.reach + 20  # nothing is decided by values so large
-        return interval_model(rows, confidence_region(rows, self.precision.delta), limit)
+        return interval_model(rows, confidence_region(rows, self.target.delta), limit)
 
     def evidence(self, state: CertifiedState) -> Evidence:
         """Everything that the counts prove."""
-        return gather_evidence(self.model(state), self.precision, self.objective)
+        return gather_evidence(self.model(state), self.target, self.objective)
 
     def bounds(self, state: CertifiedState) -> tuple[FloatArray, FloatArray]:
         """Lower and upper bounds of the steps to each known state, [n] each: those of the evidence, for less work."""
@@ -132,10 +129,10 @@ class Certified:
         lower, upper = np.zeros(model.n_known), np.zeros(model.n_known)
         for goal in range(1, model.n_known):
             if self.objective is Objective.OPTIMAL:
-                regret = NearOptimal(goal, self.precision.epsilon).regret(model)
+                regret = NearOptimal(goal, self.target.epsilon).regret(model)
                 lower[goal], upper[goal] = regret.lower.steps, regret.upper.steps
             else:
-                lower[goal] = TooFar(goal, self.precision.radius).path(model).steps
+                lower[goal] = TooFar(goal, self.target.radius).path(model).steps
                 upper[goal] = Reachable(goal, self.reach, goal).path(model).steps
         return lower, upper
 
@@ -176,7 +173,7 @@ class Certified:
 
     def _stages(self, model: IntervalModel) -> Iterator[tuple[list[Claim], str]]:
         """What has to be proven, in the order of work: a stage matters once those before it are proven."""
-        radius, epsilon = self.precision.radius, self.precision.epsilon
+        radius, epsilon = self.target.radius, self.target.epsilon
         yield [TooFar(model.unseen, radius)], "ruling out states never seen"
         estimates = sorted((empirical_path(model, goal).steps, goal) for goal in model.frontier)
         near = [goal for steps, goal in estimates if steps <= radius + epsilon / 2]
@@ -199,7 +196,7 @@ class Certified:
     def _sample(
         self, state: CertifiedState, world: World, model: IntervalModel, draws: FloatArray, activity: str
     ) -> CertifiedState:
-        order = tour_of(model, np.ceil(draws).astype(np.int64), self.precision)
+        order = tour_of(model, np.ceil(draws).astype(np.int64), self.target)
         (answer,) = world.carry_out([order])
         state.counts.add(answer)
         return replace(state, frontier=frontier_of(state.counts), activity=activity)

@@ -13,19 +13,23 @@ from typing import Final
 import numpy as np
 
 from axplore.errors import InvalidSettingError, WorldError
-from axplore.explorers.allocation import Allocation, Spreads
-from axplore.explorers.disco_rules import BonusRule, JourneyLimit, JourneyPolicies
-from axplore.explorers.interface import ExplorerState, Precision
-from axplore.explorers.known_set import estimates_of, frontier_of, policy_by_number
-from axplore.explorers.result import Exploration, exploration_of
-from axplore.explorers.settings import action_bound
-from axplore.explorers.stopping import StopReason
-from axplore.mdp import RESET_ACTION, FloatArray, IntArray
-from axplore.planning.empirical import EmpiricalModel
-from axplore.planning.optimistic import optimistic_value_iteration
-from axplore.planning.solver import Order
+from axplore.explorers.base import (
+    Exploration,
+    ExplorerState,
+    StopReason,
+    action_bound,
+    estimates_of,
+    exploration_of,
+    frontier_of,
+    policy_by_number,
+)
+from axplore.explorers.disco_rules import Allocation, BonusRule, JourneyLimit, JourneyPolicies, Spreads
+from axplore.planning.optimistic import EmpiricalModel, optimistic_value_iteration
+from axplore.planning.solver import SweepOrder
 from axplore.statistics.counts import CountedRows, TransitionCounts
-from axplore.worlds.orders import Visit, World
+from axplore.target import Target
+from axplore.types import RESET_ACTION, FloatArray, IntArray
+from axplore.worlds.contract import Visit, World
 
 PRECISION_DIVISOR: Final = 6
 """Value iteration stops at ε/(6L) ([DisCo] Alg. 1, steps 3 and 5)."""
@@ -66,7 +70,7 @@ class DisCo:
     """DisCo. The presets `disco-theory` and `disco-experiment` set every option.
 
     Attributes:
-        precision: L, ε and δ; an ε above 1 counts as 1 ([DisCo] Alg. 1, line 2).
+        target: L, ε and δ; an ε above 1 counts as 1 ([DisCo] Alg. 1, line 2).
         allocation: φ, the visits that each pair needs.
         bonus: β, how far the model may be off.
         journey_limit: after how many steps a journey is cut.
@@ -80,12 +84,12 @@ class DisCo:
         actions_bound: A, the most actions that any state has beside RESET; of the known states when not given.
     """
 
-    precision: Precision
+    target: Target
     allocation: Allocation
     bonus: BonusRule
     journey_limit: JourneyLimit
     journey_policies: JourneyPolicies = JourneyPolicies.AS_ADMITTED
-    sweeps: Order = "synchronous"
+    sweeps: SweepOrder = "synchronous"
     batch_growth: float = 0.05
     max_batch: int = 10_000_000
     states_bound: int | None = None
@@ -98,13 +102,13 @@ class DisCo:
             )
         # An allocation or a bonus that needs S says so here, before the first step.
         nothing = np.zeros(1)
-        self.allocation(Spreads(nothing, nothing, 1, 1, self.states_bound), self.capped_precision)
-        self.bonus(self.capped_precision, self.states_bound, 1)
+        self.allocation(Spreads(nothing, nothing, 1, 1, self.states_bound), self.capped_target)
+        self.bonus(self.capped_target, self.states_bound, 1)
 
     @property
-    def capped_precision(self) -> Precision:
+    def capped_target(self) -> Target:
         """L, min(ε, 1) and δ ([DisCo] Alg. 1, line 2)."""
-        return replace(self.precision, epsilon=min(self.precision.epsilon, 1.0))
+        return replace(self.target, epsilon=min(self.target.epsilon, 1.0))
 
     def start(self, world: World) -> DiscoState:
         """K = {s_0}, U = {} ([DisCo] Alg. 1, line 1)."""
@@ -125,7 +129,7 @@ class DisCo:
             return replace(state, stop=StopReason.NO_CANDIDATES, activity="no candidates are left")
         # Step 3: computation of the optimistic policies on K.
         closest = min(self._plans(state, candidates), key=lambda plan: plan.optimistic_steps)
-        if closest.optimistic_steps > self.precision.radius:
+        if closest.optimistic_steps > self.target.radius:
             return replace(state, stop=StopReason.ALL_TOO_FAR, activity="every candidate is too far")
         # Step 4: state transfer from U to K.
         return self._transfer(state, world, closest)
@@ -145,7 +149,7 @@ class DisCo:
     def _missing_visits(self, state: DiscoState) -> IntArray:
         """n_k - N_k(s, a) where it is positive, else 0, [P]."""
         rows = state.counts.rows()
-        required = self.allocation(self._spreads(rows), self.capped_precision)
+        required = self.allocation(self._spreads(rows), self.capped_target)
         missing: IntArray = np.maximum(0, required - rows.visits)
         return missing
 
@@ -159,7 +163,7 @@ class DisCo:
         rows = state.counts.rows()
         batch = np.minimum(np.ceil(self.batch_growth * np.maximum(1, rows.visits)), self.max_batch).astype(np.int64)
         times = np.minimum(missing, batch)
-        max_journey = self.journey_limit(self.capped_precision, int((rows.visits + missing).sum()))
+        max_journey = self.journey_limit(self.capped_target, int((rows.visits + missing).sum()))
         pair_places = np.repeat(np.arange(len(state.known)), np.diff(rows.state_pairs))
         orders = [
             Visit(
@@ -184,16 +188,16 @@ class DisCo:
     def _candidates(self, state: DiscoState) -> tuple[int, ...]:
         """W_k: the states of U reached from some pair with an estimated probability of at least (1 - ε/2)/L."""
         rows = state.counts.rows()
-        likely = estimates_of(rows) >= (1 - self.capped_precision.epsilon / 2) / self.precision.radius
+        likely = estimates_of(rows) >= (1 - self.capped_target.epsilon / 2) / self.target.radius
         return tuple(np.setdiff1d(rows.successors[likely], state.known).tolist())
 
     def _plans(self, state: DiscoState, goals: tuple[int, ...]) -> list[GoalPlan]:
         """OVI_SSP for each goal, at precision ε/(6L)."""
         rows = state.counts.rows()
         model, positions = _empirical_model(rows, goals)
-        precision = self.capped_precision
-        bonus = self.bonus(precision, self.states_bound, action_bound(self.actions_bound, rows))
-        accuracy = precision.epsilon / (PRECISION_DIVISOR * precision.radius)
+        target = self.capped_target
+        bonus = self.bonus(target, self.states_bound, action_bound(self.actions_bound, rows))
+        accuracy = target.epsilon / (PRECISION_DIVISOR * target.radius)
         costs = np.full(model.n_pairs, 1 - TIE_BREAK)
         paths = optimistic_value_iteration(model, positions, bonus, precision=accuracy, costs=costs, order=self.sweeps)
         actions = np.where(paths.policy < 0, RESET_ACTION, paths.policy - rows.state_pairs[:-1])

@@ -14,16 +14,22 @@ from typing import Final
 import numpy as np
 
 from axplore.errors import InvalidSettingError, WorldError
-from axplore.explorers.interface import ExplorerState, Precision
-from axplore.explorers.known_set import estimates_of, frontier_of, policy_by_number
-from axplore.explorers.result import Exploration, exploration_of
-from axplore.explorers.settings import action_bound
-from axplore.explorers.stopping import StopReason
+from axplore.explorers.base import (
+    Exploration,
+    ExplorerState,
+    StopReason,
+    action_bound,
+    estimates_of,
+    exploration_of,
+    frontier_of,
+    policy_by_number,
+)
 from axplore.explorers.ucb_rules import DiscoveryRule, EpisodesRule, HorizonBonus, Problem, StageModels
-from axplore.mdp import RESET_ACTION, FloatArray, IntArray
 from axplore.planning.finite_horizon import FiniteHorizonPlan, KnownRows, plan_with_horizon
 from axplore.statistics.counts import CountedRows, TransitionCounts
-from axplore.worlds.orders import Episodes, Visit, World
+from axplore.target import Target
+from axplore.types import RESET_ACTION, FloatArray, IntArray
+from axplore.worlds.contract import Episodes, Visit, World
 
 MAX_MISSES: Final = 10_000
 """An evaluated policy that misses its goal so many times in a row is given up."""
@@ -55,7 +61,7 @@ class UcbExplore:
     """UcbExplore for AX_L. The presets `ucb-explore-theory` and `ucb-explore-experiment` set every option.
 
     Attributes:
-        precision: L, ε and δ.
+        target: L, ε and δ.
         episodes: λ, how many episodes a round has at most.
         discovery: b, how often each action of a new state is played.
         bonus: how optimistic the planning is.
@@ -65,7 +71,7 @@ class UcbExplore:
         actions_bound: A, the most actions that any state has beside RESET; of the known states when not given.
     """
 
-    precision: Precision
+    target: Target
     episodes: EpisodesRule
     discovery: DiscoveryRule
     bonus: HorizonBonus
@@ -85,12 +91,12 @@ class UcbExplore:
     @property
     def accuracy(self) -> float:
         """The relative accuracy e: ε/L by the divisor ([DisCo] App. "Algorithmic Configurations")."""
-        return self.precision.epsilon / self.precision.radius / self.accuracy_divisor
+        return self.target.epsilon / self.target.radius / self.accuracy_divisor
 
     @property
     def horizon(self) -> int:
         """H = ⌈L + L/e⌉ ([DisCo] App. "Outline of the Algorithm")."""
-        return math.ceil(self.precision.radius + self.precision.radius / self.accuracy)
+        return math.ceil(self.target.radius + self.target.radius / self.accuracy)
 
     def start(self, world: World) -> UcbExploreState:
         """K = {s_0}, which waits for its state discovery."""
@@ -109,7 +115,7 @@ class UcbExplore:
             return replace(state, stop=StopReason.NO_CANDIDATES, activity="nothing left to evaluate")
         problem = self._problem_of(state)
         goal, plan = self._closest(state, problem)
-        if plan.optimistic_steps > self.precision.radius:
+        if plan.optimistic_steps > self.target.radius:
             return replace(state, stop=StopReason.ALL_TOO_FAR, activity="every candidate is too far")
         succeeded = self._evaluate(state, world, goal, plan, problem)
         if not succeeded:
@@ -180,8 +186,8 @@ class UcbExplore:
             times=episodes,
             horizon=problem.horizon,
             policy=policy_by_number(plan.policy, state.known),
-            allowance=self.precision.radius,
-            slack=problem.accuracy * self.precision.radius * episodes,
+            allowance=self.target.radius,
+            slack=problem.accuracy * self.target.radius * episodes,
         )
         answer = world.carry_out([order])[0]
         state.counts.add(answer)
@@ -206,7 +212,7 @@ class UcbExplore:
         return self._problem(len(state.known), action_bound(self.actions_bound, state.counts.rows()))
 
     def _problem(self, n_known: int, n_actions: int) -> Problem:
-        return Problem(self.precision, self.accuracy, self.horizon, n_known, n_actions, self.states_bound)
+        return Problem(self.target, self.accuracy, self.horizon, n_known, n_actions, self.states_bound)
 
 
 def _known_rows(rows: CountedRows, probabilities: FloatArray, goal: int) -> KnownRows:

@@ -13,10 +13,10 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from axplore.explorers.interface import Precision
-from axplore.explorers.settings import required_states_bound
-from axplore.mdp import FloatArray, IntArray
+from axplore.explorers.base import required_states_bound
 from axplore.planning.finite_horizon import BonusWeights
+from axplore.target import Target
+from axplore.types import FloatArray, IntArray
 
 EPISODES_FACTOR: Final = 6
 """Before (L/ε)³ in λ ([DisCo] App. "Outline of the Algorithm")."""
@@ -36,7 +36,7 @@ class Problem:
     """What the rules below depend on.
 
     Attributes:
-        precision: L, ε and δ.
+        target: L, ε and δ.
         accuracy: e, the relative accuracy: ε/L, divided by the configuration's divisor.
         horizon: H = ⌈(1 + 1/e) L⌉.
         n_known: |K|.
@@ -44,7 +44,7 @@ class Problem:
         states_bound: S, an upper bound on the number of states, if one is known.
     """
 
-    precision: Precision
+    target: Target
     accuracy: float
     horizon: int
     n_known: int
@@ -62,7 +62,7 @@ HorizonBonus: TypeAlias = Callable[[IntArray, Problem], BonusWeights]
 
 def theory_episodes(problem: Problem) -> int:
     """⌈6/e³ log(16 |K|²/δ)⌉ ([DisCo] App. "Outline of the Algorithm")."""
-    logarithm = math.log(EPISODES_LOG_FACTOR * problem.n_known**2 / problem.precision.delta)
+    logarithm = math.log(EPISODES_LOG_FACTOR * problem.n_known**2 / problem.target.delta)
     return math.ceil(EPISODES_FACTOR / problem.accuracy**3 * logarithm)
 
 
@@ -82,14 +82,14 @@ def lock_episodes(problem: Problem) -> int:
 
 def theory_discovery(problem: Problem) -> int:
     """⌈L log(3ALS/δ)⌉ ([DisCo] Lem. (high_prob_visit))."""
-    radius, states = problem.precision.radius, required_states_bound(problem.states_bound)
-    inside = DISCOVERY_LOG_FACTOR * problem.n_actions * radius * states / problem.precision.delta
+    radius, states = problem.target.radius, required_states_bound(problem.states_bound)
+    inside = DISCOVERY_LOG_FACTOR * problem.n_actions * radius * states / problem.target.delta
     return math.ceil(radius * math.log(inside))
 
 
 def experiment_discovery(problem: Problem) -> int:
     """⌈L⌉: the same without constants and logarithms ([DisCo] App. "Algorithmic Configurations")."""
-    return math.ceil(problem.precision.radius)
+    return math.ceil(problem.target.radius)
 
 
 def hoeffding_bonus(visits: IntArray, problem: Problem) -> BonusWeights:
@@ -100,7 +100,7 @@ def hoeffding_bonus(visits: IntArray, problem: Problem) -> BonusWeights:
     """
     states = required_states_bound(problem.states_bound)
     draws = np.maximum(1, visits)
-    logarithm = np.log(2 * states * problem.n_actions * problem.horizon * draws / problem.precision.delta)
+    logarithm = np.log(2 * states * problem.n_actions * problem.horizon * draws / problem.target.delta)
     bucket = np.maximum(1, visits // problem.horizon)
     return BonusWeights(variance=np.zeros(len(visits)), range=np.sqrt(logarithm / (2 * bucket)))
 

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from axplore.explorers.interface import ExplorerState, Precision
-from axplore.explorers.known_set import policy_by_number
-from axplore.explorers.result import Exploration, exploration_of
+from axplore.explorers.base import Exploration, ExplorerState, exploration_of, policy_by_number
 from axplore.explorers.ucb_explore import UcbExplore, UcbExploreState
-from axplore.mdp import RESET_ACTION, IntArray
-from axplore.worlds.orders import World
+from axplore.target import Target
+from axplore.types import RESET_ACTION, IntArray
+from axplore.worlds.contract import World
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -46,14 +45,14 @@ class StagedUcbExplore:
     final: UcbExplore
 
     @property
-    def precision(self) -> Precision:
+    def target(self) -> Target:
         """L, ε and δ of the last stage."""
-        return self.final.precision
+        return self.final.target
 
     @property
     def radii(self) -> tuple[float, ...]:
         """L_n = 1 + nε for n = 0..⌈(L - 1)/ε⌉, the last one capped at L."""
-        radius, epsilon = self.precision.radius, self.precision.epsilon
+        radius, epsilon = self.target.radius, self.target.epsilon
         last = math.ceil((radius - 1) / epsilon)
         return tuple(min(radius, 1 + n * epsilon) for n in range(last + 1))
 
@@ -90,8 +89,8 @@ class StagedUcbExplore:
 
     def _explorer(self, stage: int) -> UcbExplore:
         """The stage's own explorer. Reconstructed: the stages share δ equally."""
-        delta = self.precision.delta / len(self.radii)
-        return replace(self.final, precision=replace(self.precision, radius=self.radii[stage], delta=delta))
+        delta = self.target.delta / len(self.radii)
+        return replace(self.final, target=replace(self.target, radius=self.radii[stage], delta=delta))
 
     def _with_inner(self, state: StagedState, inner: UcbExploreState, world: World) -> StagedState:
         """Takes over what the stage found that no stage before it had found."""

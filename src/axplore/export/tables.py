@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from axplore.atlas.atlas import Atlas
-from axplore.atlas.naming import text_of
 from axplore.errors import AxploreError
-from axplore.export.learned import learned
-from axplore.mdp import RESET
+from axplore.export.model import learned
+from axplore.labels import text_of
+from axplore.types import RESET
 
 Columns: TypeAlias = Mapping[str, Sequence[Any]]
 """Of equal length, by name."""

@@ -10,13 +10,12 @@ from typing import Final
 from uuid import uuid4
 
 from axplore.atlas.atlas import Atlas
-from axplore.atlas.files import storage_errors
 from axplore.errors import UnknownNameError
-from axplore.export import drn, tables
-from axplore.export.dot import as_dot
-from axplore.export.learned import check_proven, learned
-from axplore.export.prism import as_prism
-from axplore.export.umb import as_umb
+from axplore.export import formats as drn
+from axplore.export import tables
+from axplore.export.formats import as_dot, as_prism, as_umb
+from axplore.export.model import check_proven, learned
+from axplore.storage import storage_errors
 
 
 def _region_as_drn(atlas: Atlas) -> str:

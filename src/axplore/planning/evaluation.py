@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from axplore.errors import InvalidInputError, UnknownActionError
-from axplore.mdp import RESET, RESET_PAIR, Action, FloatArray, IntArray, Reset, State, TabularMdp
-from axplore.planning.costs import pair_costs, state_reset_costs
-from axplore.planning.goals import goal_labels, is_one_goal
+from axplore.mdp import TabularMdp
+from axplore.planning.inputs import goal_labels, is_one_goal, pair_costs, state_reset_costs
 from axplore.planning.reachability import BoolArray, leading_to
+from axplore.types import RESET, RESET_PAIR, Action, FloatArray, IntArray, Reset, State
 
 Policy: TypeAlias = Mapping[State, Action | Reset]
 """What to play in each state; a state that is not named resets."""

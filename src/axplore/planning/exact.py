@@ -23,11 +23,11 @@ import numpy as np
 import numpy.typing as npt
 
 from axplore.errors import NotConvergedError
-from axplore.mdp import RESET_PAIR, FloatArray, IntArray, State, TabularMdp
-from axplore.planning.costs import pair_costs, smallest_cost, state_reset_costs
+from axplore.mdp import TabularMdp
 from axplore.planning.evaluation import evaluate
-from axplore.planning.goals import goal_labels
+from axplore.planning.inputs import goal_labels, pair_costs, smallest_cost, state_reset_costs
 from axplore.planning.value_iteration import renumbered, restricted, value_iteration
+from axplore.types import RESET_PAIR, FloatArray, IntArray, State
 
 ACCURACY: Final = 1e-9
 """How far apart the bounds may be, relative to the value where that is above 1."""

@@ -14,7 +14,8 @@ import numpy as np
 
 from axplore.compilation import compiled
 from axplore.errors import InvalidInputError
-from axplore.mdp import RESET_ACTION, FloatArray, IntArray, TabularMdp
+from axplore.mdp import TabularMdp
+from axplore.types import RESET_ACTION, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ NOTICE: Final = "compiling (first use only) ..."
 
 def needs_compiling() -> bool:
     """Whether the next use of planning has to compile: no kernels are kept, or they are older than their source."""
-    from axplore.planning import kernels
+    from axplore.planning import sweep_kernels as kernels
 
     return not is_kept(kernels.iterate_in_place)
 

@@ -23,19 +23,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from axplore.errors import InvalidCostsError, InvalidSettingError
-from axplore.mdp import FloatArray, IntArray
-from axplore.planning.costs import checked_costs, checked_reset_costs, smallest_cost
-from axplore.planning.empirical import EmpiricalModel
+from axplore.errors import InvalidCostsError, InvalidModelError, InvalidSettingError
+from axplore.planning.inputs import checked_costs, checked_reset_costs, smallest_cost
 from axplore.planning.reachability import BoolArray, reachable_states
 from axplore.planning.rows import CONVERGED, GAVE_UP, Goals, Limits, Outcome, offsets_of, padded_rows
-from axplore.planning.solver import MAX_SWEEPS, Order, empty_outcome, fill_in, solve
+from axplore.planning.solver import MAX_SWEEPS, SweepOrder, empty_outcome, fill_in, solve
 from axplore.planning.value_iteration import ShortestPaths, check_stopping
+from axplore.types import FloatArray, IntArray
 
 Bonus: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 """β, given estimates p̂ and the visits N of their pairs: how far each estimate may be off. All three have one shape."""
@@ -97,7 +97,7 @@ def optimistic_value_iteration(
     reset_costs: npt.ArrayLike | None = None,
     outside_reset_cost: float = 1.0,
     max_sweeps: int = MAX_SWEEPS,
-    order: Order = "in-place",
+    order: SweepOrder = "in-place",
     give_up_above: float = math.inf,
     threads: int | None = None,
 ) -> ShortestPaths:
@@ -259,7 +259,7 @@ class _Problem:
     outside_reset_cost: float
     limits: Limits
 
-    def solved(self, goals: IntArray, order: Order, threads: int | None) -> Outcome:
+    def solved(self, goals: IntArray, order: SweepOrder, threads: int | None) -> Outcome:
         """The outcome for these goals, all known or all outside, on the known states."""
         model, n_known = self.model, self.model.n_known
         outcome = empty_outcome(len(goals), n_known, n_known)
@@ -307,3 +307,74 @@ class _Problem:
         outcome.status[:] = CONVERGED
         known = np.flatnonzero(goals < self.model.n_known)
         outcome.values[known, goals[known]] = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class EmpiricalModel:
+    """Counts of the transitions out of a known set K, in compressed rows as those of `TabularMdp`.
+
+    The n known states are numbered 0..n-1. A state that was seen, but is not known, is n + j for some j.
+
+    Attributes:
+        initial_index: the number of the initial state, which is known.
+        state_pairs: the first pair of each known state, and the end of the last one, [n + 1].
+        row_offsets: the first transition of each pair, and the end of the last one, [P + 1].
+        successors: the state that each transition leads to, different ones within a pair, [T].
+        counts: how often it was seen, N(s, a, s'), [T].
+        visits: how often each pair was played, N(s, a): the sum of its counts, [P].
+    """
+
+    initial_index: int
+    state_pairs: IntArray
+    row_offsets: IntArray
+    successors: IntArray
+    counts: IntArray
+    visits: IntArray
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.initial_index < self.n_known:
+            raise InvalidModelError(
+                f"the initial state is {self.initial_index}; it must be one of 0..{self.n_known - 1}"
+            )
+        if self.state_pairs[-1] != self.n_pairs or self.row_offsets[-1] != len(self.successors):
+            raise InvalidModelError(
+                f"offsets end at {self.state_pairs[-1]} pairs and {self.row_offsets[-1]} transitions, "
+                f"but there are {self.n_pairs} and {len(self.successors)}"
+            )
+        sums = np.bincount(self.transition_pairs, self.counts, minlength=self.n_pairs)
+        off = np.flatnonzero(sums != self.visits)
+        if off.size or (self.counts < 0).any() or (self.successors < 0).any():
+            pair = off[0] if off.size else 0
+            raise InvalidModelError(
+                f"pair {pair} was visited {self.visits[pair]} times and its counts sum to {sums[pair]:g}; "
+                "they must be equal, and counts and successors at least 0"
+            )
+
+    @property
+    def n_known(self) -> int:
+        return len(self.state_pairs) - 1
+
+    @property
+    def n_pairs(self) -> int:
+        return len(self.visits)
+
+    @cached_property
+    def n_outside(self) -> int:
+        """How many numbers from n on are in use."""
+        return max(0, int(self.successors.max(initial=-1)) + 1 - self.n_known)
+
+    @cached_property
+    def transition_pairs(self) -> IntArray:
+        """The pair of each transition, [T]."""
+        return np.repeat(np.arange(self.n_pairs), np.diff(self.row_offsets))
+
+    @cached_property
+    def empirical(self) -> FloatArray:
+        """The share of each transition among the visits of its pair, p̂(s'|s, a), [T]."""
+        empirical: FloatArray = self.counts / np.maximum(1, self.visits)[self.transition_pairs]
+        return empirical
+
+    def pair_name(self, pair: int) -> str:
+        """What messages call a pair."""
+        state = int(np.searchsorted(self.state_pairs, pair, side="right")) - 1
+        return f"known state {state}, action {pair - self.state_pairs[state]}"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from axplore.mdp import IntArray, TabularMdp
+from axplore.mdp import TabularMdp
 from axplore.planning.rows import offsets_of, read_only
+from axplore.types import IntArray
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -19,7 +20,7 @@ def reachable_states(starts: IntArray, offsets: IntArray, successors: IntArray) 
         offsets: the first successor of each node, and the end of the last one's, [n + 1].
         successors: all nodes' successors, one after the other.
     """
-    from axplore.planning.kernels import search
+    from axplore.planning.sweep_kernels import search
 
     met: BoolArray = search(read_only(starts), read_only(offsets), read_only(successors))
     return met

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from axplore.errors import InvalidModelError
-from axplore.mdp import FloatArray, IntArray
+from axplore.types import FloatArray, IntArray
 
 Array = TypeVar("Array", bound=npt.NDArray[Any])
 
@@ -112,7 +112,7 @@ def padded_rows(
     initial: int,
 ) -> Rows:
     """Compressed rows as the kernels want them; arguments are named as the fields of `TabularMdp` and `Rows`."""
-    from axplore.planning.kernels import pad
+    from axplore.planning.sweep_kernels import pad
 
     if len(successors) > np.iinfo(Index).max:
         raise InvalidModelError(f"the model has {len(successors)} transitions; planning takes fewer than 2^32")

@@ -10,10 +10,10 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 
 from axplore.errors import NotConvergedError
-from axplore.mdp import IntArray, State
 from axplore.planning.rows import ROUNDING, UNFINISHED, Goals, Limits, Outcome, Rows
+from axplore.types import IntArray, State
 
-Order: TypeAlias = Literal["in-place", "synchronous"]
+SweepOrder: TypeAlias = Literal["in-place", "synchronous"]
 
 MAX_SWEEPS: Final = 1_000_000
 
@@ -28,7 +28,7 @@ def solve(
     *,
     n_values: int,
     names: Sequence[State],
-    order: Order = "in-place",
+    order: SweepOrder = "in-place",
     threads: int | None = None,
 ) -> Outcome:
     """Solves all goals, or raises NotConvergedError.
@@ -42,8 +42,8 @@ def solve(
         order: 'in-place', or 'synchronous' for the paper's iteration to the letter.
         threads: how many at most; all processors when not given.
     """
-    from axplore.planning.kernels import iterate, iterate_in_place
-    from axplore.planning.lanes import LANES
+    from axplore.planning.simd import LANES
+    from axplore.planning.sweep_kernels import iterate, iterate_in_place
 
     # Kernels are compiled for the types of their arguments: whole numbers would bring another compilation.
     goals = goals._replace(echo_cost=float(goals.echo_cost))

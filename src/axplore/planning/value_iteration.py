@@ -45,12 +45,12 @@ import numpy as np
 import numpy.typing as npt
 
 from axplore.errors import InvalidSettingError, UnknownStateError
-from axplore.mdp import FloatArray, IntArray, State, TabularMdp
-from axplore.planning.costs import pair_costs, smallest_cost, state_reset_costs
-from axplore.planning.goals import goal_labels
+from axplore.mdp import TabularMdp
+from axplore.planning.inputs import goal_labels, pair_costs, smallest_cost, state_reset_costs
 from axplore.planning.reachability import BoolArray, certain_states, met_from_start
 from axplore.planning.rows import GAVE_UP, Goals, Limits, Outcome, Rows, offsets_of, padded_rows
-from axplore.planning.solver import MAX_SWEEPS, Order, empty_outcome, fill_in, solve
+from axplore.planning.solver import MAX_SWEEPS, SweepOrder, empty_outcome, fill_in, solve
+from axplore.types import FloatArray, IntArray, State
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +131,7 @@ def value_iteration(
     reset_costs: npt.ArrayLike | None = None,
     allowed: Iterable[State] | None = None,
     max_sweeps: int = MAX_SWEEPS,
-    order: Order = "in-place",
+    order: SweepOrder = "in-place",
     give_up_above: float = math.inf,
     threads: int | None = None,
 ) -> ShortestPaths:
@@ -175,8 +175,8 @@ def check_stopping(precision: float, max_sweeps: int, order: str) -> None:
         raise InvalidSettingError(f"precision is {precision!r}; it must be a positive number")
     if max_sweeps < 1:
         raise InvalidSettingError(f"max_sweeps is {max_sweeps!r}; it must be at least 1")
-    if order not in get_args(Order):
-        raise InvalidSettingError(f"order is {order!r}; it must be one of {', '.join(get_args(Order))}")
+    if order not in get_args(SweepOrder):
+        raise InvalidSettingError(f"order is {order!r}; it must be one of {', '.join(get_args(SweepOrder))}")
 
 
 def renumbered(policy: IntArray, pairs: IntArray) -> IntArray:
@@ -204,7 +204,7 @@ class _Problem:
     reset_costs: FloatArray
     precision: float
     max_sweeps: int
-    order: Order
+    order: SweepOrder
     threads: int | None
 
     @property

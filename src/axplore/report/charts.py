@@ -8,9 +8,8 @@ from html import escape
 from typing import Final
 
 from axplore.atlas import Atlas
-from axplore.report.fragments import plain_table
-from axplore.report.history import History
-from axplore.report.narrowing import Moment
+from axplore.report.html import plain_table
+from axplore.runs.history import History, Moment
 
 WIDTH, HEIGHT = 640, 260
 LEFT, RIGHT, TOP, BOTTOM = 56, 16, 16, 44
@@ -28,7 +27,7 @@ def discovery_chart(atlas: Atlas, history: History) -> str:
     """Known states over steps, and the others met, if the log of the run tells."""
     known = [(float(step), place + 1.0) for place, step in enumerate(atlas.found_at.tolist())]
     known.append((float(atlas.steps), float(len(known))))
-    before = 0 if history.origin is None else history.origin.steps_before
+    before = 0 if history.manifest is None else history.manifest.steps_before
     met = [(float(event["steps"] - before), float(event["known"] + event["frontier"])) for event in history.rounds]
     if met:
         met.append((float(atlas.steps), float(len(atlas.statuses))))

@@ -13,9 +13,9 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from axplore.atlas import Atlas
-from axplore.explorers.status import Status
-from axplore.mdp import FloatArray, IntArray, State
+from axplore.proofs.evidence import Status
 from axplore.report.transitions import Transitions
+from axplore.types import FloatArray, IntArray, State
 
 WIDTH: Final = 1000.0
 """Of the map, in its own units."""
@@ -148,7 +148,7 @@ def _grid(grid: _Grid, drawn: IntArray) -> Layout:
 
 
 def _rings(atlas: Atlas, transitions: Transitions, drawn: IntArray) -> Layout:
-    radius = atlas.precision.radius
+    radius = atlas.target.radius
     scale = (WIDTH / 2 - MARGIN) / (BEYOND * radius)
     distances = np.minimum(shown_steps(atlas), BEYOND * radius) * scale
     size = float(np.clip(SPREAD * WIDTH / math.sqrt(len(drawn)), SMALLEST, LARGEST))

@@ -11,15 +11,14 @@ from string import Template
 from typing import Any, Final
 
 from axplore.atlas import Atlas
-from axplore.atlas.files import storage_errors
-from axplore.certificate.sealed import replace_file
-from axplore.report import fragments, words
+from axplore.report import html as fragments
+from axplore.report import text as words
 from axplore.report.charts import discovery_chart, narrowing_chart
-from axplore.report.content import as_json, content_of
-from axplore.report.history import History, history_of
 from axplore.report.layout import layout_of
-from axplore.report.narrowing import moments_of
+from axplore.report.page_data import as_json, content_of
 from axplore.report.transitions import transitions_of
+from axplore.runs.history import History, history_of, moments_of
+from axplore.storage import replace_file, storage_errors
 
 NAME: Final = "report.html"
 

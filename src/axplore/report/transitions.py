@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from axplore.atlas import Atlas
-from axplore.mdp import FloatArray, IntArray
+from axplore.types import FloatArray, IntArray
 
 ELSEWHERE = -1
 """The place of a state that is neither in the atlas nor among those left out."""

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from axplore.errors import AxploreError, StorageError
-from axplore.report.history import History, history_of
 from axplore.report.page import page_of
-from axplore.report.unfinished import atlas_now, has_ended, version_of
+from axplore.runs.history import History, history_of
+from axplore.runs.live_atlas import atlas_now, has_ended, version_of
 
 HOST: Final = "127.0.0.1"
 
@@ -61,7 +61,7 @@ class Watched:
             return {"version": self._version, "message": f"The run cannot be read just now: {error}"}
 
     def _message(self, history: History) -> str:
-        rounds, before = history.rounds, 0 if history.origin is None else history.origin.steps_before
+        rounds, before = history.rounds, 0 if history.manifest is None else history.manifest.steps_before
         stand = ""
         if rounds:
             last = rounds[-1]

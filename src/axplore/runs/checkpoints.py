@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from axplore.atlas.files import storage_errors
-from axplore.certificate import sealed
+from axplore import storage
 from axplore.errors import AxploreError, DamagedFileError
-from axplore.explorers.interface import ExplorerState
+from axplore.explorers.base import ExplorerState
 from axplore.labels import Json
-from axplore.runs.files import sync_folder
 from axplore.runs.journal import decode_states, encode_states
 from axplore.runs.recorded import WorldRecord
-from axplore.runs.states import STATES, decode_state, encode_state
+from axplore.runs.state_codec import STATES, decode_state, encode_state
+from axplore.storage import storage_errors, sync_folder
 
 FORMAT: Final = "axplore checkpoint"
 VERSION: Final = 1
@@ -33,7 +32,7 @@ class Checkpoint:
 
     Attributes:
         number: counted from 0, the beginning.
-        explorer: its description; see `axplore.runs.origin.described`.
+        explorer: its description; see `axplore.runs.manifest.described`.
         max_steps: no piece of work begins after so many steps of the run.
         narrowed: whether the explorer was asked for less than before, so that it may know states beyond its reach.
         state: of the explorer; None if it stands at its start.
@@ -79,7 +78,7 @@ def save_checkpoint(checkpoint: Checkpoint, run: str, folder: Path) -> None:
         "state": encoded,
     }
     with storage_errors(f"checkpoint {checkpoint.number} cannot be written to {folder}"):
-        sealed.write(folder, _name(checkpoint.number), body, arrays)
+        storage.write_sealed(folder, _name(checkpoint.number), body, arrays)
         sync_folder(folder)
         remove_others(folder, checkpoint.number)
 
@@ -90,7 +89,7 @@ def load_checkpoint(run: str, folder: Path) -> Checkpoint:
     if not numbers:
         raise DamagedFileError(f"the run in {folder} is damaged: it has no checkpoint")
     name = _name(max(numbers))
-    body, arrays = sealed.read(folder, name, FORMAT, VERSION)
+    body, arrays = storage.read_sealed(folder, name, FORMAT, VERSION)
     path = folder / f"{name}.json"
     if body.get("run") != run or body.get("number") != max(numbers):
         raise DamagedFileError(f"{path} is not of this run")

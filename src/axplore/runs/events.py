@@ -9,9 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from axplore.atlas.files import storage_errors
 from axplore.errors import DamagedFileError
-from axplore.runs.files import write_all
+from axplore.storage import storage_errors, write_all
 
 NAME: Final = "events.jsonl"
 

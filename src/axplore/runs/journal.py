@@ -25,12 +25,11 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from axplore.atlas.files import storage_errors
 from axplore.errors import AxploreError, DamagedFileError
 from axplore.labels import Json, canonical_json, decode_label, encode_label
-from axplore.mdp import Action, IntArray, State
-from axplore.runs.files import check_format, write_all
-from axplore.worlds.orders import Answer
+from axplore.storage import check_format, storage_errors, write_all
+from axplore.types import Action, IntArray, State
+from axplore.worlds.contract import Answer
 
 FORMAT: Final = "axplore journal"
 VERSION: Final = 1

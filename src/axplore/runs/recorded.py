@@ -11,12 +11,12 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from axplore.errors import InvalidInputError, InvalidSettingError
-from axplore.mdp import Action, State
 from axplore.runs.journal import Call
-from axplore.worlds.discovered import Discovered
-from axplore.worlds.orders import Answer, Order, World, steps_by_now
+from axplore.types import Action, State
+from axplore.worlds.contract import Answer, Order, World, steps_by_now
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedSnapshot
+from axplore.worlds.tally import DiscoveredStates
 
 NOWHERE = -1
 """The position of an agent whose world does not tell it."""
@@ -81,7 +81,7 @@ class RecordedWorld:
             drop: called with the number of calls that cannot be repeated, as the explorer orders otherwise than before.
         """
         self._world = world
-        self._discovered = Discovered(zip(record.labels, record.actions, strict=True))
+        self._discovered = DiscoveredStates(zip(record.labels, record.actions, strict=True))
         self._steps, self._calls, self._position = record.steps, record.calls, record.position
         self._keep = keep
         self._past = deque(past)

@@ -26,8 +26,8 @@ from typing import Final
 import numpy as np
 
 from axplore.compilation import compiled
-from axplore.mdp import FloatArray, IntArray
 from axplore.statistics.counts import CountedRows
+from axplore.types import FloatArray, IntArray
 
 SHARED_PART: Final = 0.2
 """The part of delta that goes to the martingale shared by the pairs with one successor."""
@@ -90,14 +90,14 @@ def shared_budget(rows: CountedRows, weights: FloatArray, level: float) -> float
     A pair with one successor has paid for the chance that it is not deterministic. One that has shown a second
     successor, at its draw T, has paid for that surprise once, and no longer takes part.
     """
-    surprise = weights / 2
+    novelty_probability = weights / 2
     budget = math.log(1.0 / level)
     n_successors = np.diff(rows.row_offsets)
-    budget -= float(np.log1p(-surprise[n_successors >= 1]).sum())
+    budget -= float(np.log1p(-novelty_probability[n_successors >= 1]).sum())
     broken = n_successors >= 2
     draw = rows.first_draws[rows.row_offsets[:-1][broken] + 1].astype(np.float64)
     likeliest = np.where(draw > 2, (draw - 2) * np.log((draw - 1) / np.maximum(draw - 2, 1)), 0.0)
-    return budget + float((np.log(draw / surprise[broken]) - likeliest).sum())
+    return budget + float((np.log(draw / novelty_probability[broken]) - likeliest).sum())
 
 
 @compiled
@@ -168,3 +168,22 @@ def _balls(
         if end == first + 1 and counts[first] > 1:
             slack[pair] = min(slack[pair], budget / (counts[first] - 1))
         slack[pair] = slack[pair] * (1.0 + ROUNDING) + ROUNDING_PER_DRAW
+
+
+@compiled
+def row_hulls(
+    row_offsets: IntArray, shares: FloatArray, slack: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The least and the greatest probability of each entry, [E] each, and the greatest of the mass never seen, [P]."""
+    low = np.zeros(len(shares))
+    high = np.ones(len(shares))
+    unseen = np.ones(len(slack))
+    for pair in range(len(slack)):
+        if slack[pair] == np.inf:
+            continue
+        for entry in range(row_offsets[pair], row_offsets[pair + 1]):
+            share = min(shares[entry], 1.0)
+            low[entry] = least_mass(share, slack[pair])
+            high[entry] = 1.0 - least_mass(1.0 - share, slack[pair])
+        unseen[pair] = 1.0 - least_mass(1.0, slack[pair])
+    return low, high, unseen

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from axplore.compilation import compiled
 from axplore.errors import InvalidInputError
-from axplore.mdp import IntArray
+from axplore.types import IntArray
 
 _PAIR, _SUCCESSOR, _COUNT, _FIRST_DRAW, _OLDER = range(5)
 """Columns of the table of entries. `_OLDER` is the entry of the same pair that was seen before it."""
@@ -28,7 +28,7 @@ _NONE: Final = -1
 class Transitions(Protocol):
     """Transitions met in a stretch of time: the part of a world's answer that is counted.
 
-    The fields are those of `axplore.worlds.orders.Answer`.
+    The fields are those of `axplore.worlds.contract.Answer`.
     """
 
     @property

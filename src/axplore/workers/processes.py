@@ -20,7 +20,7 @@ from typing import Any
 
 import cloudpickle
 
-from axplore.workers.engine import (
+from axplore.workers.worker import (
     COMMAND,
     SINGLE_THREADED,
     Answering,
@@ -30,7 +30,7 @@ from axplore.workers.engine import (
     check_n_workers,
     current_command,
 )
-from axplore.worlds.child import SECONDS_TO_END, end_with_group, interpreter_environment
+from axplore.worlds.child_process import SECONDS_TO_END, end_with_group, interpreter_environment
 
 
 class Processes:
@@ -51,7 +51,7 @@ class Processes:
         """The numbers of the processes that are running."""
         return [worker.pid for worker in self._hired if worker.is_running]
 
-    def hire(self, make_server: Callable[[], Server]) -> ProcessWorker:
+    def start(self, make_server: Callable[[], Server]) -> ProcessWorker:
         """A new process."""
         worker = ProcessWorker(make_server)
         self._hired = [*(other for other in self._hired if other.is_running), worker]
@@ -68,7 +68,7 @@ class Processes:
         for worker in self._hired:  # they end side by side
             worker.hang_up()
         for worker in self._hired:
-            worker.dismiss()
+            worker.stop()
         self._hired = []
 
 
@@ -126,7 +126,7 @@ class ProcessWorker:
         """Closes the connection, which ends the process."""
         self.connection.close()
 
-    def dismiss(self) -> None:
+    def stop(self) -> None:
         """Ends the process, and what it has started, now."""
         self.hang_up()
         end_with_group(self._process)

@@ -21,7 +21,7 @@ from typing import Any, Final
 import cloudpickle
 
 from axplore.errors import InvalidInputError, InvalidSettingError, WorldError
-from axplore.workers.engine import (
+from axplore.workers.worker import (
     COMMAND,
     SINGLE_THREADED,
     Answering,
@@ -68,7 +68,7 @@ class RayCluster:
         """How many actors."""
         return self._n_workers
 
-    def hire(self, make_server: Callable[[], Server]) -> RayWorker:
+    def start(self, make_server: Callable[[], Server]) -> RayWorker:
         """A new actor, placed where there is a processor free."""
         worker = RayWorker(self._ray, self._actor_class.remote(), make_server)
         self._hired = [*(other for other in self._hired if other.is_employed), worker]
@@ -88,7 +88,7 @@ class RayCluster:
     def close(self) -> None:
         """Ends all actors, and what else was started here."""
         for worker in self._hired:
-            worker.dismiss()
+            worker.stop()
         self._hired = []
         if self._is_open:
             self._is_open = False
@@ -145,7 +145,7 @@ class RayWorker:
         reply: Reply = cloudpickle.loads(answer)
         return reply
 
-    def dismiss(self) -> None:
+    def stop(self) -> None:
         """Ends the actor now."""
         self.is_employed = False
         if self._ray.is_initialized():  # Ray would start a cluster to end it in

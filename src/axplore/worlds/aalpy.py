@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from axplore.errors import InvalidInputError
-from axplore.mdp import Action, State
+from axplore.types import Action, State
 
 START: Final = "start"
 """What the state before the first letter is called."""

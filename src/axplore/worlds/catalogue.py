@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from axplore.errors import InvalidInputError, InvalidSettingError, UnknownNameError, WorldError
 from axplore.mdp import TabularMdp
-from axplore.worlds.orders import World
+from axplore.worlds.contract import World
 from axplore.worlds.systems import is_system
 
 

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any, Final
 
 
-class Ailment(Enum):
+class Issue(Enum):
     """What can be wrong with a system; the value is its title."""
 
     START_NOT_FIXED = "The start is not fixed"
@@ -20,54 +20,54 @@ class Ailment(Enum):
 
 
 MEANINGS: Final = {
-    Ailment.START_NOT_FIXED: (
+    Issue.START_NOT_FIXED: (
         "Every bound counts on RESET leading to one state. With several starts none holds, and exploring is refused."
     ),
-    Ailment.NOISE_PINNED: (
+    Issue.NOISE_PINNED: (
         "What is counted is one run of the dice again and again. Confidence grows with every repetition and proves "
         "nothing: bounds may be far off and certified all the same."
     ),
-    Ailment.TIME_LIMIT: (
+    Issue.TIME_LIMIT: (
         "What follows an action depends on how long the episode has lasted, which no state says. Bounds do not hold "
         "for journeys that come near the limit."
     ),
-    Ailment.KEY_TOO_COARSE: (
+    Issue.KEY_TOO_COARSE: (
         "One label stands for situations that behave differently. Counts mix them, and a policy planned on the mixture "
         "need not take as long as certified."
     ),
-    Ailment.KEY_TOO_FINE: (
+    Issue.KEY_TOO_FINE: (
         "What is certified would hold, but nothing is ever met often enough to be certified: exploring would not end."
     ),
-    Ailment.ACTION_FAILS: (
+    Issue.ACTION_FAILS: (
         "A step that fails is not counted. What is certified holds for the actions that work; exploring stops at the "
         "failure, or goes on with a new system if a factory was given."
     ),
-    Ailment.SYSTEM_FAILS: "Nothing can be explored until this is mended.",
+    Issue.SYSTEM_FAILS: "Nothing can be explored until this is mended.",
 }
 
 REMEDIES: Final = {
-    Ailment.START_NOT_FIXED: (
+    Issue.START_NOT_FIXED: (
         "Fix the start without fixing the noise (of a Gymnasium environment: start='pinned'), or let a virtual state "
         "stand before it: start='virtual'."
     ),
-    Ailment.NOISE_PINNED: (
+    Issue.NOISE_PINNED: (
         "Seed the system once, not at every reset. If the system is deterministic, its states hide something: add it "
         "to the key."
     ),
-    Ailment.TIME_LIMIT: (
+    Issue.TIME_LIMIT: (
         "Take the limit off, or say max_episode_steps, so that the world resets before it. If the limit is part of "
         "the task, add the time that is left to the key."
     ),
-    Ailment.KEY_TOO_COARSE: "Add to the state what is missing: what is carried, where it faces, what was opened.",
-    Ailment.KEY_TOO_FINE: (
+    Issue.KEY_TOO_COARSE: "Add to the state what is missing: what is carried, where it faces, what was opened.",
+    Issue.KEY_TOO_FINE: (
         "Leave clocks, counters, identifiers and noise out of the key, and round real numbers. If the world is just "
         "very large, nothing need be done."
     ),
-    Ailment.ACTION_FAILS: (
+    Issue.ACTION_FAILS: (
         "Offer the action only where it works, by actions(state), or mend it; give a factory, and a system that "
         "fails is made again."
     ),
-    Ailment.SYSTEM_FAILS: "See the message of the system above.",
+    Issue.SYSTEM_FAILS: "See the message of the system above.",
 }
 
 
@@ -76,25 +76,25 @@ class Finding:
     """Something that is wrong.
 
     Attributes:
-        ailment: what it is.
+        issue: what it is.
         seen: what was observed.
     """
 
-    ailment: Ailment
+    issue: Issue
     seen: str
 
     @property
     def meaning(self) -> str:
         """What it means for the guarantee."""
-        return MEANINGS[self.ailment]
+        return MEANINGS[self.issue]
 
     @property
     def remedy(self) -> str:
         """What to do about it."""
-        return REMEDIES[self.ailment]
+        return REMEDIES[self.issue]
 
     def __str__(self) -> str:
-        return f"{self.ailment.value}. {self.seen} {self.meaning} {self.remedy}"
+        return f"{self.issue.value}. {self.seen} {self.meaning} {self.remedy}"
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Diagnosis:
             "healthy": self.healthy,
             "findings": [
                 {
-                    "ailment": finding.ailment.name,
+                    "issue": finding.issue.name,
                     "seen": finding.seen,
                     "meaning": finding.meaning,
                     "remedy": finding.remedy,

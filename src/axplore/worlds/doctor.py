@@ -7,7 +7,7 @@ this can be proven from outside, but much that breaks it shows within a few thou
 - What is *tested* is whether successors depend on more than state and action: on where the agent came from, on what
   happened there before, on the time since the reset, on what an earlier episode with the same actions met, and whether
   episodes return to the start at one moment. All these tests together alarm on a system without fault with a
-  probability of at most `false_alarm`, whatever the system (see `axplore.statistics.homogeneity`).
+  probability of at most `false_alarm`, whatever the system (see `axplore.statistics.dependence`).
 
 That nothing was found proves nothing.
 """
@@ -20,12 +20,12 @@ from typing import Any, Final, cast
 import numpy as np
 
 from axplore.errors import InvalidSettingError
-from axplore.mdp import Action, State
-from axplore.worlds.diagnosis import Ailment, Diagnosis, Finding
-from axplore.worlds.explaining import change_point
+from axplore.types import Action, State
+from axplore.worlds.change_point import change_point
+from axplore.worlds.diagnosis import Diagnosis, Finding, Issue
 from axplore.worlds.probing import LONG_JOURNEY, BrokenSystemError, Change, Failure, Pair, Probe, Question
 from axplore.worlds.stepped import SteppedWorld
-from axplore.worlds.systems import Handle, handle_of, is_system
+from axplore.worlds.systems import SystemAdapter, adapter_for, is_system
 
 FALSE_ALARM: Final = 1e-3
 STEPS: Final = 20_000
@@ -73,7 +73,7 @@ def examine(
     """Examines a system that can be reset and stepped.
 
     Args:
-        system: an object with `reset` and `step`, a function that makes one, or a `Handle`.
+        system: an object with `reset` and `step`, a function that makes one, or a `SystemAdapter`.
         actions: what can be played, if the system does not say: a sequence or a function of the state.
         expected_actions: actions that some state should offer.
         max_episode_steps: the step at which the system is known to end an episode; it is not reached.
@@ -84,7 +84,7 @@ def examine(
     """
     if max_steps < 1 or not seconds > 0:
         raise InvalidSettingError(f"max_steps is {max_steps} and seconds is {seconds}; both must be positive")
-    handle = _handle(system, actions)
+    handle = _adapter(system, actions)
     own_seed, noise_seed = np.random.SeedSequence(seed).spawn(2)
     handle.reseed(noise_seed)
     rng = np.random.default_rng(own_seed)
@@ -94,7 +94,7 @@ def examine(
         _walk(probe, rng, max_steps, max_steps if max_episode_steps is None else max_episode_steps - 1)
     except BrokenSystemError as error:
         broken = str(error)
-    findings = [Finding(Ailment.SYSTEM_FAILS, broken)] if broken else []
+    findings = [Finding(Issue.SYSTEM_FAILS, broken)] if broken else []
     findings += _judge(probe, expected_actions)
     return Diagnosis(
         tuple(findings), probe.steps, probe.resets, len(probe.offered), probe.seconds, probe.longest, false_alarm
@@ -112,10 +112,10 @@ def examine_world(world: SteppedWorld, **settings: Any) -> Diagnosis:
     return examine(handle, max_episode_steps=limit, **settings)
 
 
-def _handle(system: Any, actions: Sequence[Action] | Callable[[State], Sequence[Action]] | None) -> Handle:
-    if isinstance(system, Handle):
+def _adapter(system: Any, actions: Sequence[Action] | Callable[[State], Sequence[Action]] | None) -> SystemAdapter:
+    if isinstance(system, SystemAdapter):
         return system
-    return handle_of(system if is_system(system) else system(), actions)
+    return adapter_for(system if is_system(system) else system(), actions)
 
 
 def _walk(probe: Probe, rng: np.random.Generator, max_steps: int, limit: int) -> None:
@@ -149,7 +149,7 @@ def _start_not_fixed(probe: Probe) -> list[Finding]:
         return []
     counted = ", ".join(f"{state!r} {times} times" for state, times in probe.starts.most_common(3))
     more = f" and {len(probe.starts) - 3} more" if len(probe.starts) > 3 else ""
-    return [Finding(Ailment.START_NOT_FIXED, f"{probe.resets} resets landed in {counted}{more}.")]
+    return [Finding(Issue.START_NOT_FIXED, f"{probe.resets} resets landed in {counted}{more}.")]
 
 
 def _time_limit(probe: Probe) -> list[Finding]:
@@ -158,7 +158,7 @@ def _time_limit(probe: Probe) -> list[Finding]:
         limit, events, misses = probe.suspected_limit, probe.timing.timed_events, probe.timing.timed_misses
         return [
             Finding(
-                Ailment.TIME_LIMIT,
+                Issue.TIME_LIMIT,
                 f"Step {limit} after a reset led back to the start {events} of {events + misses} times, from whatever "
                 "state, and the same actions in the same states did not at other times.",
             )
@@ -168,7 +168,7 @@ def _time_limit(probe: Probe) -> list[Finding]:
         example = probe.failures[0].message
         return [
             Finding(
-                Ailment.TIME_LIMIT,
+                Issue.TIME_LIMIT,
                 f"Step {age} after a reset failed {len(probe.failures)} times, with actions that had worked: {example}",
             )
         ]
@@ -177,7 +177,7 @@ def _time_limit(probe: Probe) -> list[Finding]:
     if age is not None:
         return [
             Finding(
-                Ailment.TIME_LIMIT,
+                Issue.TIME_LIMIT,
                 f"After step {age} {len(ends)} episodes were over, in states that are not terminal at other times.",
             )
         ]
@@ -193,7 +193,7 @@ def _behaviour_changes_with_time(probe: Probe) -> list[Finding]:
         return []
     return [
         Finding(
-            Ailment.TIME_LIMIT,
+            Issue.TIME_LIMIT,
             f"From step {moment} after a reset on, the same actions in the same states lead elsewhere than before.",
         )
     ]
@@ -211,20 +211,20 @@ def _noise_pinned(probe: Probe) -> list[Finding]:
         f"Episodes with the same actions were the same, all {probe.replays_followed} steps of them, though the same "
         f"action in the same state leads to different states. {_dependence(probe, Question.REPLAY)}"
     )
-    return [Finding(Ailment.NOISE_PINNED, seen)]
+    return [Finding(Issue.NOISE_PINNED, seen)]
 
 
 def _too_coarse(probe: Probe) -> list[Finding]:
     tested = [question for question in Question if probe.tests[question].alarm is not None]
     if tested:
         strongest = max(tested, key=lambda question: probe.tests[question].margin)
-        return [Finding(Ailment.KEY_TOO_COARSE, _dependence(probe, strongest))]
+        return [Finding(Issue.KEY_TOO_COARSE, _dependence(probe, strongest))]
     if probe.changes:
         change: Change = probe.changes[0]
         before, now = (list(actions) or "none, being terminal" for actions in (change.before, change.now))
         return [
             Finding(
-                Ailment.KEY_TOO_COARSE,
+                Issue.KEY_TOO_COARSE,
                 f"State {change.state!r} offered the actions {before}, and later {now}; {len(probe.changes)} times a "
                 "state offered others than before.",
             )
@@ -238,7 +238,7 @@ def _too_fine(probe: Probe) -> list[Finding]:
     if probe.steps >= FEW_STEPS and new >= MOST_ARE_NEW * late:
         return [
             Finding(
-                Ailment.KEY_TOO_FINE,
+                Issue.KEY_TOO_FINE,
                 f"{new} of the last {late} steps met a state that was never met before; {len(probe.offered)} states in "
                 f"{probe.steps} steps.",
             )
@@ -246,7 +246,7 @@ def _too_fine(probe: Probe) -> list[Finding]:
     if probe.long_journeys >= SEEN_OFTEN and probe.journeys_with_repeats == 0:
         return [
             Finding(
-                Ailment.KEY_TOO_FINE,
+                Issue.KEY_TOO_FINE,
                 f"No state was met twice between two resets, in {probe.long_journeys} journeys of {LONG_JOURNEY} steps "
                 "and more.",
             )
@@ -264,19 +264,19 @@ def _failing_actions(probe: Probe, expected_actions: Sequence[Action], explained
         worked = sum(times for (_, played), times in probe.worked.items() if played == action)
         findings.append(
             Finding(
-                Ailment.ACTION_FAILS,
+                Issue.ACTION_FAILS,
                 f"Action {action!r} failed {len(failed)} times and worked {worked} times; in state "
                 f"{failed[0].state!r} it raised {failed[0].message}",
             )
         )
     offered = {action for actions in probe.offered.values() for action in actions}
     findings += [
-        Finding(Ailment.ACTION_FAILS, f"Action {action!r} was available in none of {len(probe.offered)} states.")
+        Finding(Issue.ACTION_FAILS, f"Action {action!r} was available in none of {len(probe.offered)} states.")
         for action in expected_actions
         if action not in offered
     ]
     if probe.offered and not offered:
-        findings.append(Finding(Ailment.ACTION_FAILS, "The start offers no action, so nothing can be explored."))
+        findings.append(Finding(Issue.ACTION_FAILS, "The start offers no action, so nothing can be explored."))
     return findings
 
 

@@ -21,12 +21,11 @@ from gymnasium import spaces
 from gymnasium.wrappers import Autoreset, OrderEnforcing, PassiveEnvChecker, TimeLimit
 
 from axplore.errors import InvalidInputError, InvalidSettingError, UnknownNameError, WorldError
-from axplore.mdp import Action, State
+from axplore.types import Action, State
 from axplore.worlds import minigrid
-from axplore.worlds.faults import FaultKind, SystemFaultError
 from axplore.worlds.isolated import isolated
-from axplore.worlds.observations import Key, key_of
 from axplore.worlds.stepped import MAX_FAULTS, START_CHECKS, SteppedWorld
+from axplore.worlds.systems import FaultKind, SystemFaultError
 
 Environment: TypeAlias = gymnasium.Env[Any, Any]
 GymStart: TypeAlias = Literal["fixed", "pinned", "virtual"]
@@ -225,3 +224,42 @@ class GymSystem:
 
 def _made(make: Callable[[], Environment], adapt: Callable[[Environment], GymSystem]) -> GymSystem:
     return adapt(make())
+
+
+LARGEST_BOX: Final = 64
+"""A box of more numbers, an image say, hardly ever shows the same twice."""
+
+Key: TypeAlias = Callable[[Any], State]
+"""Turns an observation into the label of its state."""
+
+
+def key_of(space: spaces.Space[Any]) -> Key:
+    """The key for observations of a space; refuses a space that has none."""
+    match space:
+        case spaces.Discrete():
+            return int
+        case spaces.Text():
+            return str
+        case spaces.MultiDiscrete() | spaces.MultiBinary() | spaces.Box() if _is_small(space):
+            return _flattened
+        case spaces.Tuple():
+            keys = tuple(map(key_of, space.spaces))
+            return lambda observation: tuple(key(part) for key, part in zip(keys, observation, strict=True))
+        case spaces.Sequence():
+            each = key_of(space.feature_space)
+            return lambda observation: tuple(map(each, observation))
+        case spaces.Dict():
+            named = tuple((name, key_of(space.spaces[name])) for name in sorted(space.spaces))
+            return lambda observation: tuple((name, key(observation[name])) for name, key in named)
+    raise InvalidInputError(
+        f"there is no label for observations of {space}; give a function key=... that turns an observation into "
+        "numbers, text or tuples of these"
+    )
+
+
+def _is_small(space: spaces.Space[Any]) -> bool:
+    return not isinstance(space, spaces.Box) or int(np.prod(space.shape)) <= LARGEST_BOX
+
+
+def _flattened(observation: Any) -> State:
+    return tuple(np.asarray(observation).ravel().tolist())

@@ -17,10 +17,9 @@ from typing import Any, Final
 import numpy as np
 
 from axplore.errors import InvalidSettingError, WorldError
-from axplore.mdp import Action, State
-from axplore.worlds.child import Child, interpreter_environment
-from axplore.worlds.faults import FaultKind, SystemFaultError
-from axplore.worlds.systems import Factory, handle_of
+from axplore.types import Action, State
+from axplore.worlds.child_process import Child, interpreter_environment
+from axplore.worlds.systems import Factory, FaultKind, SystemFaultError, adapter_for
 
 SECONDS_TO_START: Final = 120.0
 """How long a new process and the making of its system may take."""
@@ -116,20 +115,20 @@ class _Server:
 
     def __init__(self, system: Any) -> None:
         # A system that does not say what can be played gets its actions on the other side.
-        self._handle = handle_of(system, None if hasattr(system, "actions") else ())
+        self._adapter = adapter_for(system, None if hasattr(system, "actions") else ())
         self._is_terminal = getattr(system, "is_terminal", lambda _: False)
         self._told: set[State] = set()
 
     def do(self, name: str, argument: Any) -> Any:
         if name == "reseed":
-            return self._handle.reseed(argument)
-        state = self._handle.reset() if name == "reset" else self._handle.step(argument)
+            return self._adapter.reseed(argument)
+        state = self._adapter.reset() if name == "reset" else self._adapter.step(argument)
         try:
             if state in self._told:
                 return state, None
         except TypeError:
             raise SystemFaultError(FaultKind.INVALID, f"the state {state!r} cannot be hashed") from None
-        told = self._handle.actions(state), bool(self._is_terminal(state))
+        told = self._adapter.actions(state), bool(self._is_terminal(state))
         self._told.add(state)
         return state, told
 

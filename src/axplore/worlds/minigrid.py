@@ -16,7 +16,7 @@ from hashlib import blake2b
 from typing import Any, Final
 
 from axplore.errors import InvalidInputError
-from axplore.mdp import State
+from axplore.types import State
 
 DIRECTIONS: Final = ("right", "down", "left", "up")
 PREFIXES: Final = ("MiniGrid-", "BabyAI-")

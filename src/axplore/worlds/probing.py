@@ -11,10 +11,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from axplore.mdp import Action, State
-from axplore.statistics.homogeneity import HomogeneityTest
-from axplore.statistics.timing import TimingTest
-from axplore.worlds.systems import Handle
+from axplore.statistics.dependence import HomogeneityTest, TimingTest
+from axplore.types import Action, State
+from axplore.worlds.systems import SystemAdapter
 
 Pair: TypeAlias = tuple[State, Action]
 
@@ -81,7 +80,9 @@ class BrokenSystemError(Exception):
 class Probe:
     """An agent that wanders through a system and asks of every step whether it depended on more than its pair."""
 
-    def __init__(self, handle: Handle, rng: np.random.Generator, false_alarm: float, max_steps: int, seconds: float):
+    def __init__(
+        self, handle: SystemAdapter, rng: np.random.Generator, false_alarm: float, max_steps: int, seconds: float
+    ):
         """Begins before the first reset.
 
         Args:
@@ -91,7 +92,7 @@ class Probe:
             max_steps, seconds: when to end; both are soft by one step.
         """
         share = false_alarm / (len(Question) + 1)
-        self._handle, self._rng = handle, rng
+        self._adapter, self._rng = handle, rng
         self._max_steps = max_steps
         self._began = time.perf_counter()
         self._ends = self._began + seconds
@@ -138,7 +139,7 @@ class Probe:
         self._last_pair = None
         self._last_outcomes = {}
         try:
-            state = self._handle.reset()
+            state = self._adapter.reset()
         except Exception as error:
             raise BrokenSystemError(f"A reset raised {type(error).__name__}: {error}") from error
         self._enter(state)
@@ -155,7 +156,7 @@ class Probe:
         self.age += 1
         pair = (self.state, action)
         try:
-            successor = self._handle.step(action)
+            successor = self._adapter.step(action)
         except Exception as error:
             self.failures.append(Failure(self.state, action, self.age, f"{type(error).__name__}: {error}"))
             return False
@@ -190,7 +191,7 @@ class Probe:
 
     def _enter(self, state: State) -> None:
         try:
-            actions = tuple(self._handle.actions(state))
+            actions = tuple(self._adapter.actions(state))
             is_new = state not in self.offered
         except Exception as error:
             raise BrokenSystemError(f"The state {state!r} cannot be used, {type(error).__name__}: {error}") from error

@@ -22,10 +22,10 @@ from functools import partial
 from typing import Any, Final, Never
 
 from axplore.errors import InvalidSettingError, WorldError
-from axplore.mdp import Action, State
-from axplore.worlds.child import Child
-from axplore.worlds.faults import FaultKind, SystemFaultError
+from axplore.types import Action, State
+from axplore.worlds.child_process import Child
 from axplore.worlds.stepped import MAX_FAULTS, START_CHECKS, Start, SteppedWorld
+from axplore.worlds.systems import FaultKind, SystemFaultError
 
 STEP_TIMEOUT: Final = 60.0
 """Seconds after which a program that has not answered has failed."""

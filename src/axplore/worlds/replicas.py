@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from axplore.errors import InvalidSettingError
-from axplore.mdp import Action, State
-from axplore.worlds.orders import Answer, Order, World
+from axplore.types import Action, State
+from axplore.worlds.contract import Answer, Order, World
 
 
 class Replica(Protocol):

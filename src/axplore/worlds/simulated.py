@@ -11,11 +11,12 @@ from typing import Final
 import numpy as np
 
 from axplore.errors import InvalidSettingError, UnknownStateError
-from axplore.mdp import Action, IntArray, State, TabularMdp
-from axplore.worlds import stepping
-from axplore.worlds.border import check_orders, checked_seed, order_seed
-from axplore.worlds.orders import Answer, Episodes, Order, Tour, Visit
-from axplore.worlds.stepping import ENTRIES, PAIRS, STATES, UNDISCOVERED, Progress, UnsignedArray
+from axplore.mdp import TabularMdp
+from axplore.types import Action, IntArray, State
+from axplore.worlds import simulation_kernels as stepping
+from axplore.worlds.contract import Answer, Episodes, Order, Tour, Visit
+from axplore.worlds.order_checks import check_orders, checked_seed, order_seed
+from axplore.worlds.simulation_kernels import ENTRIES, PAIRS, STATES, UNDISCOVERED, Progress, UnsignedArray
 
 STEPS_BETWEEN_PAUSES: Final = 5_000_000
 """Compiled code returns to Python after so many steps, a second or so on the largest models, to hear interruptions."""

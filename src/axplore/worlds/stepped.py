@@ -22,21 +22,23 @@ from typing import Any, Final, Literal, NoReturn, TypeAlias
 
 import numpy as np
 
-from axplore.errors import (
-    AxploreError,
-    InvalidSettingError,
-    TooManyFaultsError,
-    UnfixedStartError,
-    WorldError,
+from axplore.errors import AxploreError, InvalidSettingError, TooManyFaultsError, UnfixedStartError, WorldError
+from axplore.types import Action, State
+from axplore.worlds.contract import Answer, Episodes, Order, Tour, Visit
+from axplore.worlds.order_checks import check_orders, checked_seed, order_seed
+from axplore.worlds.systems import (
+    Factory,
+    Fault,
+    FaultKind,
+    System,
+    SystemAdapter,
+    SystemFaultError,
+    adapter_for,
+    is_system,
+    with_virtual_start,
 )
-from axplore.mdp import Action, State
-from axplore.worlds.answers import Tally
-from axplore.worlds.border import check_orders, checked_seed, order_seed
-from axplore.worlds.discovered import Discovered
-from axplore.worlds.faults import Fault, FaultKind, SystemFaultError
-from axplore.worlds.itinerary import Itinerary
-from axplore.worlds.orders import Answer, Episodes, Order, Tour, Visit
-from axplore.worlds.systems import Factory, Handle, System, handle_of, is_system, with_virtual_start
+from axplore.worlds.tally import DiscoveredStates, Tally
+from axplore.worlds.tour_progress import TourProgress
 
 START_CHECKS: Final = 5
 """How often a new world is reset to see whether its start is fixed."""
@@ -113,11 +115,11 @@ class SteppedWorld:
         self._stream: tuple[int, ...] = ()  # the key of the current order
         self._faults_before = 0
         self._tally = Tally()
-        self._discovered = Discovered()
+        self._discovered = DiscoveredStates()
         self._labels, self._actions = self._discovered.labels, self._discovered.actions
         self._numbers = self._discovered.numbers
         self._position = 0
-        self._adrift = False
+        self._needs_reset = False
         self._deadline = self._steps_between_resets
         self._begin(system if self._factory is None else self._factory, start_checks)
 
@@ -134,7 +136,7 @@ class SteppedWorld:
     @property
     def can_be_reseeded(self) -> bool:
         """Whether the noise of the system follows the streams of orders."""
-        return self._handle.can_be_reseeded
+        return self._adapter.can_be_reseeded
 
     @property
     def max_faults(self) -> int:
@@ -187,7 +189,7 @@ class SteppedWorld:
 
     def carry_out_batch(self, order: Order, *key: int) -> Answer:
         """Carries out an order, or a batch of one, after a RESET, which is a step; the key is that of its stream."""
-        self._adrift = True
+        self._needs_reset = True
         return self._answer(order, *key)
 
     def snapshot(self) -> SteppedSnapshot:
@@ -198,19 +200,19 @@ class SteppedWorld:
         """Goes on from a snapshot of the same system. The next order begins with a RESET."""
         self._discovered.restore(zip(snapshot.labels, snapshot.actions, strict=True))
         self._steps, self._calls = snapshot.steps, snapshot.calls
-        self._adrift = True
+        self._needs_reset = True
 
-    def lend(self) -> tuple[Handle, int | None]:
+    def lend(self) -> tuple[SystemAdapter, int | None]:
         """The system itself, for an examination, and the step at which it ends an episode, if there is one.
 
         Steps taken on it are not counted. The next order begins with a RESET.
         """
-        self._adrift = True
-        return self._handle, self._max_episode_steps
+        self._needs_reset = True
+        return self._adapter, self._max_episode_steps
 
     def close(self) -> None:
         """Closes the system."""
-        self._handle.close()
+        self._adapter.close()
 
     def __enter__(self) -> SteppedWorld:
         return self
@@ -221,11 +223,11 @@ class SteppedWorld:
     def _begin(self, system: Any, start_checks: int) -> None:
         """Starts the system for the first time; one that fails even here is refused."""
         try:
-            self._take(self._handle_of(system if self._factory is None else system()))
-            self._handle.reseed(self._new_seed())
-            self._discover(self._handle.reset())
+            self._take(self._adapter_for(system if self._factory is None else system()))
+            self._adapter.reseed(self._new_seed())
+            self._discover(self._adapter.reset())
             for _ in range(start_checks - 1):
-                self._check_start(self._handle.reset())
+                self._check_start(self._adapter.reset())
         except AxploreError:
             raise
         except Exception as error:
@@ -234,12 +236,12 @@ class SteppedWorld:
     def _answer(self, order: Order, *key: int) -> Answer:
         self._stream = key
         self._faults_before = len(self._faults)
-        self._handle.reseed(order_seed(self._seed, *key))
+        self._adapter.reseed(order_seed(self._seed, *key))
         self._tally = Tally()
         before = self._steps
-        if self._adrift:
+        if self._needs_reset:
             self._position = self._reset()
-        self._adrift = True  # until the order is over: nobody knows where an exception leaves the system
+        self._needs_reset = True  # until the order is over: nobody knows where an exception leaves the system
         match order:
             case Visit():
                 outcome = self._visit(order)
@@ -247,7 +249,7 @@ class SteppedWorld:
                 outcome = self._run(order)
             case Tour():
                 outcome = self._tour(order)
-        self._adrift = False
+        self._needs_reset = False
         return self._tally.answer(self._steps - before, *outcome)
 
     def _visit(self, order: Visit) -> tuple[int, int, int, int]:
@@ -309,7 +311,7 @@ class SteppedWorld:
 
     def _tour(self, order: Tour) -> tuple[int, int, int, int]:
         play, reset = self._play, self._reset
-        itinerary = Itinerary(order)
+        itinerary = TourProgress(order)
         waiting, actions = itinerary.waiting, itinerary.actions
         policies, planned = itinerary.policies, itinerary.planned
         times, max_journey, max_cuts = itinerary.outstanding, int(order.max_journey), int(order.max_cuts)
@@ -372,7 +374,7 @@ class SteppedWorld:
         self._steps += 1
         self._deadline = self._steps + self._steps_between_resets
         try:
-            label = self._handle.reset()
+            label = self._adapter.reset()
             self._check_start(label)
         except WorldError:
             raise
@@ -384,7 +386,7 @@ class SteppedWorld:
     def _discover(self, label: State) -> int:
         """Numbers a state that was just entered for the first time."""
         _check_label(label)
-        return self._discovered.add(label, self._handle.actions(label))
+        return self._discovered.add(label, self._adapter.actions(label))
 
     def _check_start(self, label: State) -> None:
         _check_label(label)
@@ -400,12 +402,12 @@ class SteppedWorld:
         while True:
             self._note_fault(error, position, action)
             with suppress(Exception):
-                self._handle.close()
+                self._adapter.close()
             try:
                 assert self._factory is not None
-                self._take(self._handle_of(self._factory()))
-                self._handle.reseed(self._new_seed())
-                self._check_start(self._handle.reset())
+                self._take(self._adapter_for(self._factory()))
+                self._adapter.reseed(self._new_seed())
+                self._check_start(self._adapter.reset())
             except WorldError:
                 raise
             except Exception as another:
@@ -429,16 +431,16 @@ class SteppedWorld:
             ) from error
         _logger.warning("%s; starting it again (fault %d)", fault, len(self._faults))
 
-    def _handle_of(self, system: Any) -> Handle:
-        handle = handle_of(system, self._given_actions)
+    def _adapter_for(self, system: Any) -> SystemAdapter:
+        handle = adapter_for(system, self._given_actions)
         return with_virtual_start(handle) if self._virtual else handle
 
     def _new_seed(self) -> np.random.SeedSequence:
         """Of a stream that no system had before: not that of the order, of which a failed one has used a part."""
         return order_seed(self._seed, *self._stream, len(self._faults) - self._faults_before)
 
-    def _take(self, handle: Handle) -> None:
-        self._handle = handle
+    def _take(self, handle: SystemAdapter) -> None:
+        self._adapter = handle
         self._step = handle.step
 
 

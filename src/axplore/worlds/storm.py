@@ -21,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 
 from axplore.errors import InvalidInputError, InvalidSettingError, StorageError
-from axplore.mdp import Action, State
+from axplore.types import Action, State
 from axplore.worlds.stepped import MAX_FAULTS, Start, SteppedWorld
 
 PRISM_ENDINGS: Final = (".nm", ".pm", ".prism")

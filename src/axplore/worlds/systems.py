@@ -7,20 +7,20 @@ A *system* has `reset() -> state` and `step(action) -> state`; a state is any ha
 - `reseed(seed)`: takes a `numpy.random.SeedSequence` that its noise, and nothing else, is to follow from here on;
 - `close()`.
 
-`handle_of` gives every system all of these.
+`adapter_for` gives every system all of these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 
 from axplore.errors import InvalidInputError
-from axplore.mdp import Action, State
-from axplore.worlds.faults import FaultKind, SystemFaultError
+from axplore.types import Action, State
 
 VIRTUAL_START: Final = "virtual start"
 """The label of the state before a random start."""
@@ -44,7 +44,7 @@ Factory: TypeAlias = Callable[[], Any]
 
 
 @dataclass(frozen=True)
-class Handle:
+class SystemAdapter:
     """A system with everything that it may leave out.
 
     Attributes:
@@ -71,7 +71,9 @@ def is_system(thing: object) -> bool:
     return not isinstance(thing, type) and all(callable(getattr(thing, name, None)) for name in ("reset", "step"))
 
 
-def handle_of(system: Any, actions: Sequence[Action] | Callable[[State], Sequence[Action]] | None = None) -> Handle:
+def adapter_for(
+    system: Any, actions: Sequence[Action] | Callable[[State], Sequence[Action]] | None = None
+) -> SystemAdapter:
     """The handle of a system; `actions` stands in for its own."""
     if not is_system(system):
         raise InvalidInputError(f"{system!r} is no system: it needs the methods reset() and step(action)")
@@ -89,7 +91,7 @@ def handle_of(system: Any, actions: Sequence[Action] | Callable[[State], Sequenc
             return ()
         return same if same is not None else tuple(offered(state))  # type: ignore[operator]
 
-    return Handle(
+    return SystemAdapter(
         reset=system.reset,
         step=system.step,
         actions=actions_of,
@@ -98,7 +100,7 @@ def handle_of(system: Any, actions: Sequence[Action] | Callable[[State], Sequenc
     )
 
 
-def with_virtual_start(handle: Handle) -> Handle:
+def with_virtual_start(handle: SystemAdapter) -> SystemAdapter:
     """The same system behind a start that is always the same: one more step, `BEGIN`, leads to its random start."""
     at_start = True
 
@@ -124,3 +126,43 @@ def with_virtual_start(handle: Handle) -> Handle:
 
 def _nothing(*_: object) -> None:
     """For what a system does not have."""
+
+
+class FaultKind(Enum):
+    """How a system failed; the value is the end of a sentence about it."""
+
+    RAISED = "raised an error"
+    TIMED_OUT = "did not answer in time"
+    DIED = "ended"
+    INVALID = "gave an invalid answer"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One failure of a system, after which it was started again.
+
+    Attributes:
+        kind: how it failed.
+        message: what it said.
+        state: the label of the state in which an action was played; None if it was being reset.
+        action: the action, likewise.
+        steps: the steps of the world before it.
+    """
+
+    kind: FaultKind
+    message: str
+    state: State | None
+    action: Action | None
+    steps: int
+
+    def __str__(self) -> str:
+        where = "at a reset" if self.action is None else f"at action {self.action!r} in state {self.state!r}"
+        return f"the system {self.kind.value} {where}, after {self.steps} steps: {self.message}"
+
+
+class SystemFaultError(Exception):
+    """Raised by a system that knows how it failed; worlds take every other exception as `FaultKind.RAISED`."""
+
+    def __init__(self, kind: FaultKind, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind

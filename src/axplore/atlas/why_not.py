@@ -1,0 +1,147 @@
+"""Why a state is not in an atlas, and what would decide it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from axplore.atlas.learned_model import known_places, position_of
+from axplore.atlas.state_report import rounded_down
+from axplore.proofs.bounds import IntervalModel, empirical_path
+from axplore.proofs.claims import Draws, Reachable, TooFar, cheapest_draws
+from axplore.proofs.travel import travel_per_draw
+from axplore.statistics.confidence import row_hulls
+from axplore.types import Action, State
+
+if TYPE_CHECKING:
+    from axplore.atlas.atlas import Atlas
+
+
+class Reason(Enum):
+    """Why a state is not in an atlas; the value is a phrase for the reader."""
+
+    IS_IN = "it is in the atlas"
+    NEVER_SEEN = "it was never seen"
+    TOO_UNLIKELY = "no action leads there often enough"
+    TOO_FAR = "every way there is too long"
+    UNDECIDED = "it is undecided"
+    NOT_FOUND = "the explorer left it out, which proves nothing"
+
+
+@dataclass(frozen=True)
+class WhyNot:
+    """Why a state is not in an atlas.
+
+    Attributes:
+        state: its label.
+        reason: the kind of reason.
+        text: the reason with its numbers.
+        beyond: by how many expected steps it is proven to miss the radius; 0 if it is not.
+        estimate: expected steps there by the frequencies met; infinite if no way was met. No bound.
+        draws: of an undecided state, how many more draws of which states and actions would decide it, if the
+            frequencies stay as they are.
+        steps: about how many steps these take.
+    """
+
+    state: State
+    reason: Reason
+    text: str
+    beyond: float = 0.0
+    estimate: float = np.inf
+    draws: Mapping[tuple[State, Action], int] = field(default_factory=dict)
+    steps: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.state}: {self.text}"
+
+
+def why_not(atlas: Atlas, state: State) -> WhyNot:
+    """Why a state is not in an atlas: too unlikely, too far, undecided, or never seen."""
+    if state in atlas.places:
+        return WhyNot(state, Reason.IS_IN, "It is in the atlas.", estimate=atlas.plan(state).estimate)
+    if state not in atlas.seen:
+        return WhyNot(state, Reason.NEVER_SEEN, atlas.status(state).reason)
+    model = atlas.model
+    position = position_of(model, atlas.seen.index(state))
+    estimate = empirical_path(model, position).steps if position != model.unseen else np.inf
+    standing = atlas.status(state)
+    if not atlas.proven:
+        return WhyNot(state, Reason.NOT_FOUND, f"{standing.reason} {_estimated(atlas, estimate)}", estimate=estimate)
+    beyond = standing.bounds.lower - atlas.target.radius
+    if beyond > 0:
+        reason, text = _ruled_out(atlas, model, position, beyond)
+        return WhyNot(state, reason, text, beyond=beyond, estimate=estimate)
+    return _undecided(atlas, model, state, position, estimate)
+
+
+def _ruled_out(atlas: Atlas, model: IntervalModel, position: int, beyond: float) -> tuple[Reason, str]:
+    """Of a state that is proven too far: whether already the last step there is."""
+    radius = atlas.target.radius
+    far = (
+        f"Every policy through the states of the atlas takes at least {rounded_down(radius + beyond)} expected steps, "
+        f"which is {rounded_down(beyond)} more than the radius of {radius:g}."
+    )
+    likeliest = greatest_chance(model, position)
+    if likeliest < 1 / radius:
+        return Reason.TOO_UNLIKELY, (
+            f"No action leads there with a probability above {likeliest:.3g}, and each state within the radius is "
+            f"reached by some action with at least 1/{radius:g}. {far}"
+        )
+    return Reason.TOO_FAR, far
+
+
+def greatest_chance(model: IntervalModel, position: int) -> float:
+    """In no model of the region does an action of a known state lead to a position with a greater probability."""
+    _, high, unseen = row_hulls(model.rows.row_offsets, model.rows.shares, model.rows.slack)
+    seen = model.rows.successors == position
+    pairs = np.repeat(np.arange(model.n_pairs), np.diff(model.rows.row_offsets))
+    elsewhere = np.setdiff1d(np.arange(model.n_pairs), pairs[seen])
+    return float(max(high[seen].max(initial=0.0), unseen[elsewhere].max(initial=0.0)))
+
+
+def _undecided(atlas: Atlas, model: IntervalModel, state: State, position: int, estimate: float) -> WhyNot:
+    target = atlas.target
+    looks_near = estimate <= target.radius + target.epsilon / 2
+    claim = Reachable(position, target.radius + target.epsilon) if looks_near else TooFar(position, target.radius)
+    if (model.visits == 0).any():
+        wanted = dict.fromkeys(_named(atlas, model, np.flatnonzero(model.visits == 0)), 1)
+        text = (
+            f"{atlas.status(state).reason} Some actions of the states of the atlas were never played; play them first."
+        )
+        return WhyNot(state, Reason.UNDECIDED, text, estimate=estimate, draws=wanted, steps=len(wanted))
+    draws = cheapest_draws(claim, model, travel_per_draw(model))
+    pairs = np.flatnonzero(np.ceil(draws.more) > 0)
+    wanted = dict(zip(_named(atlas, model, pairs), np.ceil(draws.more[pairs]).astype(int).tolist(), strict=True))
+    text = f"{atlas.status(state).reason} {_estimated(atlas, estimate)} {_what_decides(draws, wanted, looks_near)}"
+    return WhyNot(state, Reason.UNDECIDED, text, 0.0, estimate, wanted, round(draws.travel))
+
+
+def _what_decides(draws: Draws, wanted: Mapping[tuple[State, Action], int], looks_near: bool) -> str:
+    most = max(wanted, key=lambda pair: wanted[pair], default=None)
+    if most is None:
+        return "No further draws are known that would decide it alone."
+    return (
+        f"About {draws.travel:,.0f} more steps would prove it {'within reach' if looks_near else 'too far'}, if the "
+        f"frequencies stay as they are: most of all {wanted[most]:,} more draws of {most[1]!r} in {most[0]!r}."
+    )
+
+
+def _estimated(atlas: Atlas, estimate: float) -> str:
+    if not np.isfinite(estimate):
+        return "By the frequencies met there is no way that is worth counting."
+    radius = atlas.target.radius
+    return f"By the frequencies met it takes about {estimate:.4g} expected steps; the radius is {radius:g}."
+
+
+def _named(atlas: Atlas, model: IntervalModel, pairs: np.typing.NDArray[np.int64]) -> list[tuple[State, Action]]:
+    positions = np.searchsorted(model.rows.state_pairs, pairs, side="right") - 1
+    places = known_places(atlas, model)
+    first = model.rows.state_pairs
+    return [
+        (atlas.states[places[position]], atlas.actions[places[position]][pair - first[position]])
+        for pair, position in zip(pairs.tolist(), positions.tolist(), strict=True)
+    ]

@@ -1,0 +1,145 @@
+"""What a certificate is made of: counts, and claims with the vectors that prove them.
+
+States are *positions*: 0..n-1 are the known ones in the order of admission, the initial state is 0, and from n on come
+the other states that were seen. The position after the last stands for every state that was never seen.
+
+The *pairs* are the actions of the first known state, then those of the second, and so on. A policy names an action by
+its place among the actions of the state, or says RESET_ACTION. Vectors have a number for each known state. Every other
+state resets, so its value is one more than that of the initial state; the value of the goal itself is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from axplore.errors import InvalidInputError
+from axplore.types import FloatArray, IntArray
+
+RESET_ACTION: Final = -1
+"""How a policy says RESET."""
+
+
+class Record:
+    """A frozen dataclass whose arrays cannot be written to."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+
+
+@dataclass(frozen=True, eq=False)
+class Counts(Record):
+    """Everything that was drawn, as compressed rows; a row holds successors in the order in which they were first seen.
+
+    Attributes:
+        row_offsets: the first entry of each pair, and the end of the last one, [P + 1].
+        successors: the position that each entry leads to, [E].
+        counts: how often it was met, [E].
+        first_draws: at which draw of its pair, counted from 1, it was met first, [E].
+    """
+
+    row_offsets: IntArray
+    successors: IntArray
+    counts: IntArray
+    first_draws: IntArray
+
+    def check_shape(self, n_pairs: int, n_seen: int) -> None:
+        """Refuses arrays that are no rows of so many pairs and states."""
+        _check_array("counts.row_offsets", self.row_offsets, np.int64, n_pairs + 1)
+        if self.row_offsets[0] != 0 or (np.diff(self.row_offsets) < 0).any():
+            raise InvalidInputError("counts.row_offsets do not ascend from 0")
+        n_entries = int(self.row_offsets[-1])
+        for name in ("successors", "counts", "first_draws"):
+            _check_array(f"counts.{name}", getattr(self, name), np.int64, n_entries)
+        if n_entries and not 0 <= self.successors.min() <= self.successors.max() < n_seen:
+            raise InvalidInputError(f"a successor is none of the {n_seen} states seen")
+
+
+@dataclass(frozen=True, eq=False)
+class Reachable(Record):
+    """A policy restricted on the states admitted before the goal reaches it within L + ε expected steps.
+
+    Attributes:
+        goal: the position of a known state other than the initial one.
+        policy: what to play in each known state, [n]; from the goal on it resets.
+        upper: a bound of the expected steps of the policy from each known state, [n].
+    """
+
+    goal: int
+    policy: IntArray
+    upper: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class TooFar(Record):
+    """Every policy restricted on the known states needs more than L expected steps to the goal.
+
+    Attributes:
+        goal: the position of a state that is not known, or the one after the last for all that were never seen.
+        lower: a lower bound of the expected steps of every policy from each known state, [n].
+    """
+
+    goal: int
+    lower: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class NearOptimal(Record):
+    """A policy needs at most ε expected steps more to the goal than the best policy restricted on the known states.
+
+    Attributes:
+        goal: the position of a known state other than the initial one.
+        policy: what to play in each known state, [n].
+        upper: a bound of the expected steps of the policy from each known state, [n].
+        lower: a lower bound of the expected steps of every policy, [n].
+        regret: a bound of what the policy loses against the best one, [n].
+    """
+
+    goal: int
+    policy: IntArray
+    upper: FloatArray
+    lower: FloatArray
+    regret: FloatArray
+
+
+Claim: TypeAlias = Reachable | TooFar | NearOptimal
+
+
+def check_shape(claim: Claim, n_actions: Sequence[int], n_seen: int) -> None:
+    """Refuses a claim about a state that it cannot be about, and vectors that do not fit the known states.
+
+    Args:
+        claim: what to check.
+        n_actions: of each known state, [n].
+        n_seen: how many states were seen.
+    """
+    kind, n_known = type(claim).__name__, len(n_actions)
+    first, end = (n_known, n_seen + 1) if isinstance(claim, TooFar) else (1, n_known)
+    if not first <= claim.goal < end:
+        raise InvalidInputError(f"{kind} cannot be claimed of the position {claim.goal}")
+    for name in (field.name for field in fields(claim) if field.name != "goal"):
+        _check_array(f"{kind}.{name}", getattr(claim, name), dtype_of(name), n_known)
+    if (
+        not isinstance(claim, TooFar)
+        and not ((claim.policy >= RESET_ACTION) & (claim.policy < np.array(n_actions))).all()
+    ):
+        raise InvalidInputError(f"{kind}.policy towards the position {claim.goal} plays an action that does not exist")
+
+
+def dtype_of(name: str) -> type[np.int64] | type[np.float64]:
+    """The type of the numbers in a vector of a claim."""
+    return np.int64 if name == "policy" else np.float64
+
+
+def _check_array(name: str, array: npt.NDArray[Any], dtype: type[np.generic], length: int) -> None:
+    if array.dtype != dtype or array.shape != (length,):
+        raise InvalidInputError(
+            f"{name} is of shape {array.shape} and type {array.dtype}; expected ({length},) and {np.dtype(dtype)}"
+        )

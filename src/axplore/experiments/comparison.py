@@ -1,0 +1,246 @@
+"""Several runs side by side: what they took, and whether they are right where the truth is known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from axplore.atlas import Atlas
+from axplore.errors import UnknownNameError
+from axplore.experiments.runner import policy_steps_on
+from axplore.experiments.summaries import estimate
+from axplore.mdp import TabularMdp
+from axplore.reference_models import known_model
+from axplore.runs.history import History, history_of
+from axplore.target import Objective
+from axplore.truth import ControllableStates, ObjectiveCheck, check_optimal, check_within_radius, controllable_states
+from axplore.types import State
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedRun:
+    """A run among others.
+
+    Attributes:
+        folder: of the run.
+        atlas: what it found.
+        history: how it went.
+        truth: of its world and radius, if that is known.
+        checks: whether AX_L and AX* hold on the true model; none if it is not known.
+    """
+
+    folder: Path
+    atlas: Atlas
+    history: History
+    truth: ControllableStates | None
+    checks: Mapping[Objective, ObjectiveCheck]
+
+    @property
+    def traits(self) -> tuple[str, ...]:
+        """The world, who explored it, L, ε and δ."""
+        atlas, manifest, target = self.atlas, self.history.manifest, self.atlas.target
+        parameters = {} if manifest is None else manifest.world_parameters
+        told = ", ".join(f"{name}={value}" for name, value in parameters.items())
+        objective = "" if atlas.objective is None else f" {atlas.objective.value}"
+        by_workers = " with workers" if manifest is not None and manifest.has_workers else ""
+        return (
+            f"{atlas.world} ({told})" if told else atlas.world,
+            f"{atlas.explorer}{objective}{by_workers}",
+            f"L={target.radius:g}",
+            f"ε={target.epsilon:g}",
+            f"δ={target.delta:g}",
+        )
+
+    @property
+    def group(self) -> str:
+        """What runs have in common that differ in their seed only."""
+        world, *others = self.traits
+        return f"{world}: {', '.join(others)}"
+
+
+def compared(folders: Sequence[Path]) -> list[ComparedRun]:
+    """The runs in these folders. Truths are computed once for each world and radius."""
+    truths: dict[tuple[Any, ...], ControllableStates | None] = {}
+    runs = []
+    for folder in folders:
+        atlas, history = Atlas.load(folder), history_of(folder)
+        manifest = history.manifest
+        parameters = {} if manifest is None else dict(manifest.world_parameters)
+        key = (None if manifest is None else manifest.world_name, str(parameters), atlas.target.radius)
+        if key not in truths:
+            truths[key] = _truth(key[0], parameters, atlas.target.radius)
+        truth = truths[key]
+        runs.append(ComparedRun(folder, atlas, history, truth, {} if truth is None else _checks(atlas, truth)))
+    return runs
+
+
+@dataclass(frozen=True)
+class FailedRun:
+    """A run that failed, and has no part in the means.
+
+    Attributes:
+        folder: of the run.
+        what: who explored.
+        why: what happened.
+    """
+
+    folder: Path
+    what: str
+    why: str
+
+
+def grouped(runs: Sequence[ComparedRun]) -> dict[str, list[ComparedRun]]:
+    """The runs of each group, by its name."""
+    groups: dict[str, list[ComparedRun]] = {}
+    for run in runs:
+        groups.setdefault(run.group, []).append(run)
+    return groups
+
+
+def common_traits(runs: Sequence[ComparedRun]) -> str:
+    """What all runs have in common, beside who explored."""
+    differing = _differing(runs)
+    return ", ".join(trait for place, trait in enumerate(runs[0].traits) if place not in differing) if runs else ""
+
+
+def table_of(
+    runs: Sequence[ComparedRun], failed: Sequence[FailedRun] = ()
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Headings and rows for reading, without what all runs have in common; those of failed runs say why."""
+    headings = ("run", "what", "states", "steps", "seconds", "processor", "missing", "AX_L", "AX*")
+    rows: list[tuple[str, ...]] = []
+    differing = _differing(runs)
+    for run in runs:
+        atlas, history = run.atlas, run.history
+        check = run.checks.get(Objective.OPTIMAL)
+        rows.append(
+            (
+                str(run.folder),
+                _named(run, differing),
+                str(len(atlas.states)),
+                f"{atlas.steps:,}" + ("" if atlas.stop.complete else " (cut short)"),
+                _shown(history.seconds),
+                _shown(history.processor_seconds),
+                "unknown" if check is None else str(len(check.missing)),
+                _verdict(run.checks.get(Objective.WITHIN_RADIUS)),
+                _verdict(check),
+            )
+        )
+    nothing = ("–",) * (len(headings) - 3)
+    rows += [(str(run.folder), f"{run.what}: {run.why}", "failed", *nothing) for run in failed]
+    return headings, rows
+
+
+def means_table(runs: Sequence[ComparedRun]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Headings and rows for reading: the mean steps of each group, and how many of its runs are right."""
+    rows, differing = [], _differing(runs)
+    names = {run.group: _named(run, differing) for run in runs}
+    for row in means_of(runs):
+        right = ("unknown" if number is None else f"{number} of {row['runs']}" for number in row["right"].values())
+        spread = "" if row["half_width"] is None else f" ± {row['half_width']:,.0f}"
+        rows.append(
+            (names[row["what"]], str(row["runs"]), f"{row['mean_steps']:,.0f}{spread}", str(row["cut_short"]), *right)
+        )
+    return ("what", "runs", "steps", "cut short", "AX_L", "AX*"), rows
+
+
+def means_of(runs: Sequence[ComparedRun]) -> list[dict[str, Any]]:
+    """The same for machines; the half-width is that of the 95 % confidence interval, None of a single run.
+
+    The steps of runs that were cut short count as they are, so their mean is too small.
+    """
+    means = []
+    for what, group in grouped(runs).items():
+        steps = estimate([run.atlas.steps for run in group])
+        means.append(
+            {
+                "what": what,
+                "runs": len(group),
+                "mean_steps": steps.mean,
+                "half_width": steps.half_width if math.isfinite(steps.half_width) else None,
+                "cut_short": sum(not run.atlas.stop.complete for run in group),
+                "right": {
+                    objective.value: _number_right(group, objective)
+                    for objective in (Objective.WITHIN_RADIUS, Objective.OPTIMAL)
+                },
+            }
+        )
+    return means
+
+
+def as_json(runs: Sequence[ComparedRun]) -> list[dict[str, Any]]:
+    """The runs for machines."""
+    return [
+        {
+            "run": str(run.folder),
+            "seed": None if run.history.manifest is None else run.history.manifest.seed,
+            "world": run.atlas.world,
+            "explorer": run.atlas.explorer,
+            "radius": run.atlas.target.radius,
+            "epsilon": run.atlas.target.epsilon,
+            "states": len(run.atlas.states),
+            "steps": run.atlas.steps,
+            "stop": run.atlas.stop.name,
+            "seconds": run.history.seconds,
+            "processor_seconds": run.history.processor_seconds,
+            "missing": None if not run.checks else len(run.checks[Objective.OPTIMAL].missing),
+            "objectives": {
+                objective.value: {"holds": check.holds, "excess": check.excess if math.isfinite(check.excess) else None}
+                for objective, check in run.checks.items()
+            },
+        }
+        for run in runs
+    ]
+
+
+def true_steps(atlas: Atlas, mdp: TabularMdp) -> dict[State, float]:
+    """The expected steps of the policy to each state of an atlas, on the model that was explored; exact."""
+    plans = zip(atlas.states, atlas.policies, strict=True)
+    return {goal: policy_steps_on(mdp, atlas.states, policy, goal) for goal, policy in plans}
+
+
+def _truth(name: str | None, parameters: Mapping[str, Any], radius: float) -> ControllableStates | None:
+    if name is None:
+        return None
+    try:
+        model = known_model(name, parameters)
+    except UnknownNameError:
+        return None
+    return controllable_states(model, radius)
+
+
+def _checks(atlas: Atlas, truth: ControllableStates) -> dict[Objective, ObjectiveCheck]:
+    steps, epsilon = true_steps(atlas, truth.mdp), atlas.target.epsilon
+    checks = [check(truth, steps=steps, epsilon=epsilon) for check in (check_within_radius, check_optimal)]
+    return {check.objective: check for check in checks}
+
+
+def _differing(runs: Sequence[ComparedRun]) -> list[int]:
+    """The places of the traits in which runs differ, and in any case of who explored."""
+    columns = zip(*(run.traits for run in runs), strict=True)
+    return [place for place, values in enumerate(columns) if place == 1 or len({*values}) > 1]
+
+
+def _named(run: ComparedRun, differing: Sequence[int]) -> str:
+    return ", ".join(run.traits[place] for place in differing)
+
+
+def _number_right(group: Sequence[ComparedRun], objective: Objective) -> int | None:
+    """How many runs keep an objective on the true model; None if that is not known of all."""
+    checks = [run.checks.get(objective) for run in group]
+    return None if None in checks else sum(check is not None and check.holds for check in checks)
+
+
+def _shown(seconds: float | None) -> str:
+    return "unknown" if seconds is None else f"{seconds:.1f}"
+
+
+def _verdict(check: ObjectiveCheck | None) -> str:
+    if check is None:
+        return "unknown"
+    if check.holds:
+        return "holds"
+    return "incomplete" if check.missing else f"exceeded by {check.excess:.3g}"

@@ -1,0 +1,54 @@
+"""Means over runs, with their confidence intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import betaincinv, stdtrit
+
+from axplore.errors import InvalidInputError
+from axplore.experiments.paper import Estimate
+from axplore.types import FloatArray
+
+CONFIDENCE = 0.95
+
+
+def estimate(samples: Sequence[float]) -> Estimate:
+    """The mean and the half-width of its 95 % confidence interval by Student's t; infinite for a single sample."""
+    values = np.asarray(samples, dtype=np.float64)
+    if not values.size:
+        raise InvalidInputError("there are no samples to take a mean of")
+    return Estimate(float(values.mean()), float(half_widths(values[:, None])[0]))
+
+
+def half_widths(samples: FloatArray) -> FloatArray:
+    """The half-width of the 95 % confidence interval of each column's mean, [runs, n] -> [n]."""
+    runs = len(samples)
+    if runs < 2:
+        return np.full(samples.shape[1], math.inf)
+    quantile = float(stdtrit(runs - 1, 0.5 + CONFIDENCE / 2))
+    widths: FloatArray = quantile * samples.std(axis=0, ddof=1) / math.sqrt(runs)
+    return widths
+
+
+def proportion_interval(number: int, total: int) -> tuple[float, float]:
+    """The exact 95 % confidence interval of a probability from so many cases of a total (Clopper and Pearson 1934)."""
+    if not 0 <= number <= total or total < 1:
+        raise InvalidInputError(f"{number} of {total} is no proportion")
+    tail = (1 - CONFIDENCE) / 2
+    low = float(betaincinv(number, total - number + 1, tail)) if number > 0 else 0.0
+    high = float(betaincinv(number + 1, total - number, 1 - tail)) if number < total else 1.0
+    return low, high
+
+
+def proportions(found_at: Sequence[Sequence[int]], total: int, grid: FloatArray) -> FloatArray:
+    """Which part of `total` states each run had found by each time, [runs, len(grid)].
+
+    Args:
+        found_at: for each run, the times at which the states that count were found.
+        total: how many there are to find.
+        grid: times, [n].
+    """
+    return np.array([np.searchsorted(np.sort(times), grid, side="right") / total for times in found_at])

@@ -1,0 +1,267 @@
+"""What an explorer is: a frozen configuration, an explicit state, and three methods.
+
+`start` gives the state before the first round, `advance` does the next piece of work and returns the state after it,
+and `finish` turns a state into a result. An explorer owns no loop (see `driver`), does no input or output, and keeps
+nothing outside its state, so that a state can be saved between any two calls and taken up again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
+
+from axplore.errors import InvalidSettingError, UnknownStateError
+from axplore.statistics.counts import CountedRows, TransitionCounts
+from axplore.target import Target
+from axplore.types import RESET_ACTION, Action, FloatArray, IntArray, State
+from axplore.worlds.contract import World
+
+if TYPE_CHECKING:
+    from axplore.proofs.evidence import Evidence
+    from axplore.statistics.counts import TransitionCounts
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ExplorerState:
+    """What every explorer's state holds; each explorer adds its own fields.
+
+    Attributes:
+        round: k, the current round, counted from 1.
+        known: K, the numbers of the states admitted so far, in order of admission; the initial state is the first.
+        found_at: the steps of the world at which each was admitted, [|K|].
+        frontier: U, the numbers of the other states discovered so far.
+        activity: what was done last, in a few words.
+        stop: why there is nothing left to do, or None.
+    """
+
+    round: int
+    known: tuple[int, ...]
+    found_at: tuple[int, ...]
+    frontier: tuple[int, ...] = ()
+    activity: str = "starting"
+    stop: StopReason | None = field(default=None)
+
+
+StateT = TypeVar("StateT", bound=ExplorerState)
+
+
+class Explorer(Protocol[StateT]):
+    """A way to explore a world. Implementations are frozen dataclasses: their fields are the options."""
+
+    @property
+    def target(self) -> Target:
+        """What is asked of it."""
+
+    def start(self, world: World) -> StateT:
+        """The state before the first step."""
+
+    def advance(self, state: StateT, world: World) -> StateT:
+        """Does the next piece of work and returns the state after it; `state.stop` must be None."""
+
+    def finish(self, state: StateT, world: World) -> Exploration:
+        """The result that a state stands for, whether or not the explorer has stopped by itself."""
+
+
+class StopReason(Enum):
+    """Why an exploration ended; the value is a sentence for the reader."""
+
+    NO_CANDIDATES = "No state outside the known set is reached from it often enough to be controllable."
+    """STOP1 of [DisCo] Alg. 1."""
+    ALL_TOO_FAR = "Even the optimistic way to every candidate takes more steps than the radius."
+    """STOP2 of [DisCo] Alg. 1."""
+    PROVEN = "Every state is proven to be within the radius, to the asked precision, or beyond it."
+    CONTRADICTED = (
+        "The counts contradict an admission that earlier counts had proven: the world changes over time, or the event "
+        "has come up that delta allows for. The promise does not hold."
+    )
+    STEP_LIMIT = "The step limit was reached before the explorer was done; its promise does not hold yet."
+    INTERRUPTED = "It was interrupted before the explorer was done; its promise does not hold yet."
+    WORLD_FAILED = "The world failed before the explorer was done; its promise does not hold yet."
+
+    @property
+    def complete(self) -> bool:
+        """Whether the explorer ended by its own rule."""
+        return self in (StopReason.NO_CANDIDATES, StopReason.ALL_TOO_FAR, StopReason.PROVEN)
+
+
+def required_states_bound(states_bound: int | None) -> int:
+    """S, which the paper's guarantees need; refused when it is missing or impossible."""
+    if states_bound is None:
+        raise InvalidSettingError(
+            "states_bound is missing: the theory's constants hold an upper bound S on the number of states; "
+            "give one (only its logarithm enters), or use an experiment preset, which carries no guarantee"
+        )
+    if states_bound < 1:
+        raise InvalidSettingError(f"states_bound is {states_bound}; there is at least the initial state")
+    return states_bound
+
+
+def action_bound(actions_bound: int | None, rows: CountedRows) -> int:
+    """A, the most actions that any state has beside RESET, which is known and needs no estimate.
+
+    Differs from [DisCo], where A is given: without a bound it is that of the known states.
+    """
+    met = int(np.diff(rows.state_pairs).max(initial=1))
+    if actions_bound is not None and met > actions_bound:
+        raise InvalidSettingError(f"actions_bound is {actions_bound}, but a known state has {met} actions")
+    return met if actions_bound is None else actions_bound
+
+
+def frontier_of(counts: TransitionCounts) -> tuple[int, ...]:
+    """U: the numbers of the successors met outside the known set, ascending."""
+    rows = counts.rows()
+    return tuple(sorted(set(rows.successors.tolist()) - set(rows.states.tolist())))
+
+
+def estimates_of(rows: CountedRows) -> FloatArray:
+    """p̂(s'|s,a) = N(s,a,s')/N(s,a) of each transition met, [E]."""
+    estimates: FloatArray = rows.counts / rows.visits[rows.entry_pairs]
+    return estimates
+
+
+def policy_by_number(policy: IntArray, known: tuple[int, ...]) -> IntArray:
+    """A policy by position in the known set, [m] or [H, m], as one by number in the world, [n] or [H, n]."""
+    numbers = np.array(known[: policy.shape[-1]])
+    by_number = np.full((*policy.shape[:-1], numbers.max() + 1), RESET_ACTION, dtype=np.int64)
+    by_number[..., numbers] = policy
+    return by_number
+
+
+@dataclass(frozen=True, eq=False)
+class Exploration:
+    """The states that an explorer found, and the way to each of them.
+
+    Attributes:
+        states: the labels of the controllable states, in order of admission; the initial state is the first, [k].
+        numbers: their numbers in the world, [k].
+        found_at: the steps of the world at which each was admitted, [k].
+        policies: for each state as the goal, what to play in the first m of `states`, [m], or by step and state,
+            [H, m]: the position among the state's actions, or RESET_ACTION. Every other state resets, and so does the
+            agent after H steps.
+        optimistic_steps: the explorer's optimistic estimate of the steps to each, [k].
+        frontier: the labels of the other states discovered.
+        counts: the transitions met.
+        steps: steps taken in the world, RESET included.
+        rounds: how many rounds there were.
+        stop: why the exploration ended.
+        explorer: the configuration that was run.
+        evidence: what is proven of each state; only of the certified explorer.
+        actions: the actions of each of `states` beside RESET, [k].
+    """
+
+    states: tuple[State, ...]
+    numbers: IntArray
+    found_at: IntArray
+    policies: tuple[IntArray, ...]
+    optimistic_steps: FloatArray
+    frontier: tuple[State, ...]
+    counts: TransitionCounts
+    steps: int
+    rounds: int
+    stop: StopReason
+    explorer: Explorer[Any]
+    evidence: Evidence | None = None
+    actions: tuple[tuple[Action, ...], ...] = ()
+
+    def position_of(self, state: State) -> int:
+        """The place of a state in `states`."""
+        try:
+            return self.states.index(state)
+        except ValueError:
+            raise UnknownStateError(
+                f"{state!r} is none of the {len(self.states)} states found to be controllable"
+            ) from None
+
+    def policy(self, goal: State) -> IntArray:
+        """The policy towards a goal, [m] or [H, m]; see `policies`."""
+        return self.policies[self.position_of(goal)]
+
+
+def exploration_of(
+    explorer: Explorer[Any],
+    state: ExplorerState,
+    world: World,
+    *,
+    counts: TransitionCounts,
+    policies: tuple[IntArray, ...],
+    optimistic_steps: FloatArray,
+    evidence: Evidence | None = None,
+) -> Exploration:
+    """What a state of an explorer stands for; the other arguments are those of `Exploration`."""
+    return Exploration(
+        states=tuple(world.states[number] for number in state.known),
+        numbers=np.array(state.known, dtype=np.int64),
+        found_at=np.array(state.found_at, dtype=np.int64),
+        policies=policies,
+        optimistic_steps=optimistic_steps,
+        frontier=tuple(world.states[number] for number in state.frontier),
+        counts=counts,
+        steps=world.steps,
+        rounds=state.round,
+        stop=state.stop or StopReason.STEP_LIMIT,
+        explorer=explorer,
+        evidence=evidence,
+        actions=tuple(world.actions_of(number) for number in state.known),
+    )
+
+
+@dataclass(frozen=True)
+class RoundReport:
+    """Where an exploration stands after a piece of work.
+
+    Attributes:
+        round: the current round, counted from 1.
+        known: how many states are known to be controllable.
+        frontier: how many others have been discovered.
+        steps: steps taken in the world so far.
+        activity: what was done last, in a few words.
+    """
+
+    round: int
+    known: int
+    frontier: int
+    steps: int
+    activity: str
+
+
+def run(
+    explorer: Explorer[StateT],
+    world: World,
+    *,
+    state: StateT | None = None,
+    max_steps: int | None = None,
+    on_round: Callable[[RoundReport, StateT], StopReason | None] | None = None,
+) -> Exploration:
+    """Explores a world until the explorer stops or the step limit is reached.
+
+    Args:
+        explorer: what decides.
+        world: what is explored.
+        state: where to go on; from the start when not given.
+        max_steps: no piece of work begins once the world has taken this many steps. The last one may exceed it.
+        on_round: called with a report and the state before the first piece of work and after each; a reason that it
+            returns ends the exploration there.
+    """
+    check_max_steps(max_steps)
+    state = explorer.start(world) if state is None else state
+    while True:
+        if on_round is not None:
+            report = RoundReport(state.round, len(state.known), len(state.frontier), world.steps, state.activity)
+            ended = on_round(report, state)
+            if ended is not None and state.stop is None:
+                state = replace(state, stop=ended)
+        if state.stop is not None:
+            return explorer.finish(state, world)
+        if max_steps is not None and world.steps >= max_steps:
+            return explorer.finish(replace(state, stop=StopReason.STEP_LIMIT), world)
+        state = explorer.advance(state, world)
+
+
+def check_max_steps(max_steps: int | None) -> None:
+    """Refuses a step limit that cannot be kept."""
+    if max_steps is not None and max_steps < 0:
+        raise InvalidSettingError(f"max_steps is {max_steps}; it must be at least 0, or None for no limit")

@@ -1,0 +1,162 @@
+"""The DRN format of Storm: the learned model with the frequencies met, or with the intervals of its confidence region.
+
+Both count steps as the reward model `steps`. States are labelled by their names, and a comment above each holds its
+label as JSON, which no label can break out of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from axplore.errors import AxploreError
+from axplore.export.model import UNSEEN, Choice, LearnedModel
+from axplore.labels import canonical_json, encode_label, text_of
+from axplore.types import RESET
+
+LEAST_PROBABILITY: Final = 1e-12
+"""What a lower bound of zero is written as: Storm checks interval models only if every transition may be taken."""
+
+
+def frequencies_as_drn(model: LearnedModel) -> str:
+    """The model if the frequencies were the probabilities."""
+    lines = _head(model, len(model.states), model.n_choices, interval=False)
+    for position, choices in enumerate(model.choices):
+        lines += _state(model, position)
+        for choice in choices:
+            lines.append(f"\taction {choice.name}")
+            moves = sorted(choice.moves, key=lambda move: move.target)
+            lines += [f"\t\t{move.target} : {move.frequency!r}" for move in moves]
+    return "\n".join(lines) + "\n"
+
+
+def region_as_drn(model: LearnedModel, least: float = LEAST_PROBABILITY) -> str:
+    """The interval hull of the confidence region, with a state `unseen` for what was never seen to follow an action.
+
+    It resets, as every state outside the atlas does, which is the worst that can be there. So the greatest expected
+    steps over the intervals bound those in every model of the region from above. For the least ones take `unseen` as
+    part of the goal, the best that can be there: R{"steps"}min=? [F "s5" | "unseen"] with a nature that helps.
+
+    Args:
+        model: rows with hulls.
+        least: what to write in place of smaller lower bounds; Storm refuses 0.
+    """
+    unseen = len(model.states)
+    lines = _head(model, unseen + 1, model.n_choices + 1, interval=True)
+    for position, choices in enumerate(model.choices):
+        lines += _state(model, position)
+        for choice in choices:
+            lines.append(f"\taction {choice.name}")
+            moves = sorted(_intervals(choice, unseen, least))
+            lines += [f"\t\t{target} : [{low!r}, {high!r}]" for target, low, high in moves]
+    lines += [f"state {unseen} [1] {UNSEEN}", "\taction RESET", "\t\t0 : [1.0, 1.0]"]
+    return "\n".join(lines) + "\n"
+
+
+def _intervals(choice: Choice, unseen: int, least: float) -> Iterator[tuple[int, float, float]]:
+    if choice.unseen == 0.0:  # known exactly
+        yield from ((move.target, 1.0, 1.0) for move in choice.moves)
+        return
+    for move in choice.moves:
+        low = max(move.low, least)
+        yield move.target, low, max(move.high, low)
+    yield unseen, least, max(choice.unseen, least)
+
+
+def _head(model: LearnedModel, n_states: int, n_choices: int, *, interval: bool) -> list[str]:
+    return [
+        f"// {canonical_json(model.title)}",
+        "@type: MDP",
+        *(["@value_type: double-interval"] if interval else []),
+        "@parameters",
+        "",
+        "@reward_models",
+        "steps",
+        "@nr_states",
+        str(n_states),
+        "@nr_choices",
+        str(n_choices),
+        "@model",
+    ]
+
+
+def _state(model: LearnedModel, position: int) -> list[str]:
+    init = " init" if position == 0 else ""
+    label = canonical_json(encode_label(model.states[position]))
+    return [f"// {model.names[position]} is {label}", f"state {position} [1]{init} {model.names[position]}"]
+
+
+def as_dot(model: LearnedModel) -> str:
+    """A graph for reading: states of the atlas solid, others dashed, edges with action and frequency; without RESET."""
+    lines = [f"digraph {quoted(model.title)} {{", "  node [shape=box, style=rounded];"]
+    for position, state in enumerate(model.states):
+        style = "" if position < model.n_known else ', style="rounded,dashed"'
+        shape = ", peripheries=2" if position == 0 else ""
+        lines.append(f"  {position} [label={quoted(text_of(state))}{style}{shape}];")
+    for position, choices in enumerate(model.choices):
+        edges: dict[int, list[str]] = {}
+        for choice in choices:
+            if choice.action is RESET:
+                continue
+            for move in choice.moves:
+                edges.setdefault(move.target, []).append(f"{text_of(choice.action)} {move.frequency:.3g}")
+        for target, texts in edges.items():
+            lines.append(f"  {position} -> {target} [label={quoted(chr(10).join(texts))}];")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def quoted(text: str) -> str:
+    """Text as a DOT string: quotes and backslashes are escaped, line ends are those of DOT, and no HTML can begin."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\r", "").replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def as_prism(model: LearnedModel) -> str:
+    """The model if the frequencies were the probabilities; steps are the reward structure `steps`."""
+    lines = [f"// {canonical_json(model.title)}", "mdp", "", "module learned"]
+    lines.append(f"  s : [0..{max(len(model.states) - 1, 1)}] init 0;")
+    for position, choices in enumerate(model.choices):
+        lines.append(f"  // {model.names[position]} is {canonical_json(encode_label(model.states[position]))}")
+        for choice in choices:
+            moves = " + ".join(f"{move.count}/{move.visits} : (s'={move.target})" for move in choice.moves)
+            lines.append(f"  [{choice.name}] s={position} -> {moves};")
+    lines += ["endmodule", ""]
+    lines += [f'label "{name}" = s={position};' for position, name in enumerate(model.names)]
+    lines += ["", 'rewards "steps"', "  true : 1;", "endrewards"]
+    return "\n".join(lines) + "\n"
+
+
+def as_umb(model: LearnedModel) -> bytes:
+    """The model if the frequencies were the probabilities, exactly as fractions. umbi has to be installed."""
+    try:
+        from umbi import ats as umb
+    except ImportError:
+        raise AxploreError("umbi is not installed; `pip install umbi`, or use --format drn") from None
+    system = umb.ExplicitAts()
+    system.time = umb.TimeType.DISCRETE
+    system.num_players = 1
+    names = list(dict.fromkeys(choice.name for choices in model.choices for choice in choices))
+    system.choice_action_to_name = names
+    system.num_choice_actions = len(names)
+    for _ in model.states:
+        system.add_state()
+    system.set_initial_states([0])
+    for position, choices in enumerate(model.choices):
+        for choice in choices:
+            written = system.add_state_choice(state=position)
+            written.action = names.index(choice.name)
+            for move in sorted(choice.moves, key=lambda move: move.target):
+                written.add_branch(target=move.target, prob=Fraction(move.count, move.visits))
+    steps = system.add_reward_annotation("steps")
+    steps.set_state_values([Fraction(1)] * len(model.states))
+    for position, name in enumerate(model.names):
+        label = system.add_ap_annotation(name)
+        label.set_state_values([place == position for place in range(len(model.states))])
+    system.validate()
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "model.umb"
+        umb.write(system, str(path))
+        return path.read_bytes()

@@ -1,0 +1,169 @@
+"""The learned model of an atlas as plain rows: what every format is written from.
+
+States of the atlas come first, in order of admission, then the others that were seen. Every state has RESET; a state
+outside the atlas has nothing else. An action that was never played is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from axplore.atlas.atlas import Atlas
+from axplore.atlas.learned_model import known_places
+from axplore.errors import InvalidInputError
+from axplore.labels import encode_label
+from axplore.proofs.bounds import IntervalModel
+from axplore.statistics.confidence import row_hulls
+from axplore.types import RESET, Action, FloatArray, Reset, State
+
+Hulls: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
+"""The least and the greatest probability of each entry, and the greatest of the mass never seen of each pair."""
+
+UNSEEN = "unseen"
+"""The name of the state that stands for whatever was never seen to follow an action."""
+
+
+@dataclass(frozen=True)
+class Move:
+    """One transition.
+
+    Attributes:
+        target: the position that it leads to.
+        count, visits: it was met so often, in so many plays; 1 of 1 for RESET.
+        low, high: between which its probability lies in every model of the region.
+    """
+
+    target: int
+    count: int
+    visits: int
+    low: float
+    high: float
+
+    @property
+    def frequency(self) -> float:
+        return self.count / self.visits
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An action of a state.
+
+    Attributes:
+        action: its label, or RESET.
+        name: what to call it in a model checker.
+        moves: where it leads.
+        unseen: the greatest probability of what was never seen to follow it.
+    """
+
+    action: Action | Reset
+    name: str
+    moves: tuple[Move, ...]
+    unseen: float = 0.0
+
+
+@dataclass(frozen=True)
+class LearnedModel:
+    """All transitions met.
+
+    Attributes:
+        title: what the model is of.
+        states: the labels, by position; the initial state is the first, [n].
+        names: what to call them in a model checker, [n].
+        n_known: how many of them are states of the atlas.
+        choices: the actions of each state, RESET last, [n].
+    """
+
+    title: str
+    states: tuple[State, ...]
+    names: tuple[str, ...]
+    n_known: int
+    choices: tuple[tuple[Choice, ...], ...]
+
+    @property
+    def n_choices(self) -> int:
+        return sum(map(len, self.choices))
+
+
+def learned(atlas: Atlas) -> LearnedModel:
+    """The rows of an atlas."""
+    model = atlas.model
+    states = tuple(atlas.seen[number] for number in model.numbers.tolist())
+    for label in (*states, *(action for offered in atlas.actions for action in offered)):
+        encode_label(label)  # refuses what no file can hold, before anything is written
+    actions = list(dict.fromkeys(action for offered in atlas.actions for action in offered))
+    action_names = dict(zip(actions, identifiers(actions, "action"), strict=True))
+    hulls = row_hulls(model.rows.row_offsets, model.rows.shares, model.rows.slack)
+    places = known_places(atlas, model)
+    reset = Choice(RESET, "RESET", (Move(0, 1, 1, 1.0, 1.0),))
+    choices = []
+    for position in range(len(states)):
+        own: list[Choice] = []
+        if position < model.n_known:
+            offered = atlas.actions[places[position]]
+            own = [_choice(model, position, k, action, action_names[action], hulls) for k, action in enumerate(offered)]
+        choices.append((*(choice for choice in own if choice.moves), reset))
+    title = f"{atlas.world}, explored by {atlas.explorer}, radius {atlas.target.radius:g}"
+    return LearnedModel(title, states, tuple(identifiers(states, "state")), model.n_known, tuple(choices))
+
+
+def check_proven(atlas: Atlas) -> None:
+    """Refuses an atlas whose counts were not kept for a confidence region."""
+    if not atlas.proven:
+        raise InvalidInputError(
+            f"nothing is proven of this atlas, so it has no confidence region: {atlas.explorer} leaves none; explore "
+            "with 'certified', or export the frequencies with drn"
+        )
+
+
+def _choice(model: IntervalModel, position: int, place: int, action: Action, name: str, hulls: Hulls) -> Choice:
+    low, high, unseen = hulls
+    pair = int(model.rows.state_pairs[position]) + place
+    visits = int(model.visits[pair])
+    moves = tuple(
+        Move(
+            target=int(model.rows.successors[entry]),
+            count=round(float(model.rows.frequencies[entry]) * visits),
+            visits=visits,
+            low=float(low[entry]),
+            high=float(high[entry]),
+        )
+        for entry in range(model.rows.row_offsets[pair], model.rows.row_offsets[pair + 1])
+    )
+    return Choice(action, name, moves, float(unseen[pair]))
+
+
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+_RESERVED: Final = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        A C E F G I P Pmax Pmin R RESET Rmax Rmin S U W X bool ceil clock const ctmc deadlock double dtmc endinit
+        endinvariant endmodule endobservables endplayer endrewards endsystem false filter floor formula func global
+        init int invariant label log max mdp min mod module nondeterministic observable observables of player pomdp
+        popta pow prob probabilistic pta rate rewards s smg step steps stochastic system true unseen
+        """,
+    )
+)
+"""Words of PRISM and Storm, and those that the files use themselves."""
+
+
+def identifiers(labels: Sequence[State], kind: str) -> list[str]:
+    """A name for each label, all different: the label itself where it is one, else `<kind>_<position>`."""
+    given = {label for label in labels if isinstance(label, str) and _is_identifier(label)}
+    names = []
+    for position, label in enumerate(labels):
+        name = str(label)
+        if label not in given or not isinstance(label, str):
+            name = f"{kind}_{position}"
+            while name in given:
+                name += "_"
+        names.append(name)
+    return names
+
+
+def _is_identifier(text: str) -> bool:
+    return _IDENTIFIER.fullmatch(text) is not None and text not in _RESERVED

@@ -1,0 +1,345 @@
+"""Compiled sweeps for shortest paths; `value_iteration` says what they compute and why it is right.
+
+In-place sweeps work on one goal or on `LANES` goals side by side, [S, 1] or [S, LANES]. A goal that is done leaves its
+lane to the next one waiting.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from axplore.compilation import compiled
+from axplore.planning.rows import CONVERGED, GAVE_UP, ROUNDING, UNFINISHED, Goals, Index, Limits, Outcome, Rows
+from axplore.planning.simd import LANES, add, load, maximum, minimum, multiply_add, spread, store, subtract
+from axplore.types import FloatArray, IntArray
+
+# When to extrapolate: these were chosen on random models and grids, and change speed only, never the result's bounds.
+_FIRST_WAIT: Final = 6.0
+_WAIT_GROWTH: Final = 1.25
+_STEADY: Final = 0.05
+
+# The rows of the memory that decides about extrapolation, [4, lanes].
+_LAST_CHANGE: Final = 0
+_LAST_RATIO: Final = 1
+_SWEEPS_SINCE: Final = 2
+_WAIT: Final = 3
+
+
+@compiled
+def pad(
+    offsets: IntArray, successors: IntArray, weights: FloatArray, width: int
+) -> tuple[npt.NDArray[Index], npt.NDArray[Index], FloatArray]:
+    """Cuts compressed rows into chunks; answers with `pair_chunks`, `successors` and `weights` of `Rows`."""
+    n_pairs = len(offsets) - 1
+    pair_chunks = np.zeros(n_pairs + 1, dtype=Index)
+    for pair in range(n_pairs):
+        pair_chunks[pair + 1] = pair_chunks[pair] + (offsets[pair + 1] - offsets[pair] + width - 1) // width
+    padded = np.zeros((pair_chunks[n_pairs], width), dtype=Index)
+    padded_weights = np.zeros((pair_chunks[n_pairs], width))
+    for pair in range(n_pairs):
+        for place in range(offsets[pair + 1] - offsets[pair]):
+            chunk = pair_chunks[pair] + place // width
+            padded[chunk, place % width] = successors[offsets[pair] + place]
+            padded_weights[chunk, place % width] = weights[offsets[pair] + place]
+    return pair_chunks, padded, padded_weights
+
+
+@compiled
+def search(starts: IntArray, offsets: IntArray, successors: IntArray) -> npt.NDArray[np.bool_]:
+    """What can be met from any of `starts` in a graph of compressed rows, [n]; see `reachability`."""
+    met = np.zeros(len(offsets) - 1, dtype=np.bool_)
+    waiting = np.empty(len(offsets) - 1, dtype=np.int64)
+    n_waiting = 0
+    for start in starts:
+        if not met[start]:
+            met[start] = True
+            waiting[n_waiting] = start
+            n_waiting += 1
+    while n_waiting > 0:
+        n_waiting -= 1
+        node = waiting[n_waiting]
+        for successor in successors[offsets[node] : offsets[node + 1]]:
+            if not met[successor]:
+                met[successor] = True
+                waiting[n_waiting] = successor
+                n_waiting += 1
+    return met
+
+
+@compiled
+def back_up(rows: Rows, goal: int, values: FloatArray, updated: FloatArray, policy: IntArray) -> tuple[float, float]:
+    """One synchronous sweep: `updated` = Lu, `policy` greedy with respect to u, and the largest rise and fall."""
+    width = rows.successors.shape[1]
+    rise = 0.0
+    fall = 0.0
+    for state in range(len(rows.reset_costs)):
+        best = rows.reset_costs[state] + values[rows.initial]
+        choice = -1
+        for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
+            cost = rows.costs[pair]
+            for chunk in range(rows.pair_chunks[pair], rows.pair_chunks[pair + 1]):
+                for place in range(width):
+                    cost += rows.weights[chunk, place] * values[rows.successors[chunk, place]]
+            if cost < best:
+                best = cost
+                choice = pair
+        if state == goal:
+            best = 0.0
+            choice = -1
+        rise = max(rise, best - values[state])
+        fall = max(fall, values[state] - best)
+        updated[state] = best
+        policy[state] = choice
+    return rise, fall
+
+
+@compiled
+def iterate(rows: Rows, goals: Goals, limits: Limits, positions: IntArray, out: Outcome) -> None:
+    """VI_SSP to the letter for the goals at these positions ([DisCo] Alg. VI_SSP)."""
+    for position in positions:
+        values = np.zeros(out.values.shape[1])
+        updated = np.zeros(out.values.shape[1])
+        policy = out.policy[position]
+        status = UNFINISHED
+        change = np.inf
+        sweeps = 0
+        while status == UNFINISHED and sweeps < limits.max_sweeps:
+            rise, fall = back_up(rows, goals.states[position], values, updated, policy)
+            for echo in goals.echoes[position]:
+                updated[echo] = goals.echo_cost + values[rows.initial]
+                rise = max(rise, updated[echo] - values[echo])
+            sweeps += 1
+            change = max(rise, fall)
+            if values[rows.initial] > limits.give_up_above:
+                status = GAVE_UP
+                change = np.inf
+                policy[:] = -1
+            elif change <= limits.precision:
+                status = CONVERGED
+            else:
+                values, updated = updated, values
+        out.values[position] = values
+        out.residuals[position] = change
+        out.sweeps[position] = sweeps
+        out.status[position] = status
+
+
+class Lanes(NamedTuple):
+    """Goals that are solved side by side; n_lanes is 1 or `LANES`.
+
+    Attributes:
+        values, changes: of each state, and how each changed in the last sweep, [S, n_lanes].
+        rise, fall: the largest of these changes upwards and downwards, [1, n_lanes].
+        goals: the state of each lane's goal, -1 where it is none, [n_lanes].
+        is_goal: whether a state is the goal of some lane, [n].
+        positions: of the goals among those to solve, -1 in an idle lane, [n_lanes].
+        memory: what decides about extrapolation, [4, n_lanes].
+        factors: how many times the last change is added again, [n_lanes].
+    """
+
+    values: FloatArray
+    changes: FloatArray
+    rise: FloatArray
+    fall: FloatArray
+    goals: IntArray
+    is_goal: npt.NDArray[np.bool_]
+    positions: IntArray
+    memory: FloatArray
+    factors: FloatArray
+
+
+@compiled
+def iterate_in_place(rows: Rows, goals: Goals, limits: Limits, positions: IntArray, n_lanes: int, out: Outcome) -> None:
+    """In-place value iteration for the goals at these positions, on 1 or `LANES` lanes."""
+    lanes = _idle_lanes(out.values.shape[1], len(rows.reset_costs), n_lanes)
+    n_started = 0
+    n_running = 0
+    while True:
+        for lane in range(n_lanes):
+            if lanes.positions[lane] < 0 and n_started < len(positions):
+                _start(rows, goals, positions[n_started], lanes, lane)
+                n_started += 1
+                n_running += 1
+        if n_running == 0:
+            return
+        if n_lanes == 1:
+            sweep_one(rows, lanes)
+        else:
+            sweep_lanes(rows, lanes)
+        for lane in range(n_lanes):
+            lanes.factors[lane] = 0.0
+            if lanes.positions[lane] < 0:
+                continue
+            _echo(rows, goals, lanes, lane)
+            if _finished(rows, goals, limits, lanes, lane, out):
+                lanes.positions[lane] = -1
+                n_running -= 1
+            else:
+                lanes.factors[lane] = _extrapolation(lanes, lane)
+        if lanes.factors.any():
+            _extrapolate(rows, goals, lanes)
+
+
+@compiled
+def sweep_one(rows: Rows, lanes: Lanes) -> None:
+    """One in-place sweep for one goal."""
+    values = lanes.values[:, 0]
+    changes = lanes.changes[:, 0]
+    width = rows.successors.shape[1]
+    rise = 0.0
+    fall = 0.0
+    for state in range(len(rows.reset_costs)):
+        best = rows.reset_costs[state] + values[rows.initial]
+        for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
+            cost = rows.costs[pair]
+            for chunk in range(rows.pair_chunks[pair], rows.pair_chunks[pair + 1]):
+                for place in range(width):
+                    cost += rows.weights[chunk, place] * values[rows.successors[chunk, place]]
+            best = min(best, cost)
+        if state == lanes.goals[0]:
+            best = 0.0
+        change = best - values[state]
+        rise = max(rise, change)
+        fall = max(fall, -change)
+        changes[state] = change
+        values[state] = best
+    lanes.rise[0, 0] = rise
+    lanes.fall[0, 0] = fall
+
+
+@compiled
+def sweep_lanes(rows: Rows, lanes: Lanes) -> None:
+    """One in-place sweep for `LANES` goals."""
+    values = lanes.values
+    width = rows.successors.shape[1]
+    rise = spread(0.0)
+    fall = spread(0.0)
+    for state in range(len(rows.reset_costs)):
+        best = add(spread(rows.reset_costs[state]), load(values, rows.initial))
+        for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
+            cost = spread(rows.costs[pair])
+            for chunk in range(rows.pair_chunks[pair], rows.pair_chunks[pair + 1]):
+                for place in range(width):
+                    successor = load(values, rows.successors[chunk, place])
+                    cost = multiply_add(rows.weights[chunk, place], successor, cost)
+            best = minimum(best, cost)
+        before = load(values, state)
+        store(values, state, best)
+        if lanes.is_goal[state]:
+            for lane in range(LANES):
+                if lanes.goals[lane] == state:
+                    values[state, lane] = 0.0
+            best = load(values, state)
+        change = subtract(best, before)
+        store(lanes.changes, state, change)
+        rise = maximum(rise, change)
+        fall = maximum(fall, subtract(before, best))
+    store(lanes.rise, 0, rise)
+    store(lanes.fall, 0, fall)
+
+
+@compiled
+def _idle_lanes(n_values: int, n_states: int, n_lanes: int) -> Lanes:
+    return Lanes(
+        np.zeros((n_values, n_lanes)),
+        np.zeros((n_values, n_lanes)),
+        np.zeros((1, n_lanes)),
+        np.zeros((1, n_lanes)),
+        np.full(n_lanes, -1),
+        np.zeros(n_states, dtype=np.bool_),
+        np.full(n_lanes, -1),
+        np.zeros((4, n_lanes)),
+        np.zeros(n_lanes),
+    )
+
+
+@compiled
+def _start(rows: Rows, goals: Goals, position: int, lanes: Lanes, lane: int) -> None:
+    """Gives a lane to the goal at this position: all values are 0."""
+    lanes.positions[lane] = position
+    lanes.goals[lane] = goals.states[position]
+    lanes.is_goal[:] = False
+    for goal in lanes.goals:
+        if goal >= 0:
+            lanes.is_goal[goal] = True
+    lanes.values[:, lane] = 0.0
+    lanes.memory[_LAST_CHANGE, lane] = np.inf
+    lanes.memory[_LAST_RATIO, lane] = 0.0
+    lanes.memory[_SWEEPS_SINCE, lane] = 0.0
+    lanes.memory[_WAIT, lane] = _FIRST_WAIT
+    _echo(rows, goals, lanes, lane)
+
+
+@compiled
+def _echo(rows: Rows, goals: Goals, lanes: Lanes, lane: int) -> None:
+    """Brings the echoes of a lane's goal up to date."""
+    for echo in goals.echoes[lanes.positions[lane]]:
+        lanes.values[echo, lane] = goals.echo_cost + lanes.values[rows.initial, lane]
+
+
+@compiled
+def _finished(rows: Rows, goals: Goals, limits: Limits, lanes: Lanes, lane: int, out: Outcome) -> bool:
+    """Whether a lane is done after a sweep; if so, its outcome is written."""
+    position = lanes.positions[lane]
+    rise = lanes.rise[0, lane]
+    fall = lanes.fall[0, lane]
+    scale = 1.0 + fall / limits.min_cost
+    lower = out.values[position]
+    out.sweeps[position] += 1
+    if lanes.values[rows.initial, lane] / scale > limits.give_up_above:
+        lower[:] = lanes.values[:, lane] / scale
+        out.residuals[position] = np.inf
+        out.status[position] = GAVE_UP
+        return True
+    if rise + fall / limits.min_cost <= limits.precision:
+        lower[:] = lanes.values[:, lane] / scale
+        for echo in goals.echoes[position]:
+            lower[echo] = goals.echo_cost + lower[rows.initial]
+        residual, _ = back_up(rows, goals.states[position], lower, np.empty(len(lower)), out.policy[position])
+        out.residuals[position] = residual
+        if residual <= limits.precision:
+            out.status[position] = CONVERGED
+            return True
+    is_rounding = max(rise, fall) <= ROUNDING * lanes.values[rows.initial, lane]
+    if is_rounding or out.sweeps[position] >= limits.max_sweeps:
+        lower[:] = lanes.values[:, lane] / scale
+        out.residuals[position] = max(rise, fall)
+        return True
+    return False
+
+
+@compiled
+def _extrapolation(lanes: Lanes, lane: int) -> float:
+    """How many times the last change is added again; 0 unless changes shrink at a steady rate.
+
+    If each change is the last one times a ratio q, then all that are to come sum to q/(1 - q) times the last one. The
+    wait between two tries grows, so that a model on which it does not help is left in peace.
+    """
+    memory = lanes.memory[:, lane]
+    change = max(lanes.rise[0, lane], lanes.fall[0, lane])
+    ratio = change / memory[_LAST_CHANGE]
+    steady = ratio < 1.0 and abs(ratio - memory[_LAST_RATIO]) < _STEADY * (1.0 - ratio)
+    memory[_LAST_CHANGE] = change
+    memory[_LAST_RATIO] = ratio
+    memory[_SWEEPS_SINCE] += 1.0
+    if not steady or memory[_SWEEPS_SINCE] < memory[_WAIT]:
+        return 0.0
+    memory[_LAST_CHANGE] = np.inf
+    memory[_SWEEPS_SINCE] = 0.0
+    memory[_WAIT] *= _WAIT_GROWTH
+    return float(ratio / (1.0 - ratio))
+
+
+@compiled
+def _extrapolate(rows: Rows, goals: Goals, lanes: Lanes) -> None:
+    """Adds the last changes again, each lane by its factor; values stay at 0 or above."""
+    for state in range(len(rows.reset_costs)):
+        for lane in range(len(lanes.factors)):
+            further = lanes.values[state, lane] + lanes.factors[lane] * lanes.changes[state, lane]
+            lanes.values[state, lane] = max(0.0, further)
+    for lane in range(len(lanes.factors)):
+        if lanes.positions[lane] >= 0:
+            _echo(rows, goals, lanes, lane)

@@ -1,0 +1,451 @@
+"""Compiled shortest paths over a confidence region: lower, upper and regret, for one goal.
+
+All three need one thing of a pair: the least mean, over the region of its row, of distances z >= 0 from a *free*
+value. The free value is what a successor that was never seen may have: the worst there is for an upper bound, the best
+for a lower one. With r the shares and `slack` the radius of the ball, duality gives for every shift >= 0
+
+    least mean of z  >=  exp(sum of r log(z + shift) - slack) - shift                                     (Eq. 10)
+
+with equality at the best shift (docs/algorithms/certified.md). So an inexact shift costs sharpness, never truth.
+
+States are positions: 0..n-1 are the known ones in the order of admission, the initial state is 0, and from n on come
+the other states that were seen; these reset. A goal may be any of them, or one more: the *unseen* goal, which has the
+position after the last. `values` has a place for each. Policies hold pairs, or RESET_PAIR. Every pair has a cost, one
+where values are to count steps, and so has RESET.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from axplore.compilation import compiled
+from axplore.types import RESET_PAIR, FloatArray, IntArray
+
+NO_LIMIT: Final = np.inf
+NEWTON_STEPS: Final = 40
+SAME: Final = 1e-12
+"""Values nearer than this are taken as equal when an action is chosen."""
+
+NEGLIGIBLE: Final = 1e-100
+"""Distances up to this count as none: their squares might be zero."""
+
+
+class Rows(NamedTuple):
+    """The region and the counts in the form that kernels read.
+
+    Attributes:
+        state_pairs: the first pair of each known state, and the end of the last one, [n + 1].
+        row_offsets: the first entry of each pair, and the end of the last one, [P + 1].
+        successors: the position that each entry leads to, [E].
+        shares, slack: the ball around each row, [E] and [P].
+        frequencies: how often each entry was met, as a part of the visits, [E].
+        costs: of each pair, [P]; ones where values count steps.
+        reset_cost: of RESET, in every state.
+    """
+
+    state_pairs: IntArray
+    row_offsets: IntArray
+    successors: IntArray
+    shares: FloatArray
+    slack: FloatArray
+    frequencies: FloatArray
+    costs: FloatArray
+    reset_cost: float
+
+
+@compiled
+def least_mean(
+    rows: Rows, pair: int, values: FloatArray, free: float, sign: float, slack: float
+) -> tuple[float, float, float]:
+    """The least mean of z = sign * (free - value) over the ball, its derivative by the slack, and the shift.
+
+    A value beyond the free one counts as the free one, so that z >= 0; the derivative is given without its minus sign.
+    """
+    if slack == np.inf:
+        return 0.0, 0.0, 0.0
+    first, end = rows.row_offsets[pair], rows.row_offsets[pair + 1]
+    mean, square, least, most = 0.0, 0.0, np.inf, 0.0
+    for entry in range(first, end):
+        share = rows.shares[entry]
+        if share > 0.0:
+            distance = max(sign * (free - values[rows.successors[entry]]), 0.0)
+            mean += share * distance
+            square += share * distance * distance
+            least = min(least, distance)
+            most = max(most, distance)
+    if most <= NEGLIGIBLE:
+        return 0.0, 0.0, 0.0
+    shift = 0.0
+    if least > NEGLIGIBLE:
+        log_mean, inverse_mean, _ = _means(rows, first, end, values, free, sign, 0.0)
+        if log_mean + math.log(inverse_mean) <= slack:
+            weight = math.exp(log_mean - slack)
+            return weight, weight, 0.0
+    # The best shift is the root of log_mean + log(inverse_mean) = slack, which falls in the shift. Far from the
+    # distances the left side is about variance / (2 (mean + shift)^2), which gives the first guess.
+    variance = max(square - mean * mean, 0.0)
+    shift = max(math.sqrt(variance / (2.0 * slack)) - mean, 1e-3 * most) if slack > 0.0 else 1e9 * most
+    for _ in range(NEWTON_STEPS):
+        log_mean, inverse_mean, square_mean = _means(rows, first, end, values, free, sign, shift)
+        error = log_mean + math.log(inverse_mean) - slack
+        slope = inverse_mean - square_mean / inverse_mean
+        if abs(error) <= 1e-9 * slack or slope >= 0.0:
+            break
+        better = shift - error / slope
+        if better <= 0.0:
+            better = shift / 4.0
+        if abs(better - shift) <= 1e-10 * shift:
+            break
+        shift = better
+    log_mean, _, _ = _means(rows, first, end, values, free, sign, shift)
+    weight = math.exp(log_mean - slack)
+    return max(weight - shift, 0.0), weight, shift
+
+
+@compiled
+def _means(
+    rows: Rows, first: int, end: int, values: FloatArray, free: float, sign: float, shift: float
+) -> tuple[float, float, float]:
+    """The means, by shares, of log(z + shift), 1 / (z + shift) and 1 / (z + shift)^2."""
+    log_mean, inverse_mean, square_mean = 0.0, 0.0, 0.0
+    for entry in range(first, end):
+        share = rows.shares[entry]
+        if share > 0.0:
+            distance = max(sign * (free - values[rows.successors[entry]]), 0.0) + shift
+            if distance <= 0.0:
+                return -np.inf, np.inf, np.inf
+            log_mean += share * math.log(distance)
+            inverse_mean += share / distance
+            square_mean += share / (distance * distance)
+    return log_mean, inverse_mean, square_mean
+
+
+@compiled
+def extreme_row(
+    rows: Rows, pair: int, values: FloatArray, free: float, sign: float, weight: float, shift: float, row: FloatArray
+) -> None:
+    """Writes the probabilities, [E], at which a least mean with this derivative and shift is attained."""
+    for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
+        distance = max(sign * (free - values[rows.successors[entry]]), 0.0) + shift
+        row[entry] = rows.shares[entry] * weight / distance if distance > 0.0 and rows.shares[entry] > 0.0 else 0.0
+
+
+@compiled
+def spread_values(rows: Rows, values: FloatArray, n_known: int, goal: int) -> None:
+    """Gives the states outside their value, which resets, and the goal its own."""
+    values[n_known:] = rows.reset_cost + values[0]
+    if goal < len(values):
+        values[goal] = 0.0
+
+
+@compiled
+def _in_turn(place: int, n_known: int, turn: int) -> int:
+    """The state at a place of a sweep: every other one goes backwards.
+
+    States stand in the order of admission, so values flow forwards from near goals and backwards from far ones.
+    """
+    return place if turn % 2 else n_known - 1 - place
+
+
+@compiled
+def empirical_values(rows: Rows, goal: int, values: FloatArray, policy: IntArray, limit: float) -> bool:
+    """Value iteration with the frequencies as probabilities; returns whether it converged below the limit.
+
+    A pair that was never drawn is left out. Starts from `values`, which may come from earlier frequencies.
+    """
+    n_known = len(policy)
+    for turn in range(20_000):
+        change = 0.0
+        spread_values(rows, values, n_known, goal)
+        for place in range(n_known):
+            state = _in_turn(place, n_known, turn)
+            if state == goal:
+                continue
+            best, choice = np.inf, RESET_PAIR
+            for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
+                first, end = rows.row_offsets[pair], rows.row_offsets[pair + 1]
+                if first == end:
+                    continue
+                value = rows.costs[pair]
+                for entry in range(first, end):
+                    value += rows.frequencies[entry] * values[rows.successors[entry]]
+                if value < best - SAME:
+                    best, choice = value, pair
+            if choice == RESET_PAIR or (state > 0 and rows.reset_cost + values[0] < best - SAME):
+                best, choice = rows.reset_cost + values[0], RESET_PAIR
+            change = max(change, abs(best - values[state]))
+            values[state] = best
+            policy[state] = choice
+        if values[0] > limit:
+            return False
+        if change <= 1e-7:
+            spread_values(rows, values, n_known, goal)
+            return True
+    return False
+
+
+@compiled
+def upper_bound(
+    rows: Rows,
+    goal: int,
+    allowed: IntArray,
+    values: FloatArray,
+    policy: IntArray,
+    row: FloatArray,
+    inner: int,
+    limit: float,
+    tolerance: float,
+) -> float:
+    """Robust value iteration: least over actions, greatest over the region. Returns the residual of the result.
+
+    `values` must start below its fixed point, as the empirical values do. With residual r < c,
+    the least cost, `values / (1 - r/c)` is at least the cost plus the greatest mean of itself under `policy`, and so
+    bounds the expected cost of that policy from above in every model of the region (Eq. 12). An infinite residual means
+    that nothing was proven.
+
+    Args:
+        rows: region and counts.
+        goal: a position.
+        allowed: the pairs that may be played, [n, 2]: from, and up to but without; RESET always may.
+        values: start and result, [n + others].
+        policy: what attains it, [n].
+        row: scratch, [E].
+        inner: sweeps under the current policy and model between two improvements; 0 for plain value iteration.
+        limit: give up when the value of the initial state gets there.
+        tolerance: the residual to reach.
+    """
+    n_known = len(policy)
+    for turn in range(60 if inner else 3000):
+        spread_values(rows, values, n_known, goal)
+        change = 0.0
+        for place in range(n_known):
+            state = _in_turn(place, n_known, turn)
+            if state != goal:
+                value = _improve_upper(rows, state, allowed, values, policy, row)
+                change = max(change, abs(value - values[state]))
+                values[state] = value
+        if values[0] >= limit and (inner == 0 or turn > 5):
+            return np.inf
+        if change <= tolerance:  # in both directions: sweeps under an early policy may have gone too high
+            residual = _upper_residual(rows, goal, values, policy)
+            if residual <= tolerance:
+                return residual
+        for sweep in range(inner):
+            free = rows.reset_cost + values[0]
+            if _sweep(rows, goal, values, policy, row, free, limit, sweep) <= 0.3 * tolerance:
+                break
+    return np.inf
+
+
+@compiled
+def _improve_upper(
+    rows: Rows, state: int, allowed: IntArray, values: FloatArray, policy: IntArray, row: FloatArray
+) -> float:
+    """The robust value of the best action, which is written to the policy and its extreme row to `row`."""
+    free = rows.reset_cost + values[0]
+    best, choice = np.inf, RESET_PAIR
+    for pair in range(allowed[state, 0], allowed[state, 1]):
+        mean, weight, shift = least_mean(rows, pair, values, free, 1.0, rows.slack[pair])
+        value = rows.costs[pair] + free - mean
+        if value < best - SAME:
+            best, choice = value, pair
+            extreme_row(rows, pair, values, free, 1.0, weight, shift, row)
+    if choice == RESET_PAIR or (state > 0 and free < best):
+        best, choice = free, RESET_PAIR
+    policy[state] = choice
+    return best
+
+
+@compiled
+def _upper_residual(rows: Rows, goal: int, values: FloatArray, policy: IntArray) -> float:
+    """By how much the cost plus the greatest mean under the policy exceeds the values, at most."""
+    spread_values(rows, values, len(policy), goal)
+    free = rows.reset_cost + values[0]
+    for state in range(len(policy)):  # so that the free value is the greatest
+        values[state] = min(values[state], free)
+    residual = 0.0
+    for state in range(len(policy)):
+        pair = policy[state]
+        if state != goal and pair != RESET_PAIR:
+            mean, _, _ = least_mean(rows, pair, values, free, 1.0, rows.slack[pair])
+            residual = max(residual, rows.costs[pair] + free - mean - values[state])
+        elif state != goal:
+            residual = max(residual, free - values[state])
+    return residual
+
+
+@compiled
+def _sweep(
+    rows: Rows, goal: int, values: FloatArray, policy: IntArray, row: FloatArray, free: float, limit: float, turn: int
+) -> float:
+    """One sweep under a fixed policy and the probabilities in `row`; the rest of a row gets the free value."""
+    change = 0.0
+    n_known = len(policy)
+    for place in range(n_known):
+        state = _in_turn(place, n_known, turn)
+        if state == goal:
+            continue
+        pair = policy[state]
+        value, rest = rows.reset_cost + values[0], 1.0
+        if pair != RESET_PAIR:
+            value = rows.costs[pair]
+            for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
+                successor = rows.successors[entry]
+                rest -= row[entry]
+                if successor != goal:
+                    value += row[entry] * (values[successor] if successor < n_known else rows.reset_cost + values[0])
+            value += max(rest, 0.0) * free
+        value = min(value, limit)
+        change = max(change, abs(value - values[state]))
+        values[state] = value
+    spread_values(rows, values, n_known, goal)
+    return change
+
+
+@compiled
+def lower_bound(
+    rows: Rows,
+    goal: int,
+    values: FloatArray,
+    policy: IntArray,
+    row: FloatArray,
+    inner: int,
+    limit: float,
+    tolerance: float,
+) -> float:
+    """Optimistic value iteration: least over actions and over the region. Returns the residual of the result.
+
+    With residual r and the least cost c, `values / (1 + r/c)` is at most the cost plus the least mean of itself under
+    every action, and so bounds the expected cost of every policy from below in every model of the region (Eq. 13).
+
+    Args:
+        rows: region and counts.
+        goal: a position, or the one after the last for a state that was never seen.
+        values: start and result, [n + others]; cut at the limit.
+        policy: what attains it, [n].
+        row: scratch, [E].
+        inner: sweeps under the current policy and model between two improvements; 0 for plain value iteration.
+        limit: values are not followed beyond it.
+        tolerance: the residual to reach.
+    """
+    n_known = len(policy)
+    for turn in range(60 if inner else 3000):
+        spread_values(rows, values, n_known, goal)
+        change = 0.0
+        for place in range(n_known):
+            state = _in_turn(place, n_known, turn)
+            if state != goal:
+                value = min(_improve_lower(rows, state, values, policy, row), limit)
+                change = max(change, abs(value - values[state]))
+                values[state] = value
+        if change <= tolerance:
+            return lower_residual(rows, goal, values, n_known)
+        for sweep in range(inner):
+            if _sweep(rows, goal, values, policy, row, 0.0, limit, sweep) <= 0.3 * tolerance:
+                break
+    return np.inf
+
+
+@compiled
+def lower_backup(rows: Rows, pair: int, values: FloatArray) -> tuple[float, float, float]:
+    """The cost plus the least mean of the values under a pair, its derivative and the shift.
+
+    The free value is that of the goal, zero. Where the goal is among the successors seen, no other could gain more.
+    """
+    mean, weight, shift = least_mean(rows, pair, values, 0.0, -1.0, rows.slack[pair])
+    return rows.costs[pair] + mean, weight, shift
+
+
+@compiled
+def _improve_lower(rows: Rows, state: int, values: FloatArray, policy: IntArray, row: FloatArray) -> float:
+    best, choice = np.inf, RESET_PAIR
+    for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
+        value, weight, shift = lower_backup(rows, pair, values)
+        if value < best - SAME:
+            best, choice = value, pair
+            extreme_row(rows, pair, values, 0.0, -1.0, weight, shift, row)
+    if choice == RESET_PAIR or (state > 0 and rows.reset_cost + values[0] < best):
+        best, choice = rows.reset_cost + values[0], RESET_PAIR
+    policy[state] = choice
+    return best
+
+
+@compiled
+def lower_residual(rows: Rows, goal: int, values: FloatArray, n_known: int) -> float:
+    """By how much the values exceed the cost plus the least mean of themselves, at most."""
+    spread_values(rows, values, n_known, goal)
+    residual = 0.0
+    for state in range(n_known):
+        if state == goal:
+            continue
+        best = rows.reset_cost + values[0] if state > 0 or rows.state_pairs[1] == 0 else np.inf
+        for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
+            value, _, _ = lower_backup(rows, pair, values)
+            best = min(best, value)
+        residual = max(residual, values[state] - best)
+    return residual
+
+
+@compiled
+def local_regrets(
+    rows: Rows,
+    goal: int,
+    upper: FloatArray,
+    lower: FloatArray,
+    policy: IntArray,
+    rivals: IntArray,
+    local_regret: FloatArray,
+) -> None:
+    """Writes, for each state, how much the policy can lose there if another action is the best, [n] (Eq. 15).
+
+    This is the upper value less the least lower value of the other actions, or zero. `rivals` names that action.
+    """
+    n_known = len(policy)
+    for state in range(n_known):
+        least, rival = np.inf, RESET_PAIR
+        if policy[state] != RESET_PAIR and state > 0:
+            least = rows.reset_cost + lower[0]
+        for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
+            if pair != policy[state]:
+                value, _, _ = lower_backup(rows, pair, lower)
+                if value < least:
+                    least, rival = value, pair
+        local_regret[state] = max(upper[state] - least, 0.0) if state != goal else 0.0
+        rivals[state] = rival
+
+
+@compiled
+def regret_bound(rows: Rows, goal: int, policy: IntArray, local_regret: FloatArray, regret: FloatArray) -> None:
+    """Writes a bound of what the policy loses against the best one, for each position, [n + others] (Eq. 16).
+
+    The fixed point of regret = max(doubt, greatest mean of regret under the policy) is approached from above, where
+    every iterate is a bound.
+    """
+    n_known = len(policy)
+    greatest = local_regret.max()
+    regret[:] = greatest
+    regret[goal] = 0.0
+    for turn in range(300):
+        change = 0.0
+        greatest = regret.max()
+        for place in range(n_known):
+            state = _in_turn(place, n_known, turn)
+            if state == goal:
+                continue
+            pair = policy[state]
+            value = regret[0]
+            if pair != RESET_PAIR:
+                mean, _, _ = least_mean(rows, pair, regret, greatest, 1.0, rows.slack[pair])
+                value = greatest - mean
+            value = max(value, local_regret[state])
+            if value < regret[state]:
+                change = max(change, regret[state] - value)
+                regret[state] = value
+        for other in range(n_known, len(regret)):
+            if other != goal:
+                regret[other] = regret[0]
+        if change <= 1e-7:
+            return

@@ -1,0 +1,294 @@
+"""Shortest paths when only a confidence region of the model is known: lower, upper and regret bounds.
+
+`IntervalModel` joins the counts with their confidence region and numbers states by position: the known ones in the
+order of admission, then every other state seen. The functions answer for one goal:
+
+- `empirical_path`: the best policy if the observed frequencies were the truth. An estimate, no bound.
+- `upper_path`: a policy with a proven upper bound of its expected steps, or one that says it proved nothing.
+- `lower_path`: a proven lower bound of the expected steps of every policy restricted on the known states.
+- `regret_path`: a proven bound of what a policy loses against the best one.
+
+A vector is a bound only after its Bellman check: the solvers return the residual of their last sweep, and the values
+are scaled by it ([DisCo] Lem. 5, after Bertsekas and Tsitsiklis 1991, Lem. 1). The proofs are in
+docs/algorithms/certified.md. Steps are counted unless the model was given costs; then all of this holds of costs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from axplore.proofs.bound_kernels import Rows, empirical_values, local_regrets, lower_bound, regret_bound, upper_bound
+from axplore.proofs.sensitivity import lower_gain, regret_gain, upper_gain
+from axplore.statistics.confidence import ConfidenceRegion
+from axplore.statistics.counts import CountedRows
+from axplore.types import RESET_PAIR, FloatArray, IntArray
+
+TOLERANCE: Final = 1e-6
+"""The residual that solvers aim at; it costs a bound about so much of itself."""
+
+TRIAL_TOLERANCE: Final = 1e-4
+"""The same where it is only asked what more draws might bring."""
+
+LEAST_RESIDUAL: Final = 1e-13
+"""No residual smaller than this is aimed at: rounding would not let it be reached."""
+
+INNER_SWEEPS: Final = 10
+
+
+@dataclass(frozen=True, eq=False)
+class IntervalModel:
+    """Counts and confidence region, by position.
+
+    Attributes:
+        rows: region and counts in the form of the kernels.
+        visits: how often each pair was drawn, [P].
+        numbers: the world's number of each position, known states first, [n + others].
+        n_known: n, how many states are known.
+        limit: values beyond it are not followed: an upper bound is then infinite, a lower one stays at the limit.
+        tolerance: the residual that solvers aim at, as a part of the least cost.
+        estimates: empirical paths found so far, by goal and `n_allowed`; they depend on the frequencies only.
+    """
+
+    rows: Rows
+    visits: IntArray
+    numbers: IntArray
+    n_known: int
+    limit: float
+    tolerance: float = TOLERANCE
+    estimates: dict[tuple[int, int], GoalValues] = field(default_factory=dict)
+
+    @property
+    def unseen(self) -> int:
+        """The position of the goal that stands for every state never seen."""
+        return len(self.numbers)
+
+    @property
+    def frontier(self) -> range:
+        """The positions of the states that were seen but are not known."""
+        return range(self.n_known, len(self.numbers))
+
+    @property
+    def n_pairs(self) -> int:
+        return len(self.visits)
+
+    def with_visits(self, visits: FloatArray) -> IntervalModel:
+        """What more draws, [P], would bring if the frequencies stayed: shares as counted, slacks like 1 / visits."""
+        rows, lengths, pairs = self.rows, self._lengths, self._entry_pairs
+        repeats = np.maximum(visits - lengths, 1e-9)[pairs]
+        shares = np.maximum(visits[pairs] * rows.frequencies - 1.0, 0.0) / repeats
+        slack = self._slack_of_all_visits / visits
+        return replace(self, rows=rows._replace(shares=shares, slack=slack), tolerance=TRIAL_TOLERANCE)
+
+    @cached_property
+    def _lengths(self) -> IntArray:
+        """The number of entries of each pair, [P]."""
+        return np.diff(self.rows.row_offsets)
+
+    @cached_property
+    def _entry_pairs(self) -> IntArray:
+        """The pair of each entry, [E]."""
+        return np.repeat(np.arange(self.n_pairs), self._lengths)
+
+    @cached_property
+    def _slack_of_all_visits(self) -> FloatArray:
+        """The slack of each pair times its visits, [P]; 1 in place of a slack that is infinite."""
+        return np.where(np.isfinite(self.rows.slack), self.rows.slack, 1.0) * self.visits
+
+    @property
+    def around_frequencies(self) -> Rows:
+        """The rows with balls around the frequencies, where more draws would move them: for gains, not for bounds."""
+        return self.rows._replace(shares=self.rows.frequencies)
+
+    def with_costs(self, costs: FloatArray, reset_cost: float) -> IntervalModel:
+        """The same region with other costs: of each pair, above 0 and at most 1, [P], and of RESET."""
+        return replace(self, rows=self.rows._replace(costs=costs, reset_cost=reset_cost), estimates={})
+
+    @cached_property
+    def min_cost(self) -> float:
+        """c_min, the least of all costs."""
+        return min(float(self.rows.costs.min(initial=1.0)), self.rows.reset_cost)
+
+    @cached_property
+    def residual(self) -> float:
+        """What solvers aim at, so that it is the same part of the least cost whatever that is."""
+        return max(self.tolerance * self.min_cost, LEAST_RESIDUAL)
+
+    def start(self) -> FloatArray:
+        """All mass on the initial state, [n]."""
+        mass = np.zeros(self.n_known)
+        mass[0] = 1.0
+        return mass
+
+
+def interval_model(counts: CountedRows, region: ConfidenceRegion, limit: float) -> IntervalModel:
+    """Joins counts and region. The states of the counts are the known ones."""
+    others = np.setdiff1d(counts.successors, counts.states)
+    numbers = np.concatenate((counts.states, others))
+    positions = np.empty(int(numbers.max()) + 1, dtype=np.int64)
+    positions[numbers] = np.arange(len(numbers))
+    rows = Rows(
+        counts.state_pairs,
+        counts.row_offsets,
+        positions[counts.successors],
+        region.shares,
+        region.slack,
+        counts.counts / np.repeat(counts.visits, np.diff(counts.row_offsets)),
+        np.ones(len(counts.visits)),
+        1.0,
+    )
+    return IntervalModel(rows, counts.visits, numbers, len(counts.states), limit)
+
+
+@dataclass(frozen=True, eq=False)
+class GoalValues:
+    """Values and policy towards a goal.
+
+    Attributes:
+        goal: a position.
+        values: expected steps, or a bound of them, from each position, [n + others].
+        policy: a pair, or RESET_PAIR, for each known state, [n].
+        proven: whether the values are a bound; never for an estimate.
+    """
+
+    goal: int
+    values: FloatArray
+    policy: IntArray
+    proven: bool
+
+    @property
+    def steps(self) -> float:
+        """From the initial state."""
+        return float(self.values[0])
+
+
+def empirical_path(model: IntervalModel, goal: int, n_allowed: int | None = None) -> GoalValues:
+    """The shortest path if frequencies were probabilities; infinite values far beyond the limit of the model.
+
+    Args:
+        model: for its frequencies.
+        goal: a position.
+        n_allowed: restrict the policy on so many of the known states; on all when not given.
+    """
+    if n_allowed is None:
+        n_allowed = model.n_known
+    if (goal, n_allowed) not in model.estimates:
+        values = np.zeros(len(model.numbers))
+        policy = np.full(model.n_known, RESET_PAIR)
+        if not empirical_values(_only(model.rows, n_allowed), goal, values, policy, 10 * model.limit):
+            values[:] = np.inf
+        model.estimates[goal, n_allowed] = GoalValues(goal, values, policy, proven=False)
+    return model.estimates[goal, n_allowed]
+
+
+def upper_path(
+    model: IntervalModel, goal: int, *, follow: GoalValues | None = None, n_allowed: int | None = None
+) -> GoalValues:
+    """A policy and a proven upper bound of its steps; infinite and not proven where nothing could be shown.
+
+    Args:
+        model: counts and region.
+        goal: a position.
+        follow: play as this path does, or RESET; the robust optimum when not given.
+        n_allowed: restrict the policy on so many of the known states; on all when not given.
+    """
+    rows = model.rows
+    allowed = np.column_stack((rows.state_pairs[:-1], rows.state_pairs[1:]))
+    if follow is not None:
+        allowed = np.column_stack((follow.policy, follow.policy + 1))
+        allowed[follow.policy == RESET_PAIR] = 0
+    if n_allowed is not None:
+        allowed[n_allowed:] = 0
+    estimate = empirical_path(model, goal, n_allowed)
+    policy = np.full(model.n_known, RESET_PAIR)
+    for inner in (INNER_SWEEPS, 0) if estimate.steps < model.limit else ():
+        values = estimate.values.copy()
+        scratch = np.zeros(len(rows.shares))
+        residual = upper_bound(rows, goal, allowed, values, policy, scratch, inner, model.limit, model.residual)
+        if residual < model.min_cost:
+            return GoalValues(goal, values / (1 - residual / model.min_cost), policy, proven=True)
+    return GoalValues(goal, np.full(len(model.numbers), np.inf), policy, proven=False)
+
+
+def _only(rows: Rows, n_allowed: int) -> Rows:
+    """The rows for estimates in which later states only reset: their pairs look as if never drawn."""
+    offsets = rows.row_offsets.copy()
+    first = rows.state_pairs[n_allowed]
+    offsets[first:] = offsets[first]
+    return rows._replace(row_offsets=offsets)
+
+
+def lower_path(model: IntervalModel, goal: int, guess: FloatArray | None = None) -> GoalValues:
+    """A proven lower bound of the steps of every policy restricted on the known states, and what attains it."""
+    rows = model.rows
+    policy = np.full(model.n_known, RESET_PAIR)
+    for inner in (INNER_SWEEPS, 0):
+        values = np.zeros(len(model.numbers))
+        if inner and guess is not None:
+            values[:] = np.minimum(guess, model.limit)
+        scratch = np.zeros(len(rows.shares))
+        residual = lower_bound(rows, goal, values, policy, scratch, inner, model.limit, model.residual)
+        if residual < np.inf:
+            return GoalValues(goal, values / (1 + residual / model.min_cost), policy, proven=True)
+    return GoalValues(goal, np.zeros(len(model.numbers)), policy, proven=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Regret:
+    """What the policy of an upper path may lose against the best one.
+
+    Attributes:
+        upper, lower: the bounds that it follows from.
+        local_regret: what it may lose in each known state by playing the wrong action there, [n].
+        rivals: the action that might be better, [n].
+        values: the bound from each position, [n + others].
+    """
+
+    upper: GoalValues
+    lower: GoalValues
+    local_regret: FloatArray
+    rivals: IntArray
+    values: FloatArray
+
+    @property
+    def steps(self) -> float:
+        """What the policy may lose from the initial state: the better of the two ways to bound it."""
+        return float(min(self.values[0], self.upper.steps - self.lower.steps))
+
+
+def regret_path(model: IntervalModel, upper: GoalValues, lower: GoalValues) -> Regret:
+    """Bounds what the policy of the upper path loses; infinite if that path is not proven."""
+    local_regret = np.full(model.n_known, np.inf)
+    rivals = np.full(model.n_known, RESET_PAIR)
+    values = np.full(len(model.numbers), np.inf)
+    if upper.proven:
+        local_regrets(model.rows, upper.goal, upper.values, lower.values, upper.policy, rivals, local_regret)
+        regret_bound(model.rows, upper.goal, upper.policy, local_regret, values)
+    return Regret(upper, lower, local_regret, rivals, values)
+
+
+def gain_of_upper(model: IntervalModel, path: GoalValues) -> FloatArray:
+    """What the value of the initial state would gain from more draws of each pair, [P]."""
+    gain = np.zeros(model.n_pairs)
+    upper_gain(model.around_frequencies, path.goal, path.values, path.policy, model.start(), gain)
+    return gain
+
+
+def gain_of_lower(model: IntervalModel, path: GoalValues) -> FloatArray:
+    """What the lower bound at the initial state would gain from more draws of each pair, [P]."""
+    gain = np.zeros(model.n_pairs)
+    lower_gain(model.around_frequencies, path.goal, path.values, path.policy, model.start(), gain)
+    return gain
+
+
+def gain_of_regret(model: IntervalModel, regret: Regret) -> FloatArray:
+    """What the regret bound at the initial state would gain from more draws of each pair, [P]."""
+    gain = np.zeros(model.n_pairs)
+    regret_gain(
+        model.around_frequencies, regret.upper.goal, regret.upper.values, regret.upper.policy, regret.lower.values,
+        regret.lower.policy, regret.rivals, regret.local_regret, regret.values, gain,
+    )  # fmt: skip
+    return gain

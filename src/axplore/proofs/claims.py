@@ -1,0 +1,159 @@
+"""What the certified explorer has to prove, and the draws that would prove it soonest.
+
+A *claim* is a statement about one goal that a confidence region may or may not prove. `cheapest_draws` asks what would
+have to be drawn: it assumes that the frequencies stay as they are and that slacks fall like 1 / visits, and lets the
+visits of those pairs grow that bring the claim most per step of travel, until the claim would be proven. The answer is
+an estimate to choose samples by; no proof rests on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+
+from axplore.proofs.bounds import (
+    GoalValues,
+    IntervalModel,
+    Regret,
+    empirical_path,
+    gain_of_lower,
+    gain_of_regret,
+    gain_of_upper,
+    lower_path,
+    regret_path,
+    upper_path,
+)
+from axplore.types import RESET_PAIR, FloatArray
+
+KEPT_RATIO: Final = 0.7
+"""Pairs that bring at least this part of what the best pair brings per step grow together."""
+
+FIRST_GROWTH, GROWTH_OF_GROWTH, LAST_GROWTH = 1.1, 1.03, 1.4
+"""The factor by which visits grow in a trial, how it grows itself, and its limit."""
+
+TRIALS: Final = 60
+
+
+class Claim(Protocol):
+    """Something to prove about a goal."""
+
+    @property
+    def goal(self) -> int:
+        """The position of the goal."""
+
+    def gain(self, model: IntervalModel) -> FloatArray | None:
+        """None if the model proves the claim; otherwise what more draws of each pair would bring, [P]."""
+
+
+@dataclass(frozen=True)
+class Reachable:
+    """A policy restricted on the first `n_allowed` known states reaches the goal within `steps` expected steps."""
+
+    goal: int
+    steps: float
+    n_allowed: int | None = None
+
+    def path(self, model: IntervalModel) -> GoalValues:
+        """The policy and its upper bound."""
+        return upper_path(model, self.goal, n_allowed=self.n_allowed)
+
+    def gain(self, model: IntervalModel) -> FloatArray | None:
+        path = self.path(model)
+        if path.steps <= self.steps:
+            return None
+        # The robust optimum may be a detour through well-known pairs that never gets good enough; what looks best is
+        # the policy to invest in.
+        estimate = empirical_path(model, self.goal, self.n_allowed)
+        robust = upper_path(model, self.goal, follow=estimate, n_allowed=self.n_allowed)
+        looks_best = gain_of_upper(model, estimate)
+        given_up = estimate.policy[robust.policy != estimate.policy]
+        # Where a pair is not known well the robust path resets instead, and gets no better for drawing the others.
+        if not robust.proven or looks_best[given_up[given_up != RESET_PAIR]].any():
+            return looks_best
+        return gain_of_upper(model, robust)
+
+
+@dataclass(frozen=True)
+class TooFar:
+    """Every policy restricted on the known states needs more than `steps` expected steps to the goal."""
+
+    goal: int
+    steps: float
+
+    def path(self, model: IntervalModel) -> GoalValues:
+        """The lower bound."""
+        guess = empirical_path(model, self.goal).values if self.goal != model.unseen else None
+        return lower_path(model, self.goal, guess)
+
+    def gain(self, model: IntervalModel) -> FloatArray | None:
+        path = self.path(model)
+        return None if path.steps > self.steps else gain_of_lower(model, path)
+
+
+@dataclass(frozen=True)
+class NearOptimal:
+    """A policy towards the goal loses at most `steps` against the best one restricted on the known states."""
+
+    goal: int
+    steps: float
+
+    def regret(self, model: IntervalModel) -> Regret:
+        """The better of two policies: the robust optimum, and what looks best."""
+        robust, looks_best = self._candidates(model)
+        return robust if robust.steps <= looks_best.steps else looks_best
+
+    def gain(self, model: IntervalModel) -> FloatArray | None:
+        robust, looks_best = self._candidates(model)
+        if min(robust.steps, looks_best.steps) <= self.steps:
+            return None
+        if not looks_best.upper.proven:
+            return gain_of_upper(model, empirical_path(model, self.goal))
+        return gain_of_regret(model, looks_best)
+
+    def _candidates(self, model: IntervalModel) -> tuple[Regret, Regret]:
+        """The robust optimum and what looks best; the first twice if it is good enough or the same."""
+        estimate = empirical_path(model, self.goal)
+        lower = lower_path(model, self.goal, estimate.values)
+        robust = regret_path(model, upper_path(model, self.goal), lower)
+        if robust.steps <= self.steps or (robust.upper.policy == estimate.policy).all():
+            return robust, robust
+        return robust, regret_path(model, upper_path(model, self.goal, follow=estimate), lower)
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Draws that would prove a claim if the frequencies stayed as they are.
+
+    Attributes:
+        more: how many more of each pair, [P].
+        travel: the steps that they would take.
+    """
+
+    more: FloatArray
+    travel: float
+
+
+def cheapest_draws(claim: Claim, model: IntervalModel, travel: FloatArray) -> Draws:
+    """The draws that would prove a claim soonest; all zero if it is proven.
+
+    Where the gains give no hint, every pair is drawn a little more: with more draws the estimates change.
+
+    Args:
+        claim: what to prove.
+        model: every pair must have been drawn more often than it has successors.
+        travel: the steps that one more draw of each pair takes, [P].
+    """
+    visits = model.visits.astype(np.float64)
+    growth = FIRST_GROWTH
+    for _ in range(TRIALS):
+        gain = claim.gain(model.with_visits(visits))
+        if gain is None:
+            break
+        by_step = gain / (travel * visits)
+        best = by_step >= KEPT_RATIO * by_step.max()  # all of them if no gain is positive
+        visits[best] = visits[best] * growth + 0.5
+        growth = min(growth * GROWTH_OF_GROWTH, LAST_GROWTH)
+    more = visits - model.visits
+    return Draws(more, float(more @ travel))

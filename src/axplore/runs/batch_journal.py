@@ -1,0 +1,73 @@
+"""What came of the batches of the call in progress, so that a kill loses no more than the batches in progress.
+
+The file is a journal. Each record is kept as a call of its own: the checksum is that of the orders and of the number
+of the call, `steps` is the place of the order, and `position` that of the batch. When the next call begins, all are
+dropped.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from axplore.runs.journal import Call, Journal, read_journal
+from axplore.runs.recorded import checksum_of
+from axplore.workers.batches import Key, Outcome
+from axplore.worlds.contract import Order
+
+NAME: Final = "batches"
+FORMAT: Final = "axplore batches"
+VERSION: Final = 1
+
+
+class BatchJournal:
+    """The ledger of a `DistributedWorld` as a file."""
+
+    def __init__(self, folder: Path, run: str) -> None:
+        """Reads what an earlier process has left, and goes on with it.
+
+        Args:
+            folder: of the run.
+            run: its name.
+        """
+        self._path = folder / NAME
+        header = {"format": FORMAT, "version": VERSION, "run": run}
+        records, lengths = read_journal(self._path, header)
+        self._journal = Journal(self._path, header, lengths[-1])
+        self._empty = lengths[0] or self._journal.length
+        self._checksum = records[-1].checksum if records else None
+        self._outcomes = {
+            (record.steps, record.position): Outcome(record.answers[0], record.discovered, ())
+            for record in records
+            if record.checksum == self._checksum
+        }
+
+    def begin(self, call: int, orders: Sequence[Order]) -> None:
+        """Drops what is not of this call."""
+        checksum = zlib.crc32(str(call).encode(), checksum_of(orders))
+        if checksum != self._checksum:
+            self._checksum = checksum
+            self._outcomes.clear()
+            self._journal.cut(self._empty)
+
+    def find(self, key: Key) -> Outcome | None:
+        """What came of a batch of this call, if it is known."""
+        return self._outcomes.get(key[1:])
+
+    def keep(self, key: Key, outcome: Outcome) -> None:
+        """Writes down what came of a batch of this call; not if the system failed, which no record says."""
+        assert self._checksum is not None
+        if not outcome.faults:
+            _, place, batch = key
+            self._journal.append(Call(self._checksum, (outcome.answer,), outcome.discovered, place, batch))
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._journal.close()
+
+    def remove(self) -> None:
+        """Removes the file of a run that has ended."""
+        self.close()
+        self._path.unlink(missing_ok=True)

@@ -1,0 +1,344 @@
+"""A run folder in use: the world is recorded, checkpoints are written, events are noted."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+from axplore.atlas import Atlas
+from axplore.errors import AxploreError
+from axplore.explorers.base import Explorer, ExplorerState, RoundReport, StopReason
+from axplore.labels import encode_label
+from axplore.runs.batch_journal import BatchJournal
+from axplore.runs.checkpoints import (
+    Checkpoint,
+    can_be_kept,
+    journal_path,
+    load_checkpoint,
+    remove_others,
+    save_checkpoint,
+)
+from axplore.runs.events import EventLog
+from axplore.runs.journal import Call, Journal, header_of, read_journal
+from axplore.runs.manifest import RunManifest, current_versions, described, load_manifest, save_manifest
+from axplore.runs.recorded import RecordedWorld, record_of
+from axplore.storage import Lock, make_empty_folder, read_document, remove_unfinished, storage_errors, write_document
+from axplore.types import FloatArray
+from axplore.workers.distributed import DistributedWorld
+from axplore.workers.worker import current_command
+from axplore.worlds.contract import World
+
+ENDED: Final = "ended.json"
+ENDED_FORMAT: Final = "axplore end of a run"
+ENDED_VERSION: Final = 1
+
+SECONDS_BETWEEN_CHECKPOINTS: Final = 10.0
+PART_FOR_CHECKPOINTS: Final = 0.05
+"""Checkpoints take no more than this part of the time."""
+
+SECONDS_BETWEEN_ROUNDS: Final = 1.0
+"""Rounds are noted no more often than this."""
+
+SECONDS_FOR_BOUNDS: Final = 0.05
+"""Bounds take no more than about this time, so that a run of a second has some too,"""
+
+PART_FOR_BOUNDS: Final = 0.05
+"""and this part of the time of the run."""
+
+GROWTH_BETWEEN_BOUNDS: Final = 1.1
+"""They are noted again when so many times the steps were taken, so that a long run has a few hundred of them."""
+
+BOUND_DIGITS: Final = 4
+"""The log has so many decimals of a bound; they are rounded to the safe side."""
+
+
+class RunFolder:
+    """A run folder that this process alone uses. Close it, or use it as a context."""
+
+    def __init__(self, folder: Path, lock: Lock, manifest: RunManifest, checkpoint: Checkpoint) -> None:
+        """Of the last checkpoint; `resume_from` goes on from there.
+
+        Args:
+            folder: of the run.
+            lock: on it.
+            manifest: how it began.
+            checkpoint: where it stands.
+        """
+        self._folder = folder
+        self._lock = lock
+        self._manifest = manifest
+        self._checkpoint = checkpoint
+        self._journal: Journal | None = None
+        self._batches: BatchJournal | None = None
+        self._system: World | None = None
+        self._events = EventLog(folder)
+        self._state = checkpoint.state
+        self._n_known = 0
+        self._n_faults = self._n_incidents = 0
+        self._began = self._noted_at = time.monotonic()
+        self._processor_began = time.process_time()
+        self._next_checkpoint = -float("inf")
+        self.guard: Callable[[Any], None] | None = None
+        """Called with the state before every checkpoint; what it raises ends the run."""
+        self.bounds_of: Callable[[Any], tuple[FloatArray, FloatArray]] | None = None
+        """Lower and upper bounds of the known states from the state of an explorer that proves them."""
+        self._steps_of_bounds = 0
+        self._seconds_of_bounds = self._last_seconds_of_bounds = 0.0
+
+    @property
+    def folder(self) -> Path:
+        """Where it is."""
+        return self._folder
+
+    @property
+    def manifest(self) -> RunManifest:
+        """How the run began."""
+        return self._manifest
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """The last one."""
+        return self._checkpoint
+
+    @property
+    def world(self) -> RecordedWorld:
+        """The recorded world, once the run was taken up."""
+        return self._world
+
+    def limit(self, max_steps: int | None) -> None:
+        """Sets another step limit; with None, a limit that has ended the run is lifted, and one that has not stays."""
+        if max_steps is not None or self._ended_by() == StopReason.STEP_LIMIT.name:
+            self._checkpoint = replace(self._checkpoint, max_steps=max_steps)
+            save_checkpoint(self._checkpoint, self._manifest.run, self._folder)
+
+    def resume_from(self, world: World) -> None:
+        """Goes on with a world from the last checkpoint, and first through the calls that were answered after it.
+
+        Args:
+            world: the one that was explored, or one like it.
+        """
+        path, header = self._journal_of(self._checkpoint)
+        past, lengths = read_journal(path, header)
+        self._journal = journal = Journal(path, header, lengths[-1])
+
+        def drop(n_dropped: int) -> None:
+            journal.cut(lengths[-1 - n_dropped])
+            self._events.note("dropped", calls=n_dropped)
+
+        if isinstance(world, DistributedWorld):
+            self._batches = world.ledger = BatchJournal(self._folder, self._manifest.run)
+        self._system = world
+        self._n_faults = len(getattr(world, "faults", ()))
+        self._n_incidents = len(getattr(world, "incidents", ()))
+        self._world = RecordedWorld(world, self._checkpoint.world, self._keep, past, drop)
+        if not past:  # otherwise one is due as soon as they are repeated
+            self._next_checkpoint = self._began + SECONDS_BETWEEN_CHECKPOINTS
+        with storage_errors(f"{self._folder / ENDED} cannot be removed"):
+            (self._folder / ENDED).unlink(missing_ok=True)
+
+    def note_start(self, event: str) -> None:
+        """Notes that the run begins or goes on, and by what."""
+        self._events.note(
+            event,
+            command=current_command(),
+            versions=current_versions(),
+            checkpoint=self._checkpoint.number,
+            steps=self._steps(),
+            max_steps=self._checkpoint.max_steps,
+            explorer=self._checkpoint.explorer,
+        )
+
+    def note(self, report: RoundReport, state: ExplorerState) -> None:
+        """Notes a report of the loop, and writes a checkpoint when one is due."""
+        self._state = state
+        n_known, self._n_known = self._n_known or len(state.known), len(state.known)
+        self._note_faults()
+        if self._world.repeating:
+            return
+        moment = time.monotonic()
+        if moment >= self._noted_at + SECONDS_BETWEEN_ROUNDS or len(state.known) > n_known:
+            self._noted_at = moment
+            admitted = [encode_label(self._world.states[number]) for number in state.known[n_known:]]
+            self._events.note("round", **{**vars(report), **({"admitted": admitted} if admitted else {})})
+        if self._bounds_are_due(state, moment):
+            self._compute_bounds(state)
+        if moment >= self._next_checkpoint and can_be_kept(state):
+            self.write_checkpoint(state)
+
+    def write_checkpoint(self, state: ExplorerState, **changes: Any) -> None:
+        """Writes a checkpoint; there must be no calls left to repeat.
+
+        Args:
+            state: of the explorer.
+            changes: of other fields of the checkpoint.
+        """
+        if self.guard is not None:
+            self.guard(state)
+        began = time.monotonic()
+        if self._journal is not None:
+            self._journal.close()
+            self._journal = None
+        number = self._checkpoint.number + 1
+        self._checkpoint = replace(self._checkpoint, number=number, state=state, world=self._world.record(), **changes)
+        save_checkpoint(self._checkpoint, self._manifest.run, self._folder)
+        self._journal = Journal(*self._journal_of(self._checkpoint), 0)
+        # The state goes on changing: only what is in the file is the checkpoint's.
+        self._checkpoint = replace(self._checkpoint, state=None)
+        taken = time.monotonic() - began
+        self._next_checkpoint = began + max(SECONDS_BETWEEN_CHECKPOINTS, taken / PART_FOR_CHECKPOINTS)
+
+    def end(self, atlas: Atlas) -> None:
+        """Writes the atlas of a run that has ended, for now or for good."""
+        self._note_faults()
+        # A world that failed did so within a piece of work, of which the state may hold a part: the journal has it all.
+        whole = atlas.stop is not StopReason.WORLD_FAILED and not self._world.repeating
+        if whole and self._state is not None and can_be_kept(self._state):
+            self.write_checkpoint(self._state)
+        with storage_errors(f"the atlas in {self._folder} cannot be replaced"):
+            # The files of an atlas are replaced one by one; without this one there is none.
+            (self._folder / "atlas.json").unlink(missing_ok=True)
+        atlas.save(self._folder)
+        write_document(
+            self._folder / ENDED, {"format": ENDED_FORMAT, "version": ENDED_VERSION, "stop": atlas.stop.name}
+        )
+        if self._batches is not None and whole:
+            self._batches.remove()
+            self._batches = None
+        if atlas.proven:
+            n_known = len(atlas.states)
+            self._note_bounds(atlas.steps, atlas.lower[:n_known], atlas.upper[:n_known])
+        self._events.note(
+            "ended",
+            stop=atlas.stop.name,
+            steps=atlas.steps,
+            states=len(atlas.states),
+            complete=atlas.complete,
+            seconds=round(time.monotonic() - self._began, 3),
+            processor_seconds=round(time.process_time() - self._processor_began, 3),
+        )
+
+    def close(self) -> None:
+        """Gives the folder free."""
+        if self._journal is not None:
+            self._journal.close()
+            self._journal = None
+        if self._batches is not None:
+            self._batches.close()
+            self._batches = None
+        self._events.close()
+        self._lock.close()
+
+    def __enter__(self) -> RunFolder:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if kind is not None:
+            with suppress(AxploreError):  # the error that is under way says more
+                self._note_faults()
+                self._events.note("failed", error=f"{kind.__name__}: {error}")
+        self.close()
+
+    def _ended_by(self) -> str | None:
+        """Why the run has ended; None if it was killed."""
+        path = self._folder / ENDED
+        return read_document(path, ENDED_FORMAT, ENDED_VERSION).get("stop") if path.exists() else None
+
+    def _keep(self, call: Call) -> None:
+        assert self._journal is not None
+        self._journal.append(call)
+
+    def _journal_of(self, checkpoint: Checkpoint) -> tuple[Path, dict[str, Any]]:
+        number = checkpoint.number
+        return journal_path(self._folder, number), header_of(self._manifest.run, number)
+
+    def _steps(self) -> int:
+        return self._world.steps - self._manifest.steps_before
+
+    def _bounds_are_due(self, state: ExplorerState, moment: float) -> bool:
+        if self.bounds_of is None or len(state.known) == 1 or state.stop is not None:
+            return False
+        seconds = self._seconds_of_bounds + self._last_seconds_of_bounds  # if it takes as long as the last time
+        affordable = seconds <= SECONDS_FOR_BOUNDS + PART_FOR_BOUNDS * (moment - self._began)
+        return affordable and self._steps() >= GROWTH_BETWEEN_BOUNDS * self._steps_of_bounds
+
+    def _compute_bounds(self, state: ExplorerState) -> None:
+        """Notes what is proven by now. The state and the world stay as they are."""
+        assert self.bounds_of is not None
+        began = time.monotonic()
+        self._steps_of_bounds = self._steps()
+        self._note_bounds(self._steps_of_bounds, *self.bounds_of(state))
+        self._last_seconds_of_bounds = time.monotonic() - began
+        self._seconds_of_bounds += self._last_seconds_of_bounds
+
+    def _note_bounds(self, steps: int, lower: FloatArray, upper: FloatArray) -> None:
+        """Bounds of the known states, in the order of admission; None of those that are infinite."""
+        self._events.note(
+            "bounds",
+            steps=steps,
+            lower=[_outwards(value, math.floor) for value in lower.tolist()],
+            upper=[_outwards(value, math.ceil) for value in upper.tolist()],
+        )
+
+    def _note_faults(self) -> None:
+        faults = getattr(self._system, "faults", ())
+        for fault in faults[self._n_faults :]:
+            self._events.note("fault", kind=fault.kind.name, message=str(fault), steps=fault.steps)
+        self._n_faults = len(faults)
+        incidents = getattr(self._system, "incidents", ())
+        for incident in incidents[self._n_incidents :]:
+            self._events.note("worker", kind=incident.kind.name, message=str(incident), steps=self._steps())
+        self._n_incidents = len(incidents)
+
+
+def _outwards(value: float, rounding: Callable[[float], int]) -> float | None:
+    scale = 10**BOUND_DIGITS
+    return rounding(value * scale) / scale if math.isfinite(value) else None
+
+
+def begin_run(
+    folder: Path, manifest: RunManifest, explorer: Explorer[Any], world: World, max_steps: int | None
+) -> RunFolder:
+    """A new run in a folder, which must be empty or not be there yet."""
+    make_empty_folder(folder)
+    lock = Lock(folder)
+    try:
+        state = explorer.start(world)
+        checkpoint = Checkpoint(
+            number=0,
+            explorer=described(explorer),
+            max_steps=max_steps,
+            narrowed=False,
+            state=state if can_be_kept(state) else None,
+            world=record_of(world),
+        )
+        save_checkpoint(checkpoint, manifest.run, folder)
+        # Last: a folder is a run once it holds this file.
+        save_manifest(manifest, folder)
+        run = RunFolder(folder, lock, manifest, checkpoint)
+        run.resume_from(world)
+        run.note_start("began")
+    except BaseException:
+        lock.close()
+        raise
+    return run
+
+
+def open_run(folder: Path) -> RunFolder:
+    """A run that was interrupted or has ended; refuses one that another process uses, and one that is damaged."""
+    manifest = load_manifest(folder)
+    lock = Lock(folder)
+    try:
+        with storage_errors(f"the folder {folder} cannot be used"):
+            remove_unfinished(folder)
+            checkpoint = load_checkpoint(manifest.run, folder)
+            remove_others(folder, checkpoint.number)
+        return RunFolder(folder, lock, manifest, checkpoint)
+    except BaseException:
+        lock.close()
+        raise

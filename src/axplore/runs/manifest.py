@@ -1,0 +1,182 @@
+"""How a run began: `run.json`, which never changes."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from enum import Enum
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+import numpy as np
+
+from axplore.errors import DamagedFileError, InvalidSettingError, StorageError
+from axplore.explorers.base import Explorer
+from axplore.explorers.certified import Certified
+from axplore.explorers.registry import PRESETS, preset
+from axplore.labels import Json
+from axplore.runs.events import now
+from axplore.storage import read_document, write_document
+from axplore.target import Objective, Target
+from axplore.workers.engines import has_workers
+from axplore.workers.worker import current_command
+
+NAME: Final = "run.json"
+FORMAT: Final = "axplore run"
+VERSION: Final = 1
+
+LIBRARIES: Final = ("axplore", "numpy", "scipy", "numba")
+"""Whose versions may change what an explorer does."""
+
+
+def current_versions() -> dict[str, str]:
+    """Of Python and the libraries that take part."""
+    return {"python": platform.python_version(), **{library: version(library) for library in LIBRARIES}}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunManifest:
+    """How a run began.
+
+    Attributes:
+        world: what the world is called.
+        world_name: the name from which it can be made again; None if it was handed in as an object.
+        world_parameters: of the named world.
+        seed: of the world, if it was made for the run.
+        fingerprint: of the world, if it has one: another world with the same fingerprint behaves alike.
+        explorer: what the explorer is called; of a preset, its name.
+        states_bound: S, as it was given to the preset.
+        steps_before: the steps that the world had taken before the run.
+        workers, ray: who carried out the orders at first; None for the process itself.
+        run: a name that no other run has.
+        command: what was called.
+        directory: from where.
+        versions: of Python and the libraries.
+        begun: when.
+    """
+
+    world: str
+    world_name: str | None
+    world_parameters: Mapping[str, Json]
+    seed: int
+    fingerprint: str | None
+    explorer: str
+    states_bound: int | None
+    steps_before: int
+    workers: int | None = None
+    ray: str | None = None
+    run: str = field(default_factory=lambda: uuid4().hex)
+    command: str = field(default_factory=current_command)
+    directory: str = field(default_factory=os.getcwd)
+    versions: Mapping[str, str] = field(default_factory=current_versions)
+    begun: str = field(default_factory=now)
+
+    @property
+    def has_workers(self) -> bool:
+        """Whether workers carried out the orders at first."""
+        return has_workers(self.workers, self.ray)
+
+
+def save_manifest(manifest: RunManifest, folder: Path) -> None:
+    """Writes how a run began into its folder."""
+    write_document(folder / NAME, {"format": FORMAT, "version": VERSION, **asdict(manifest)})
+
+
+def load_manifest(folder: Path) -> RunManifest:
+    """Reads what `save_manifest` wrote."""
+    path = folder / NAME
+    if not path.is_file():
+        raise StorageError(f"there is no run in {folder}: it holds no {NAME}")
+    body = read_document(path, FORMAT, VERSION)
+    content = {name: value for name, value in body.items() if name not in ("format", "version")}
+    try:
+        return RunManifest(**content)
+    except TypeError as error:
+        raise DamagedFileError(f"{path} is damaged: {error}") from None
+
+
+def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Json] | None:
+    """Parameters of a world as JSON; None if one of them is not plain, so that it could not be read back."""
+    if all(value is None or isinstance(value, bool | int | float | str) for value in parameters.values()):
+        return dict(parameters)
+    return None
+
+
+def described(value: Any) -> Json:
+    """An explorer, or one of its options, as JSON: equal for equal ones."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Enum):
+        return value.name
+    if is_dataclass(value) and not isinstance(value, type):
+        options = {option.name: described(getattr(value, option.name)) for option in fields(value)}
+        return {"type": _name_of(type(value)), **options}
+    return _name_of(value if callable(value) and hasattr(value, "__qualname__") else type(value))
+
+
+def explorer_from_description(
+    manifest: RunManifest, description: Mapping[str, Json], given: Explorer[Any] | None
+) -> Any:
+    """The explorer of a run.
+
+    Args:
+        manifest: of the run.
+        description: what `described` said of the explorer.
+        given: a configuration that is said to be the same.
+    """
+    try:
+        if given is not None:
+            chosen: Any = given
+        elif description["type"] == _name_of(Certified):
+            chosen = _certified_from(description)
+        elif manifest.explorer in PRESETS:
+            target = _target_from(description)
+            settings = {name: getattr(target, name) for name in ("radius", "epsilon", "delta")}
+            chosen = preset(manifest.explorer, **settings, states_bound=manifest.states_bound)
+        else:
+            raise InvalidSettingError(
+                f"the run was explored by a configuration of {manifest.explorer}, which no file holds; "
+                "resume it from Python, and hand it in: axplore.resume(run, explorer=...)"
+            )
+    except (LookupError, TypeError, AttributeError) as error:
+        raise DamagedFileError(f"the description of the explorer is damaged: {error}") from None
+    # An option that a run of an earlier version did not have is at its default.
+    if described(chosen) != {**described(chosen), **description}:
+        raise InvalidSettingError(
+            f"the explorer of the run was {_short(description)}; this one is {_short(described(chosen))}"
+        )
+    return chosen
+
+
+def _certified_from(description: Mapping[str, Json]) -> Certified:
+    options = {name: value for name, value in description.items() if name != "type"}
+    options["objective"] = Objective[options["objective"]]
+    options["target"] = _target_from(description)
+    return Certified(**options)
+
+
+def _target_from(description: Mapping[str, Json]) -> Target:
+    # The staged explorer has its precision one level deeper.
+    target = description["target"] if "target" in description else description["final"]["target"]
+    return Target(**{name: value for name, value in target.items() if name != "type"})
+
+
+def _name_of(thing: Any) -> str:
+    return f"{thing.__module__}.{thing.__qualname__}"
+
+
+def _short(description: Json) -> str:
+    return ", ".join(f"{name}={value}" for name, value in _flat(description).items())
+
+
+def _flat(description: Mapping[str, Json]) -> dict[str, Json]:
+    flat: dict[str, Json] = {}
+    for name, value in description.items():
+        flat |= _flat(value) if isinstance(value, dict) else {name: value}
+    return flat

@@ -1,0 +1,206 @@
+"""A streaming test of whether what follows a pair depends on anything else than the pair.
+
+If a state says all that matters, then the successors of a pair are independent draws from one distribution, whatever
+came before: where the agent came from, what it saw last time, how long it has been under way. Call such a circumstance
+a *context*. It must be known before the draw.
+
+The test bets against independence. For each pair it multiplies the probabilities q that a predictor, which knows the
+context, gives to what comes next, and divides by the largest probability that any one distribution gives to it:
+
+    E = Π_t q_t(x_t) / max_p Π_t p(x_t)
+
+Under independence the true distribution is among those p, and Π q / Π p_true is a martingale that starts at 1, so by
+Ville's inequality E ever reaches 1/α with a probability of at most α (Wasserman, Ramdas, Balakrishnan, *Universal
+inference*, PNAS 2020). This holds at all times at once, for any way of choosing actions and of stopping, and also
+where the context depends on earlier successors, as predecessors do: there a chi-square test of a table is wrong.
+
+Successors that a pair has not had before cannot be named in advance. The predictor gives them one probability
+together, and the denominator takes 1 for it, which only makes E smaller.
+
+Pairs share the level: the r-th pair met alarms at E ≥ r (r + 1) / α, and Σ 1 / (r (r + 1)) = 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Final
+
+from axplore.errors import InvalidSettingError
+
+PRIOR_DRAWS: Final = 1.0
+"""So many draws is what all contexts together count in the prediction for one of them."""
+
+NOVELTY: Final = 0.5
+"""So many draws is what each successor, and any that is new, counts before it was ever met (Krichevsky, Trofimov)."""
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """An alarm: what follows the pair depends on the context.
+
+    Attributes:
+        pair: the pair.
+        draws: how often it had been drawn.
+        table: how often each successor came in each context.
+        log_evidence: log E at that moment.
+    """
+
+    pair: Hashable
+    draws: int
+    table: dict[Hashable, dict[Hashable, int]]
+    log_evidence: float
+
+
+class PairBet:
+    """The bet on one pair."""
+
+    def __init__(self) -> None:
+        self.draws = 0
+        self.table: dict[Hashable, dict[Hashable, int]] = {}
+        self._totals: dict[Hashable, int] = {}
+        self._context_draws: dict[Hashable, int] = {}
+        self._log_predicted = 0.0
+        self._log_repeats = 0.0  # Σ (n_x - 1) log (n_x - 1), over the successors met
+
+    @property
+    def log_evidence(self) -> float:
+        """The logarithm of E: what the predictor was right about, above what one distribution can explain."""
+        repeats = self.draws - len(self._totals)
+        return self._log_predicted - (self._log_repeats - _x_log_x(repeats))
+
+    def add(self, context: Hashable, successor: Hashable) -> None:
+        """Adds a draw."""
+        self._log_predicted += math.log(self._predicted(context, successor))
+        times = self._totals.get(successor, 0)
+        if times:
+            self._log_repeats += _x_log_x(times) - _x_log_x(times - 1)
+        self._totals[successor] = times + 1
+        row = self.table.setdefault(context, {})
+        row[successor] = row.get(successor, 0) + 1
+        self._context_draws[context] = self._context_draws.get(context, 0) + 1
+        self.draws += 1
+
+    def _predicted(self, context: Hashable, successor: Hashable) -> float:
+        """q: as in this context before, mixed with what all contexts had before."""
+        n_outcomes = len(self._totals) + 1  # the last one is: any successor that is new
+        overall = (self._totals.get(successor, 0) + NOVELTY) / (self.draws + NOVELTY * n_outcomes)
+        here = self.table.get(context, {}).get(successor, 0)
+        return (here + PRIOR_DRAWS * overall) / (self._context_draws.get(context, 0) + PRIOR_DRAWS)
+
+
+class HomogeneityTest:
+    """Bets on every pair; the first alarm stays."""
+
+    def __init__(self, false_alarm: float) -> None:
+        """Begins without any draw.
+
+        Args:
+            false_alarm: α, the probability with which it ever alarms although successors depend on their pair alone.
+        """
+        if not 0 < false_alarm < 1:
+            raise InvalidSettingError(f"false_alarm is {false_alarm}; it must be between 0 and 1")
+        self._log_level = -math.log(false_alarm)
+        self._bets: dict[Hashable, PairBet] = {}
+        self._thresholds: dict[Hashable, float] = {}
+        self.alarm: Dependence | None = None
+
+    @property
+    def margin(self) -> float:
+        """By how much the strongest bet is now above what it takes to alarm, as a logarithm; no draws, no margin."""
+        margins = (bet.log_evidence - self._thresholds[pair] for pair, bet in self._bets.items())
+        return max(margins, default=-math.inf)
+
+    def add(self, pair: Hashable, context: Hashable, successor: Hashable) -> None:
+        """Adds a draw of a pair in a context that was known before it."""
+        bet = self._bets.get(pair)
+        if bet is None:
+            bet = self._bets[pair] = PairBet()
+            rank = len(self._bets)
+            self._thresholds[pair] = self._log_level + math.log(rank * (rank + 1))
+        bet.add(context, successor)
+        if self.alarm is None and bet.log_evidence >= self._thresholds[pair]:
+            table = {context: dict(row) for context, row in bet.table.items()}
+            self.alarm = Dependence(pair, bet.draws, table, bet.log_evidence)
+
+
+def _x_log_x(x: int) -> float:
+    return x * math.log(x) if x else 0.0
+
+
+DOUBT: Final = 0.25
+"""The r-th pair met is thought to cause the event at all with the probability DOUBT / r; this costs little if it never
+does."""
+
+
+@dataclass
+class _Events:
+    """Of one pair: how often the event did not come and did, at other times and at the suspected moment."""
+
+    local_regret: float
+    other_misses: int = 0
+    other_events: int = 0
+    timed_misses: int = 0
+    timed_events: int = 0
+
+    def log_evidence(self) -> float:
+        """What the pair adds to log E, but for the common prediction at the moment."""
+        log_doubted = math.log(self.local_regret) + _log_mixture(self.other_misses, self.other_events)
+        never = 1.0 - self.local_regret if self.other_events == 0 else 0.0
+        log_predicted = math.log(never + math.exp(log_doubted)) if never else log_doubted
+        events, misses = self.other_events + self.timed_events, self.other_misses + self.timed_misses
+        return log_predicted - _log_largest(misses, events)
+
+
+class TimingTest:
+    """Bets that an event comes at suspected moments; an alarm stays."""
+
+    def __init__(self, false_alarm: float) -> None:
+        """Begins without any draw.
+
+        Args:
+            false_alarm: α, the probability with which it ever alarms although the event depends on the pair alone.
+        """
+        if not 0 < false_alarm < 1:
+            raise InvalidSettingError(f"false_alarm is {false_alarm}; it must be between 0 and 1")
+        self._log_level = -math.log(false_alarm)
+        self._pairs: dict[Hashable, _Events] = {}
+        self._log_pairs = 0.0
+        self.timed_misses = self.timed_events = 0
+        self.alarmed = False
+
+    @property
+    def log_evidence(self) -> float:
+        """The logarithm of E."""
+        return self._log_pairs + _log_mixture(self.timed_misses, self.timed_events)
+
+    def add(self, pair: Hashable, suspected: bool, event: bool) -> None:
+        """Adds a draw of a pair, at the suspected moment or not, with the event or not."""
+        events = self._pairs.get(pair)
+        if events is None:
+            events = self._pairs[pair] = _Events(DOUBT / (len(self._pairs) + 1))
+        before = events.log_evidence()
+        if suspected:
+            self.timed_events += event
+            self.timed_misses += not event
+            events.timed_events += event
+            events.timed_misses += not event
+        else:
+            events.other_events += event
+            events.other_misses += not event
+        self._log_pairs += events.log_evidence() - before
+        self.alarmed = self.alarmed or self.log_evidence >= self._log_level
+
+
+def _log_mixture(misses: int, events: int) -> float:
+    """The logarithm of ∫ p^events (1 - p)^misses over Jeffreys' prior (Krichevsky, Trofimov)."""
+    return (
+        math.lgamma(events + 0.5) + math.lgamma(misses + 0.5) - math.lgamma(events + misses + 1.0) - math.log(math.pi)
+    )
+
+
+def _log_largest(misses: int, events: int) -> float:
+    """The logarithm of max_p p^events (1 - p)^misses."""
+    draws = misses + events
+    return sum(count * math.log(count / draws) for count in (misses, events) if count)

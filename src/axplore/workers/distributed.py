@@ -1,0 +1,289 @@
+"""A world whose orders are carried out by workers, with the same outcome whoever and how many they are.
+
+Every order is cut into batches, each begins with a RESET, and the random stream of a batch depends on its place alone.
+The answers of the batches of an order are put together in the order of the batches, and new states are numbered in the
+order in which they appear there. So nothing depends on who carried out what, or when. The price is that RESET, and the
+way back to where the work is.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from typing import Final, Protocol
+
+import numpy as np
+
+from axplore.errors import InvalidSettingError, TooManyFaultsError, WorldError
+from axplore.types import Action, State
+from axplore.workers.batches import BATCH, BatchServer, Key, Outcome, Quota, Request, cut, n_counted, wave_after
+from axplore.workers.pool import Incident, Memory, WorkerPool
+from axplore.workers.worker import Engine
+from axplore.worlds.contract import Answer, Order, World
+from axplore.worlds.order_checks import check_orders
+from axplore.worlds.replicas import replica_of
+from axplore.worlds.stepped import SteppedSnapshot
+from axplore.worlds.systems import Fault
+from axplore.worlds.tally import DiscoveredStates, Tally
+
+FAULTLESS_ATTEMPTS: Final = 2
+"""So often a batch is begun again after a fault of its system. Then faults are the system's own, and it goes on after
+them as a world without workers does."""
+
+SECONDS_OF_BUNDLE: Final = 0.02
+BUNDLES_OF_WORKER: Final = 8
+"""Batches are sent together if that takes no longer than so many seconds and leaves so many bundles for each worker."""
+
+SHORTEST: Final = 1e-6
+"""No time is measured as shorter than so many seconds."""
+
+_logger = logging.getLogger("axplore")
+
+
+@dataclass(frozen=True, eq=False)
+class _Batch:
+    """A batch of an order: its key, the order, and what it asks for."""
+
+    key: Key
+    order: Order
+    quota: Quota
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """An order in work: all of its batches, and what came of the first ones."""
+
+    order: Order
+    batches: Sequence[_Batch]
+    outcomes: list[Outcome]
+
+    @property
+    def answers(self) -> list[Answer]:
+        return [outcome.answer for outcome in self.outcomes]
+
+    def next_wave(self) -> list[_Batch]:
+        return [self.batches[place] for place in wave_after(self.order, self.answers, len(self.batches))]
+
+
+class BatchStore(Protocol):
+    """Keeps what came of the batches of a call until the next one, so that they need not be carried out again."""
+
+    def begin(self, call: int, orders: Sequence[Order]) -> None:
+        """Drops what is not of this call."""
+
+    def find(self, key: Key) -> Outcome | None:
+        """What came of a batch of this call, if it is known."""
+
+    def keep(self, key: Key, outcome: Outcome) -> None:
+        """Writes down what came of a batch of this call."""
+
+
+class DistributedWorld:
+    """A `World` that is carried out by workers."""
+
+    def __init__(self, world: World, engine: Engine, *, batch: int = BATCH) -> None:
+        """Begins where the world stands, and does not touch it again.
+
+        Args:
+            world: what the workers make worlds like.
+            engine: where they work; it is closed with this world.
+            batch: the most visits, plays or episodes of a batch. It changes what happens; the number of workers does
+                not.
+        """
+        if batch < 1:
+            raise InvalidSettingError(f"batch is {batch}; it must be 1 or more")
+        self._engine = engine
+        self._size = batch
+        self._fingerprint = getattr(world, "fingerprint", None)
+        self._max_faults: int = getattr(world, "max_faults", 0)
+        self._discovered = DiscoveredStates(
+            (label, world.actions_of(number)) for number, label in enumerate(world.states)
+        )
+        self._steps, self._calls = world.steps, 0
+        self._faults: list[Fault] = []
+        self._incidents: list[Incident] = []
+        self._seconds_of_batch = math.inf  # as the last ones took
+        self._steps_under_way = 0
+        self.ledger: BatchStore | None = None
+        """Asked before a batch is carried out, and told after it."""
+        self._pool = WorkerPool(
+            engine,
+            partial(BatchServer, replica_of(world)),
+            make_message=self._requests,
+            on_incident=self._note_incident,
+        )
+
+    @property
+    def states(self) -> Sequence[State]:
+        """The labels of the states discovered so far, by number; the initial state is the first."""
+        return self._discovered.labels
+
+    @property
+    def steps(self) -> int:
+        """How many steps were taken so far, RESET included; those of batches that were done again count once."""
+        return self._steps
+
+    @property
+    def steps_by_now(self) -> int:
+        """With those of the batches of the call in progress that are done."""
+        return self._steps + self._steps_under_way
+
+    @property
+    def fingerprint(self) -> str | None:
+        """Of the world that the workers' are like, if it has one."""
+        return self._fingerprint
+
+    @property
+    def faults(self) -> Sequence[Fault]:
+        """The faults of the system after which a batch went on."""
+        return tuple(self._faults)
+
+    @property
+    def incidents(self) -> Sequence[Incident]:
+        """What made batches be done again."""
+        return tuple(self._incidents)
+
+    def actions_of(self, state: int) -> tuple[Action, ...]:
+        """The actions of a discovered state beside RESET; none if it is terminal."""
+        return self._discovered.actions_of(state)
+
+    def carry_out(self, orders: Sequence[Order]) -> list[Answer]:
+        """Has orders carried out side by side and answers each; see `World.carry_out`."""
+        check_orders(orders, self._discovered.action_counts())
+        call = self._calls
+        self._calls += 1
+        self._steps_under_way = 0
+        if self.ledger is not None:
+            self.ledger.begin(call, orders)
+        works = [_Work(order, self._cut(order, call, place), []) for place, order in enumerate(orders)]
+        while any(waves := [work.next_wave() for work in works]):
+            outcomes = iter(self._done([batch for wave in waves for batch in wave]))
+            for work, wave in zip(works, waves, strict=True):
+                work.outcomes.extend(islice(outcomes, len(wave)))
+        self._steps_under_way = 0
+        n_shared = len(self._discovered)
+        answers = [self._merged(work, n_shared) for work in works]
+        self._check_faults()
+        return answers
+
+    def snapshot(self) -> SteppedSnapshot:
+        """What was discovered and how far the world has come; hand it to `restore`."""
+        discovered = self._discovered
+        return SteppedSnapshot(tuple(discovered.labels), tuple(discovered.actions), self._steps, self._calls)
+
+    def restore(self, snapshot: SteppedSnapshot) -> None:
+        """Goes on from a snapshot as if nothing had happened."""
+        self._discovered.restore(zip(snapshot.labels, snapshot.actions, strict=True))
+        self._pool.close()  # they were told otherwise
+        self._steps, self._calls = snapshot.steps, snapshot.calls
+
+    def close(self) -> None:
+        """Ends the workers."""
+        self._pool.close()
+        self._engine.close()
+
+    def __enter__(self) -> DistributedWorld:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _cut(self, order: Order, call: int, place: int) -> list[_Batch]:
+        return [_Batch((call, place, batch), order, quota) for batch, quota in enumerate(cut(order, self._size))]
+
+    def _done(self, batches: Sequence[_Batch]) -> list[Outcome]:
+        """What came of batches, in their order."""
+        find = self.ledger.find if self.ledger is not None else lambda _: None
+        found = {batch.key: outcome for batch in batches if (outcome := find(batch.key)) is not None}
+        left = [batch for batch in batches if batch.key not in found]
+        bundles = self._bundled(left)
+        began = time.monotonic()
+        for place, outcomes in self._pool.results(bundles):
+            for batch, outcome in zip(bundles[place], outcomes, strict=True):
+                found[batch.key] = outcome
+                self._steps_under_way += outcome.answer.steps
+                if self.ledger is not None:
+                    self.ledger.keep(batch.key, outcome)
+        if left:
+            at_work = min(len(bundles), self._engine.n_workers)
+            self._seconds_of_batch = max(time.monotonic() - began, SHORTEST) * at_work / len(left)
+        return [found[batch.key] for batch in batches]
+
+    def _bundled(self, batches: Sequence[_Batch]) -> list[Sequence[_Batch]]:
+        """Batches in bundles for one worker each: quick ones are sent together, as long as all have enough to do."""
+        shared = math.ceil(len(batches) / (BUNDLES_OF_WORKER * self._engine.n_workers))
+        size = max(1, min(shared, int(SECONDS_OF_BUNDLE / self._seconds_of_batch)))
+        return [batches[place : place + size] for place in range(0, len(batches), size)]
+
+    def _requests(self, batches: Sequence[_Batch], failures: int, memory: Memory) -> list[Request]:
+        """What a worker has to be told to carry out batches, given what it was told before."""
+        return [self._request(batch, failures, memory) for batch in batches]
+
+    def _request(self, batch: _Batch, failures: int, memory: Memory) -> Request:
+        call, place, _ = batch.key
+        if memory.get("call") != call:
+            memory |= {"call": call, "orders": set()}
+        order = None if place in memory["orders"] else batch.order
+        memory["orders"].add(place)
+        n_kept, memory["n_states"] = memory.get("n_states", 0), len(self._discovered)
+        is_final = failures >= FAULTLESS_ATTEMPTS
+        return Request(
+            key=batch.key,
+            order=order,
+            quota=batch.quota,
+            n_kept=n_kept,
+            states=self._discovered.since(n_kept),
+            max_faults=self._max_faults if is_final else 0,
+            is_final=is_final,
+        )
+
+    def _merged(self, work: _Work, n_shared: int) -> Answer:
+        """The answer to an order; the batches were told the first so many states."""
+        tally = Tally()
+        for outcome in work.outcomes:
+            numbers = [self._number_of(label, actions) for label, actions in outcome.discovered]
+            tally.add(outcome.answer, np.array([*range(n_shared), *numbers], dtype=np.int64))
+            for fault in outcome.faults:
+                self._note_fault(replace(fault, steps=self._steps))
+            self._steps += outcome.answer.steps
+        answers = work.answers
+        counted = answers[: n_counted(work.order, answers)]
+        return tally.answer(
+            steps=sum(answer.steps for answer in answers),
+            completed=sum(answer.completed for answer in counted),
+            arrivals=sum(answer.arrivals for answer in counted),
+            travelled=sum(answer.travelled for answer in counted),
+            cut_journeys=sum(answer.cut_journeys for answer in counted),
+        )
+
+    def _number_of(self, label: State, actions: tuple[Action, ...]) -> int:
+        """The number of a state that a batch has met, which another may have met before it."""
+        number = self._discovered.numbers.get(label)
+        if number is None:
+            return self._discovered.add(label, actions)
+        before = self._discovered.actions[number]
+        if before != actions:
+            raise WorldError(
+                f"state {label!r} has the actions {list(before)} at one worker and {list(actions)} at another: what "
+                "can be done must be a property of the state"
+            )
+        return number
+
+    def _check_faults(self) -> None:
+        if len(self._faults) > self._max_faults:
+            raise TooManyFaultsError(
+                f"{self._faults[-1]}. That is fault {len(self._faults)}; {self._max_faults} are allowed"
+            )
+
+    def _note_fault(self, fault: Fault) -> None:
+        self._faults.append(fault)
+        _logger.warning("%s; it was started again (fault %d)", fault, len(self._faults))
+
+    def _note_incident(self, incident: Incident) -> None:
+        self._incidents.append(incident)
+        _logger.warning("%s", incident)

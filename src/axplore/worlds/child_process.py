@@ -1,0 +1,112 @@
+"""A process that answers each line it is sent with a line, in time."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+import weakref
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import IO, Final
+
+from axplore.errors import WorldError
+from axplore.worlds.systems import FaultKind, SystemFaultError
+
+LONGEST_LINE: Final = 2**24
+"""An answer of more bytes is none."""
+
+SECONDS_TO_END: Final = 2.0
+"""How long a process may take to end by itself once it is told to."""
+
+
+class Child:
+    """A running process. It is out of the reach of Ctrl-C, which is for the exploration to hear, and ends with this."""
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                bufsize=0,
+                env=environment,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            raise WorldError(f"{command[0] if command else 'the command'!r} cannot be run: {error}") from error
+        self._unread = b""
+        self.close = weakref.finalize(self, _end, self._process)
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._process.pid
+
+    def ask(self, line: bytes, timeout: float | None) -> bytes:
+        """Sends a line and returns the line it is answered with; both without the end of the line."""
+        if self._unread:
+            raise SystemFaultError(FaultKind.INVALID, f"it said more than it was asked for: {self._unread[:80]!r}")
+        try:
+            _stream(self._process.stdin).write(line + b"\n")
+        except OSError:
+            raise self._died() from None
+        return self._line(timeout)
+
+    def _line(self, timeout: float | None) -> bytes:
+        output = _stream(self._process.stdout).fileno()
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while b"\n" not in self._unread:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            if not select.select([output], [], [], left)[0]:
+                raise SystemFaultError(FaultKind.TIMED_OUT, f"no answer within {timeout:g} s")
+            received = os.read(output, 65536)
+            if not received:
+                raise self._died()
+            self._unread += received
+            if len(self._unread) > LONGEST_LINE:
+                raise SystemFaultError(FaultKind.INVALID, f"a line of more than {LONGEST_LINE} bytes")
+        line, self._unread = self._unread.split(b"\n", 1)
+        return line
+
+    def _died(self) -> SystemFaultError:
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(SECONDS_TO_END)
+        code = self._process.returncode
+        if code is None:
+            return SystemFaultError(FaultKind.DIED, "it closed its output")
+        how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
+        return SystemFaultError(FaultKind.DIED, how)
+
+
+def interpreter_environment() -> dict[str, str]:
+    """The environment for another Python that is to find the modules that this one finds."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+
+
+def end_with_group(process: subprocess.Popen[bytes]) -> None:
+    """Waits for a process that should be ending, and kills it and its children if it has not ended soon.
+
+    It must lead a session of its own, so that what it started is in its group.
+    """
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(SECONDS_TO_END)
+    with suppress(OSError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _stream(stream: IO[bytes] | None) -> IO[bytes]:
+    assert stream is not None  # both are pipes
+    return stream
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Closes the input of a process, which should end it, and sees to it that it ends."""
+    with suppress(OSError):
+        _stream(process.stdin).close()
+    end_with_group(process)
+    _stream(process.stdout).close()

@@ -1,0 +1,158 @@
+"""What every world does before it carries out an order: checks it, and gives it a random stream of its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from axplore.errors import InvalidOrderError, InvalidSettingError
+from axplore.types import RESET_ACTION, IntArray
+from axplore.worlds.contract import Episodes, Order, Tour, Visit
+
+LARGEST: Final = 2**62
+"""No number in an order is larger, so that steps can be counted in 64 bits."""
+
+
+def checked_seed(seed: int) -> int:
+    """The seed of a world; refuses what is none."""
+    if not _is_whole(seed) or seed < 0:
+        raise InvalidSettingError(f"the seed is {seed!r}; it must be a whole number, 0 or more")
+    return int(seed)
+
+
+def order_seed(seed: int, *key: int) -> np.random.SeedSequence:
+    """The seed of one order, or of a batch of it.
+
+    Args:
+        seed: of the world.
+        key: the number of calls before, the order's place in its call and, of a batch, its place in the order.
+    """
+    return np.random.SeedSequence(seed, spawn_key=key)
+
+
+def check_orders(orders: Sequence[Order], action_counts: IntArray) -> None:
+    """Refuses orders that cannot be carried out.
+
+    Args:
+        orders: the orders of one call.
+        action_counts: how many actions each discovered state has beside RESET, by number, [n].
+    """
+    for place, order in enumerate(orders):
+        try:
+            match order:
+                case Visit():
+                    _check_visit(order, action_counts)
+                case Episodes():
+                    _check_episodes(order, action_counts)
+                case Tour():
+                    _check_tour(order, action_counts)
+                case _:
+                    raise InvalidOrderError("it must be a Visit, Episodes or a Tour")
+        except InvalidOrderError as error:
+            raise InvalidOrderError(f"order {place} of {len(orders)} ({type(order).__name__}): {error}") from None
+
+
+def _check_visit(order: Visit, action_counts: IntArray) -> None:
+    _check_state("state", order.state, action_counts)
+    offered = action_counts[order.state]
+    if not _is_whole(order.action) or not 0 <= order.action < offered:
+        raise InvalidOrderError(f"action is {order.action!r}, but state {order.state} has {offered} actions")
+    _check_whole("times", order.times, least=0)
+    _check_whole("max_journey", order.max_journey, least=1)
+    _check_whole("max_cuts", order.max_cuts, least=1)
+    _check_policy(order.policy, action_counts, steps=order.max_journey)
+
+
+def _check_episodes(order: Episodes, action_counts: IntArray) -> None:
+    _check_state("goal", order.goal, action_counts)
+    _check_whole("times", order.times, least=0)
+    _check_whole("horizon", order.horizon, least=1)
+    for name, value in (("allowance", order.allowance), ("slack", order.slack)):
+        if math.isnan(value) or value < 0:
+            raise InvalidOrderError(f"{name} is {value}; it must be a number of steps, 0 or more")
+    _check_policy(order.policy, action_counts, steps=order.horizon)
+
+
+def _check_tour(order: Tour, action_counts: IntArray) -> None:
+    _check_plays(order, action_counts)
+    _check_whole("max_journey", order.max_journey, least=1)
+    _check_whole("max_cuts", order.max_cuts, least=1)
+    _check_integers("the policies", order.policies)
+    n_targets = len(order.targets)
+    if order.policies.ndim != 2 or len(order.policies) != n_targets:
+        shape = list(order.policies.shape)
+        raise InvalidOrderError(f"the policies have the shape {shape}; they must be [{n_targets}, n], one by target")
+    _check_planned(order.policies, action_counts)
+    distances = order.distances
+    if not isinstance(distances, np.ndarray) or distances.dtype.kind not in "fiu":
+        raise InvalidOrderError("the distances must be an array of numbers")
+    if distances.shape != order.policies.shape:
+        shapes = list(distances.shape), list(order.policies.shape)
+        raise InvalidOrderError(f"the distances have the shape {shapes[0]}, but the policies {shapes[1]}")
+    wrong = ~(distances >= 0)
+    if wrong.any():
+        target, state = np.argwhere(wrong)[0]
+        raise InvalidOrderError(f"state {state} is {distances[target, state]} steps from target {target}")
+
+
+def _check_plays(order: Tour, action_counts: IntArray) -> None:
+    """Refuses plays that are not so many distinct pairs of discovered states, to be played once or more."""
+    for name, array in (("states", order.states), ("actions", order.actions), ("times", order.times)):
+        _check_integers(name, array)
+        if array.ndim != 1 or len(array) != len(order.states):
+            raise InvalidOrderError(f"{name} has the shape {list(array.shape)}; states, actions and times must be [m]")
+    met = set()
+    for state, action, times in zip(order.states.tolist(), order.actions.tolist(), order.times.tolist(), strict=True):
+        _check_state("a state", state, action_counts)
+        offered = action_counts[state]
+        if not 0 <= action < offered:
+            raise InvalidOrderError(f"an action is {action}, but state {state} has {offered} actions")
+        _check_whole("one of times", times, least=1)
+        if (state, action) in met:
+            raise InvalidOrderError(f"state {state}, action {action} is named twice")
+        met.add((state, action))
+    _check_whole("the sum of times", sum(order.times.tolist()), least=0)
+
+
+def _check_policy(policy: IntArray, action_counts: IntArray, steps: int) -> None:
+    """Refuses a policy that is neither [n] nor [steps, n]."""
+    _check_integers("the policy", policy)
+    if policy.ndim != 1 and (policy.ndim != 2 or len(policy) != steps):
+        raise InvalidOrderError(f"the policy has the shape {list(policy.shape)}; it must be [n] or [{steps}, n]")
+    _check_planned(policy, action_counts)
+
+
+def _check_planned(policy: IntArray, action_counts: IntArray) -> None:
+    """Refuses a policy, [..., n], that plays what a state does not have."""
+    planned = policy.shape[-1]
+    if planned > len(action_counts):
+        raise InvalidOrderError(f"the policy is for {planned} states, but only {len(action_counts)} are discovered")
+    wrong = (policy < RESET_ACTION) | (policy >= action_counts[:planned])
+    if wrong.any():
+        where = tuple(np.argwhere(wrong)[0])
+        raise InvalidOrderError(
+            f"the policy plays action {policy[where]} in state {where[-1]}, which has {action_counts[where[-1]]} "
+            f"actions; RESET is {RESET_ACTION}"
+        )
+
+
+def _check_integers(name: str, array: IntArray) -> None:
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "iu":
+        raise InvalidOrderError(f"{name} must be an array of integers")
+
+
+def _check_state(name: str, state: int, action_counts: IntArray) -> None:
+    if not _is_whole(state) or not 0 <= state < len(action_counts):
+        raise InvalidOrderError(f"{name} is {state!r}, but the discovered states are 0 to {len(action_counts) - 1}")
+
+
+def _check_whole(name: str, value: int, least: int) -> None:
+    if not _is_whole(value) or not least <= value <= LARGEST:
+        raise InvalidOrderError(f"{name} is {value!r}; it must be a whole number from {least} to 2^62")
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)

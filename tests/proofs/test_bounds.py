@@ -1,0 +1,466 @@
+"""Bounds over a confidence region: against the truth, against general optimisers, and in closed form."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from axplore.mdp import TabularMdp
+from axplore.planning.evaluation import policy_steps
+from axplore.proofs.bound_kernels import Rows, extreme_row, least_mean
+from axplore.proofs.bounds import GoalValues, IntervalModel, empirical_path, lower_path, regret_path, upper_path
+from axplore.statistics.confidence import confidence_region
+from axplore.statistics.counts import CountedRows
+from axplore.truth import optimal_steps
+from axplore.types import RESET_PAIR, FloatArray, IntArray
+from observed import drawn_counts, expected_counts, is_in_region, made_up_model, model_of, policy_on, random_model
+
+# ------------------------------------------------------------------------------------------ the least mean over a ball
+
+
+def one_row(shares: FloatArray) -> Rows:
+    """Shares of successors 0, 1, ... of the only pair."""
+    return made_up_model([[dict(enumerate(shares.tolist()))]], slack=math.nan).rows
+
+
+def least_mean_of(shares: FloatArray, distances: FloatArray, slack: float) -> tuple[float, FloatArray]:
+    """The least mean of distances from a free value, and the row at which it is attained."""
+    rows, row = one_row(shares), np.zeros(len(shares))
+    mean, weight, shift = least_mean(rows, 0, distances, 0.0, -1.0, slack)
+    extreme_row(rows, 0, distances, 0.0, -1.0, weight, shift, row)
+    return mean, row
+
+
+def divergence(shares: FloatArray, row: FloatArray) -> float:
+    positive = shares > 0
+    return float(shares[positive] @ np.log(shares[positive] / row[positive]))
+
+
+@st.composite
+def balls(draw: st.DrawFn) -> tuple[FloatArray, FloatArray, float]:
+    """Shares, some of them zero, distances with ties, and a slack up to what a handful of draws leave."""
+    width = draw(st.integers(1, 6))
+    weights = np.array(draw(st.lists(st.integers(0, 100), min_size=width, max_size=width).filter(any)), dtype=float)
+    distance = st.one_of(st.integers(0, 3).map(float), st.floats(0.0, 50.0))
+    distances = np.array(draw(st.lists(distance, min_size=width, max_size=width)))
+    return weights / weights.sum(), distances, 10 ** draw(st.floats(-8.0, 0.3))
+
+
+@given(balls())
+def test_the_least_mean_is_attained_in_the_ball(ball: tuple[FloatArray, FloatArray, float]) -> None:
+    shares, distances, slack = ball
+    mean, row = least_mean_of(shares, distances, slack)
+    if mean > 1e-9:  # or it is as good as zero, and no row has less
+        assert row.sum() <= 1 + 1e-6
+        assert divergence(shares, row) <= slack + 1e-9
+    assert row @ distances == pytest.approx(mean, abs=1e-6)
+
+
+@given(balls(), st.integers(0, 2**32 - 1))
+def test_no_row_of_the_ball_has_a_smaller_mean(ball: tuple[FloatArray, FloatArray, float], seed: int) -> None:
+    shares, distances, slack = ball
+    mean, _ = least_mean_of(shares, distances, slack)
+    generator = np.random.default_rng(seed)
+    for direction in generator.dirichlet(np.full(len(shares) + 1, 0.5), size=20)[:, :-1]:
+        assert mean <= last_inside(shares, direction, slack) @ distances + 1e-9
+
+
+def last_inside(shares: FloatArray, direction: FloatArray, slack: float) -> FloatArray:
+    """The last row of the ball, which is convex, on the way from its centre to another row."""
+    low, high = 0.0, 1.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        inside = divergence(shares, np.maximum((1 - middle) * shares + middle * direction, 1e-300)) <= slack
+        low, high = (middle, high) if inside else (low, middle)
+    return (1 - low) * shares + low * direction
+
+
+def extreme_row_by_optimiser(shares: FloatArray, distances: FloatArray, slack: float) -> FloatArray:
+    """The row of the ball with the least mean, by sequential quadratic programmes in the logarithms of its entries."""
+    row = np.zeros(len(shares))
+    inside, costs = shares[shares > 0], distances[shares > 0] / max(distances.max(), 1e-9)
+    entropy = inside @ np.log(inside)
+    solve: Any = minimize
+    answer = solve(
+        lambda logs: np.exp(logs) @ costs,
+        np.log(inside) - slack / 2,
+        jac=lambda logs: np.exp(logs) * costs,
+        method="SLSQP",
+        constraints=[
+            {"type": "ineq", "fun": lambda logs: slack - entropy + inside @ logs, "jac": lambda _: inside},
+            {"type": "ineq", "fun": lambda logs: 1 - np.exp(logs).sum(), "jac": lambda logs: -np.exp(logs)},
+        ],
+        options={"ftol": 1e-14, "maxiter": 1000},
+    )
+    row[shares > 0] = np.exp(answer.x)
+    assert divergence(shares, row) <= slack + 1e-7
+    assert row.sum() <= 1 + 1e-7
+    return row
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_least_mean_is_that_of_a_general_optimiser(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    width = int(generator.integers(2, 6))
+    shares = generator.dirichlet(np.ones(width))
+    shares[0] *= seed % 3 > 0  # no share at all in every third row
+    shares /= shares.sum()
+    distances = generator.integers(0, 4, width).astype(np.float64) if seed % 2 else generator.uniform(0, 10, width)
+    slack = 10 ** generator.uniform(-2, 0.3)
+    mean, _ = least_mean_of(shares, distances, slack)
+    assert mean == pytest.approx(extreme_row_by_optimiser(shares, distances, slack) @ distances, abs=1e-5)
+
+
+def test_the_least_mean_of_equal_distances_moves_mass_to_the_free_value() -> None:
+    mean, row = least_mean_of(np.array([0.3, 0.7]), np.array([5.0, 5.0]), slack=0.4)
+    assert mean == pytest.approx(5 * math.exp(-0.4))
+    assert row == pytest.approx(math.exp(-0.4) * np.array([0.3, 0.7]))
+
+
+def test_the_least_mean_of_a_coin_is_the_end_of_its_interval() -> None:
+    # KL(1/2 || m) is log 2 where m (1 - m) = 1/16; the free value is that of the first side.
+    mean, row = least_mean_of(np.array([0.5, 0.5]), np.array([0.0, 1.0]), slack=math.log(2))
+    assert mean == pytest.approx((1 - math.sqrt(3) / 2) / 2, abs=1e-8)
+    assert row.sum() == pytest.approx(1)
+
+
+def test_without_a_limit_the_least_mean_is_that_of_the_free_value() -> None:
+    mean, row = least_mean_of(np.array([0.5, 0.5]), np.array([3.0, 4.0]), slack=math.inf)
+    assert mean == 0
+    assert not row.any()
+
+
+@given(balls())
+def test_a_value_beyond_the_free_one_counts_as_the_free_one(ball: tuple[FloatArray, FloatArray, float]) -> None:
+    shares, distances, slack = ball
+    rows = one_row(shares)
+    cut = least_mean(rows, 0, distances - 1.0, 0.0, -1.0, slack)
+    assert cut == least_mean(rows, 0, np.maximum(distances - 1.0, 0.0), 0.0, -1.0, slack)
+
+
+@given(balls())
+def test_least_means_from_above_and_from_below_mirror_each_other(ball: tuple[FloatArray, FloatArray, float]) -> None:
+    shares, distances, slack = ball
+    rows = one_row(shares)
+    above = least_mean(rows, 0, 60.0 - distances, 60.0, 1.0, slack)
+    assert above == pytest.approx(least_mean(rows, 0, distances, 0.0, -1.0, slack), rel=1e-6, abs=1e-6)
+
+
+@given(balls())
+def test_the_derivative_by_the_slack_is_that_of_differences(ball: tuple[FloatArray, FloatArray, float]) -> None:
+    shares, distances, slack = ball
+    rows, step = one_row(shares), 1e-4 * slack
+    below, above = (least_mean(rows, 0, distances, 0.0, -1.0, slack + change)[0] for change in (-step, step))
+    _, weight, _ = least_mean(rows, 0, distances, 0.0, -1.0, slack)
+    assert weight == pytest.approx((below - above) / (2 * step), rel=1e-3, abs=1e-5 / slack)
+
+
+# -------------------------------------------------------------------------------------- bounds of paths, in closed form
+
+
+def certain_step(n: int) -> tuple[IntervalModel, float]:
+    """One action from the initial state, which led to the goal in all of n draws; and the least probability of that."""
+    mdp = TabularMdp.from_rows({"s": {"go": {"g": 1.0}}, "g": {}}, "s")
+    model = model_of(drawn_counts(mdp, [0], n, seed=0))
+    return model, math.exp(-model.rows.slack[0])
+
+
+def test_a_step_that_never_failed_has_closed_bounds() -> None:
+    model, least = certain_step(50)
+    upper, lower = upper_path(model, 1), lower_path(model, 1)
+    # Otherwise the step leads to a state never seen, which resets: U = 1 + (1 - p) (1 + U).
+    assert upper.steps == pytest.approx((2 - least) / least, rel=1e-5)
+    assert upper.steps >= (2 - least) / least - 1e-9
+    assert lower.steps == pytest.approx(1, rel=1e-5)
+    assert lower.steps <= 1
+    assert upper.proven
+    assert lower.proven
+
+
+def test_a_state_never_seen_has_a_closed_bound() -> None:
+    mdp = TabularMdp.from_rows({"s": {"stay": {"s": 1.0}}}, "s")
+    model = model_of(drawn_counts(mdp, [0], 200, seed=0))
+    unseen = 1 - math.exp(-model.rows.slack[0])  # W = 1 + (1 - unseen) W
+    assert lower_path(model, model.unseen).steps == pytest.approx(1 / unseen, rel=1e-4)
+    assert lower_path(model, model.unseen).steps <= 1 / unseen
+
+
+def test_what_was_drawn_too_little_proves_nothing() -> None:
+    model, _ = certain_step(1)
+    upper, lower = upper_path(model, 1), lower_path(model, 1)
+    assert (upper.steps, upper.proven) == (math.inf, False)
+    assert lower.steps == pytest.approx(1, rel=1e-5)
+    assert regret_path(model, upper, lower).steps == math.inf
+
+
+def test_a_goal_that_no_policy_reaches_has_no_upper_bound() -> None:
+    mdp = TabularMdp.from_rows({"s": {"go": {"t": 1.0}}, "t": {"go": {"g": 1.0}}, "g": {}}, "s")
+    model = model_of(drawn_counts(mdp, [0, 1], 10**6, seed=0))
+    restricted = upper_path(model, 2, n_allowed=1)
+    assert (restricted.steps, restricted.proven) == (math.inf, False)
+    assert upper_path(model, 2, n_allowed=2).steps == pytest.approx(2, rel=1e-3)
+
+
+def test_a_terminal_initial_state_reaches_nothing() -> None:
+    mdp = TabularMdp.from_rows({"s": {}, "g": {}}, "s")
+    model = model_of(drawn_counts(mdp, [0], 10, seed=0))
+    assert lower_path(model, model.unseen).steps == pytest.approx(model.limit, rel=1e-5)
+    assert upper_path(model, 0).steps == 0
+    assert regret_path(model, upper_path(model, 0), lower_path(model, 0)).steps == 0
+
+
+def test_the_initial_state_is_no_step_away() -> None:
+    model, _ = certain_step(50)
+    assert upper_path(model, 0).steps == lower_path(model, 0).steps == empirical_path(model, 0).steps == 0
+
+
+def test_a_policy_to_follow_is_followed_or_reset() -> None:
+    mdp = TabularMdp.from_rows(
+        {"s": {"sure": {"t": 1.0}, "bet": {"g": 0.4, "s": 0.6}}, "t": {"go": {"g": 1.0}}, "g": {}}, "s"
+    )
+    model = model_of(drawn_counts(mdp, [0, 1], 10**6, seed=0))
+    assert upper_path(model, 2).policy.tolist() == [0, 2]
+    bet = GoalValues(2, np.zeros(3), np.array([1, RESET_PAIR]), proven=False)
+    followed = upper_path(model, 2, follow=bet)
+    assert followed.policy.tolist() == [1, RESET_PAIR]
+    assert followed.steps == pytest.approx(2.5, rel=0.02)
+
+
+# ---------------------------------------------------------------------------------------- bounds against the true model
+
+
+def goals_of(model: IntervalModel) -> range:
+    return range(len(model.numbers))
+
+
+def best_values(mdp: TabularMdp, known: Sequence[int], goal: int) -> FloatArray:
+    """V*_K from every state, by starting in each of them; infinite where the goal is out of reach."""
+    restricted = mdp.restricted_to(known)
+    values = np.full(mdp.n_states, math.inf)
+    for policy in all_policies(restricted, known):
+        values = np.minimum(values, policy_steps(restricted, policy, goal))
+    return values
+
+
+def all_policies(mdp: TabularMdp, known: Sequence[int]) -> list[IntArray]:
+    """Every policy that plays in the known states, as pairs or -1, [S] each."""
+    options = [
+        range(mdp.state_pairs[state], mdp.state_pairs[state + 1]) if state in known else ()
+        for state in range(mdp.n_states)
+    ]
+    return [np.array(choice) for choice in itertools.product(*((-1, *pairs) for pairs in options))]
+
+
+def situations() -> list[tuple[int, str, tuple[int, ...]]]:
+    known = [(0,), (0, 2), (0, 1, 2), (0, 4, 1, 3)]
+    return [(seed, kind, known[seed % 4]) for seed in range(24) for kind in ("few", "drawn", "many")]
+
+
+def counts_for(mdp: TabularMdp, seed: int, kind: str, known: tuple[int, ...]) -> CountedRows:
+    if kind == "many":
+        return expected_counts(mdp, known, 10**5)
+    return drawn_counts(mdp, known, 40 if kind == "few" else 1000, seed)
+
+
+@pytest.mark.parametrize(("seed", "kind", "known"), situations())
+def test_bounds_hold_for_every_model_of_the_region(seed: int, kind: str, known: tuple[int, ...]) -> None:
+    mdp = random_model(seed)
+    counts = counts_for(mdp, seed, kind, known)
+    assert is_in_region(mdp, counts, confidence_region(counts, 0.1))
+    model = model_of(counts)
+    for goal in goals_of(model):
+        number = int(model.numbers[goal])
+        best = best_values(mdp, known, number)[model.numbers]
+        upper, lower = upper_path(model, goal), lower_path(model, goal)
+        assert np.all(lower.values <= best)
+        taken = policy_steps(mdp, policy_on(mdp, model, upper.policy), number)[model.numbers]
+        assert not upper.proven or np.all(taken <= upper.values)
+        regret = regret_path(model, upper, lower)
+        assert not upper.proven or np.all(taken - best <= regret.values + 1e-9)
+        assert not upper.proven or taken[0] - best[0] <= regret.steps + 1e-9
+
+
+@pytest.mark.parametrize(("seed", "kind", "known"), situations())
+def test_bounds_hold_for_restricted_and_for_given_policies(seed: int, kind: str, known: tuple[int, ...]) -> None:
+    mdp = random_model(seed)
+    model = model_of(counts_for(mdp, seed, kind, known))
+    for goal in goals_of(model):
+        number = int(model.numbers[goal])
+        for n_allowed in range(len(known) + 1):
+            restricted = upper_path(model, goal, n_allowed=n_allowed)
+            taken = policy_steps(mdp, policy_on(mdp, model, restricted.policy), number)[model.numbers]
+            assert np.all(restricted.policy[n_allowed:] == RESET_PAIR)
+            assert not restricted.proven or np.all(taken <= restricted.values)
+        estimate = empirical_path(model, goal)
+        followed = upper_path(model, goal, follow=estimate)
+        assert np.all((followed.policy == estimate.policy) | (followed.policy == RESET_PAIR))
+        taken = policy_steps(mdp, policy_on(mdp, model, followed.policy), number)[model.numbers]
+        assert not followed.proven or np.all(taken <= followed.values)
+
+
+def greatest_mean(model: IntervalModel, pair: int, values: FloatArray, reset: float) -> float:
+    """Where a successor never seen may have the greatest of the values, or that of a state that resets."""
+    free = max(float(values.max()), reset)
+    return free - least_mean(model.rows, pair, values, free, 1.0, model.rows.slack[pair])[0]
+
+
+@pytest.mark.parametrize(("seed", "kind", "known"), situations())
+def test_vectors_satisfy_the_inequalities_that_prove_them(seed: int, kind: str, known: tuple[int, ...]) -> None:
+    model = model_of(counts_for(random_model(seed), seed, kind, known))
+    pairs = model.rows.state_pairs
+    for goal in goals_of(model):
+        upper, lower = upper_path(model, goal), lower_path(model, goal)
+        regret = regret_path(model, upper, lower)
+        assert regret.steps == min(regret.values[0], upper.steps - lower.steps)
+        resets = 1 + upper.values[0], 1 + lower.values[0]
+        for state in (state for state in range(model.n_known) if state != goal):
+            optimistic = {
+                pair: 1 + least_mean(model.rows, pair, lower.values, 0.0, -1.0, model.rows.slack[pair])[0]
+                for pair in range(pairs[state], pairs[state + 1])
+            } | ({RESET_PAIR: resets[1]} if state else {})
+            assert lower.values[state] <= min(optimistic.values()) + 1e-11
+            if upper.proven:
+                pair = int(upper.policy[state])
+                rivals = [value for rival, value in optimistic.items() if rival != pair]
+                assert regret.local_regret[state] == pytest.approx(
+                    max(upper.values[state] - min(rivals, default=math.inf), 0)
+                )
+                robust = resets[0] if pair == RESET_PAIR else 1 + greatest_mean(model, pair, upper.values, resets[0])
+                assert upper.values[state] >= robust - 1e-11
+                carried = regret.values[0] if pair == RESET_PAIR else greatest_mean(model, pair, regret.values, 0)
+                assert regret.values[state] >= max(carried, regret.local_regret[state]) - 1e-11
+        assert upper.values[goal] == lower.values[goal] == 0 or not upper.proven
+        for other in (other for other in model.frontier if other != goal):
+            assert lower.values[other] <= resets[1]
+            assert upper.values[other] >= resets[0]
+
+
+def test_the_situations_above_prove_something() -> None:
+    proven = {"few": 0, "drawn": 0, "many": 0}
+    for seed, kind, known in situations():
+        model = model_of(counts_for(random_model(seed), seed, kind, known))
+        proven[kind] += sum(upper_path(model, goal).proven for goal in goals_of(model) if goal)
+    assert proven["few"] >= 40
+    assert proven["many"] >= 80
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_bounds_close_in_on_the_optimum(seed: int) -> None:
+    mdp, known = random_model(seed), (0, 1, 2)
+    counts = expected_counts(mdp, known, 1000)
+    large = replace(counts, counts=counts.counts * 10**8, visits=counts.visits * 10**8)
+    scaled_mdp = from_counts(mdp, counts)
+    model = model_of(large)
+    for goal in goals_of(model):
+        number = int(model.numbers[goal])
+        best = optimal_steps(scaled_mdp, number, known)
+        if best > model.limit / 2:
+            assert lower_path(model, goal).steps > min(best, model.limit) * 0.99
+            continue
+        upper, lower = upper_path(model, goal), lower_path(model, goal)
+        assert upper.steps == pytest.approx(best, rel=2e-3)
+        assert lower.steps == pytest.approx(best, rel=2e-3)
+        assert regret_path(model, upper, lower).steps <= 4e-3 * best
+    assert lower_path(model, model.unseen).steps == pytest.approx(model.limit, rel=1e-5)
+
+
+def from_counts(mdp: TabularMdp, counts: CountedRows) -> TabularMdp:
+    """The model whose rows are the frequencies of the known states; the others only reset."""
+    rows: dict[int, dict[int, dict[int, float]]] = {state: {} for state in range(mdp.n_states)}
+    for place, state in enumerate(counts.states.tolist()):
+        for action, pair in enumerate(range(counts.state_pairs[place], counts.state_pairs[place + 1])):
+            entries = slice(counts.row_offsets[pair], counts.row_offsets[pair + 1])
+            frequencies = counts.counts[entries] / counts.visits[pair]
+            rows[state][action] = dict(zip(counts.successors[entries].tolist(), frequencies.tolist(), strict=True))
+    return TabularMdp.from_rows(rows, 0)
+
+
+# ----------------------------------------------------------------- bounds against optimisation over models and policies
+
+
+def extreme_value(model: IntervalModel, goal: int, policy: Sequence[int], worst: bool) -> float:
+    """The greatest or least value of a policy over the region, from the initial state; infinite if it is not proper.
+
+    Nature improves its rows until no value changes, each row by a general optimiser.
+    """
+    values = chain_values(model, goal, first_chain(model, goal, policy, worst))
+    for _ in range(100):
+        if values is None:
+            return math.inf
+        before = values
+        values = chain_values(model, goal, extreme_chain(model, goal, policy, before, worst))
+        if values is not None and np.abs(values - before).max() < 1e-6:
+            return float(values[0])
+    raise AssertionError("nature did not come to an end")
+
+
+def chain_values(model: IntervalModel, goal: int, chain: FloatArray) -> FloatArray | None:
+    """Expected steps from every position and from states never seen, which reset too; None if some are infinite."""
+    n = len(model.numbers)
+    full = np.zeros((n + 1, n + 1))
+    full[: model.n_known] = chain
+    full[model.n_known :, 0] = 1.0
+    full[goal] = 0.0
+    if np.linalg.matrix_power(full, 2**14).sum() > 1e-3:
+        return None
+    costs = np.ones(n + 1)
+    costs[goal] = 0.0
+    return np.asarray(np.linalg.solve(np.eye(n + 1) - full, costs), dtype=np.float64)
+
+
+def first_chain(model: IntervalModel, goal: int, policy: Sequence[int], worst: bool) -> FloatArray:
+    """The shares for a greatest value; for a least one, everything leads to the goal."""
+    chain = np.zeros((model.n_known, len(model.numbers) + 1))
+    for state, pair in enumerate(policy):
+        if pair == RESET_PAIR:
+            chain[state, 0] = 1.0
+        elif worst:
+            entries = slice(model.rows.row_offsets[pair], model.rows.row_offsets[pair + 1])
+            chain[state, model.rows.successors[entries]] = model.rows.shares[entries]
+        else:
+            chain[state, goal] = 1.0
+    return chain
+
+
+def extreme_chain(
+    model: IntervalModel, goal: int, policy: Sequence[int], values: FloatArray, worst: bool
+) -> FloatArray:
+    """The rows of the region with the greatest or least mean of these values, states never seen last, [n, n + 1]."""
+    chain = np.zeros((model.n_known, len(values)))
+    free = int(np.argmax(values)) if worst else goal
+    for state, pair in enumerate(policy):
+        if pair == RESET_PAIR:
+            chain[state, 0] = 1.0
+            continue
+        entries = slice(model.rows.row_offsets[pair], model.rows.row_offsets[pair + 1])
+        successors = model.rows.successors[entries]
+        distances = np.abs(values[successors] - values[free])
+        row = extreme_row_by_optimiser(model.rows.shares[entries], distances, float(model.rows.slack[pair]))
+        chain[state, successors] = row
+        chain[state, free] += 1 - row.sum()
+    return chain
+
+
+@pytest.mark.parametrize("visits", [30, 300])
+@pytest.mark.parametrize("seed", range(5))
+def test_bounds_are_the_extremes_over_policies_and_models(seed: int, visits: int) -> None:
+    mdp = random_model(seed, n_states=4)
+    model = model_of(expected_counts(mdp, (0, 1), visits), limit=1000.0)
+    pairs = model.rows.state_pairs
+    policies = list(itertools.product(range(pairs[0], pairs[1]), (RESET_PAIR, *range(pairs[1], pairs[2]))))
+    for goal in range(1, len(model.numbers)):
+        greatest = [extreme_value(model, goal, policy, worst=True) for policy in policies]
+        least = [extreme_value(model, goal, policy, worst=False) for policy in policies]
+        upper, lower = upper_path(model, goal), lower_path(model, goal)
+        assert lower.steps == pytest.approx(min(least), rel=1e-4)
+        assert upper.proven == (min(greatest) < model.limit)
+        assert not upper.proven or upper.steps == pytest.approx(min(greatest), rel=1e-4)
