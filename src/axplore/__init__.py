@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from axplore.explorers.base import StopReason
     from axplore.exploring import explore, resume
     from axplore.mdp import TabularMdp
-    from axplore.proofs.evidence import Status
     from axplore.target import Objective
     from axplore.truth import (
         ControllableStates,
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
         l_controllable,
         optimal_steps,
     )
-    from axplore.types import RESET
+    from axplore.types import RESET, Status
 
 __all__ = [
     "DOMAINS",
@@ -64,7 +63,6 @@ _HOMES: Final = {
     "axplore.explorers.base": ("StopReason",),
     "axplore.exploring": ("explore", "resume"),
     "axplore.mdp": ("TabularMdp",),
-    "axplore.proofs.evidence": ("Status",),
     "axplore.target": ("Objective",),
     "axplore.truth": (
         "ControllableStates",
@@ -76,7 +74,7 @@ _HOMES: Final = {
         "l_controllable",
         "optimal_steps",
     ),
-    "axplore.types": ("RESET",),
+    "axplore.types": ("RESET", "Status"),
 }
 _HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names}
 

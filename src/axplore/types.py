@@ -1,4 +1,4 @@
-"""The types that everything shares: arrays, labels of states and actions, and RESET."""
+"""The types that everything shares: arrays, labels of states and actions, RESET, and what is known of a state."""
 
 from __future__ import annotations
 
@@ -34,3 +34,14 @@ RESET_ACTION: Final = -1
 
 RESET_PAIR: Final = -1
 """RESET in an array of pair indices."""
+
+
+class Status(Enum):
+    """What is known of a state; the value is what to call it."""
+
+    CERTIFIED = "certified"
+    """Proven within reach, with a policy as good as the objective asks for."""
+    SET_ASIDE = "set aside"
+    """Proven too far for every policy through the known states."""
+    OPEN = "open"
+    """Neither."""

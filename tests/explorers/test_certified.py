@@ -24,10 +24,10 @@ from axplore.experiments.runner import policy_steps_of
 from axplore.explorers.base import Exploration, RoundReport, StopReason, run
 from axplore.explorers.certified import Certified, CertifiedState
 from axplore.mdp import TabularMdp
-from axplore.proofs.evidence import Evidence, Status
+from axplore.proofs.evidence import Evidence
 from axplore.target import Objective, Target
 from axplore.truth import check_optimal, check_within_radius, controllable_states, optimal_steps
-from axplore.types import Action, State
+from axplore.types import Action, State, Status
 from axplore.worlds.contract import Answer, Order
 from axplore.worlds.simulated import SimulatedWorld
 

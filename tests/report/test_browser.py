@@ -11,10 +11,10 @@ from trees import tree_atlas
 
 from axplore import Atlas, explore
 from axplore.atlas.state_report import rounded_down, rounded_up
-from axplore.proofs.evidence import Status
 from axplore.report import write_report
 from axplore.report.page import page_of
 from axplore.runs.history import History
+from axplore.types import Status
 
 HOSTILE = "<script>window.hacked = true</script><img src=x onerror='window.hacked = true'>&amp;\"'</title>"
 

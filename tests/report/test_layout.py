@@ -10,9 +10,9 @@ from trees import tree_atlas
 
 from axplore import explore
 from axplore.atlas import Atlas
-from axplore.proofs.evidence import Status
 from axplore.report.layout import MAX_DRAWN, WIDTH, Layout, labels_of, layout_of, shown_steps
 from axplore.report.transitions import ELSEWHERE, transitions_of
+from axplore.types import Status
 
 
 def laid_out(atlas: Atlas) -> Layout:

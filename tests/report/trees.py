@@ -8,9 +8,8 @@ import numpy as np
 
 from axplore.atlas import Atlas
 from axplore.explorers.base import StopReason
-from axplore.proofs.evidence import Status
 from axplore.target import Objective, Target
-from axplore.types import State
+from axplore.types import State, Status
 
 BRANCHES = 3
 

@@ -125,24 +125,24 @@ def make_echo() -> Server:
     return lambda message: message
 
 
-def test_workers_end_with_whoever_hired_them() -> None:
+def test_workers_end_with_the_process_that_started_them() -> None:
     program = """
 import os, sys, time
-from axplore.workers.pool import Crew
+from axplore.workers.pool import WorkerPool
 from axplore.workers.processes import Processes
 engine = Processes(2)
-crew = Crew(engine, lambda: time.sleep)
-for _ in crew.results([0, 0]): pass
+pool = WorkerPool(engine, lambda: time.sleep)
+for _ in pool.results([0, 0]): pass
 print(*engine.pids, flush=True)
-for _ in crew.results([60, 60]): pass
+for _ in pool.results([60, 60]): pass
 """
-    hirer = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
-    assert hirer.stdout is not None
-    pids = [int(pid) for pid in hirer.stdout.readline().split()]
+    starter = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert starter.stdout is not None
+    pids = [int(pid) for pid in starter.stdout.readline().split()]
     assert len(pids) == 2
-    hirer.kill()
-    hirer.wait()
-    hirer.stdout.close()
+    starter.kill()
+    starter.wait()
+    starter.stdout.close()
     deadline = time.monotonic() + 30
     while any(map(is_alive, pids)) and time.monotonic() < deadline:
         time.sleep(0.05)

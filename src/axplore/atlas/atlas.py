@@ -13,9 +13,8 @@ from axplore.atlas.policy import Policy
 from axplore.atlas.state_report import Bounds, StateReport, reason_for_member, reason_to_leave_out, rounded_down
 from axplore.errors import UnknownActionError, UnknownStateError
 from axplore.explorers.base import StopReason
-from axplore.proofs.evidence import Status
 from axplore.target import Objective, Target
-from axplore.types import Action, FloatArray, IntArray, State
+from axplore.types import Action, FloatArray, IntArray, State, Status
 
 if TYPE_CHECKING:
     from axplore.atlas.journeys import Arrival, Route

@@ -13,10 +13,9 @@ from axplore.atlas.atlas import Atlas
 from axplore.errors import AxploreError, DamagedFileError, StorageError
 from axplore.explorers.base import StopReason
 from axplore.labels import decode_label, encode_label
-from axplore.proofs.evidence import Status
 from axplore.storage import storage_errors
 from axplore.target import Objective, Target
-from axplore.types import RESET_ACTION, IntArray
+from axplore.types import RESET_ACTION, IntArray, Status
 
 NAME: Final = "atlas"
 FORMAT: Final = "axplore atlas"

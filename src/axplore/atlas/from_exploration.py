@@ -13,7 +13,8 @@ from axplore.certificate import Certificate
 from axplore.errors import InvalidInputError
 from axplore.explorers.base import Exploration
 from axplore.proofs.certificates import certificate_from
-from axplore.proofs.evidence import Evidence, Status
+from axplore.proofs.evidence import Evidence
+from axplore.types import Status
 from axplore.worlds.contract import World
 
 

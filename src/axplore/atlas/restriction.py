@@ -12,9 +12,9 @@ from axplore.atlas.learned_model import model_with
 from axplore.atlas.state_report import checked_regret
 from axplore.errors import InvalidInputError, InvalidSettingError
 from axplore.proofs.bounds import upper_path
-from axplore.proofs.evidence import Evidence, Status, gather_evidence
+from axplore.proofs.evidence import Evidence, gather_evidence
 from axplore.target import Objective, Target
-from axplore.types import IntArray
+from axplore.types import IntArray, Status
 
 if TYPE_CHECKING:
     from axplore.atlas.atlas import Atlas

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Final
 
-from axplore.proofs.evidence import Status
 from axplore.target import Target
-from axplore.types import State
+from axplore.types import State, Status
 
 SHOWN_DIGITS: Final = Decimal("0.001")
 """What bounds are rounded to for reading: a lower one down and an upper one up, so that they stay bounds."""

@@ -7,8 +7,8 @@ from typing import Any
 from axplore.atlas.atlas import Atlas
 from axplore.atlas.state_report import StateReport, rounded_down, rounded_up
 from axplore.errors import AxploreError
-from axplore.proofs.evidence import Status
 from axplore.target import Objective
+from axplore.types import Status
 
 LISTED = 5
 """So many states are named where all of them would be too many."""

@@ -18,8 +18,8 @@ from axplore.atlas.state_report import checked_regret
 from axplore.certificate import Certificate, ClaimKind, ClaimVerdict, NearOptimal, Reachable, Verdict
 from axplore.certificate import verify as verify_certificate
 from axplore.errors import InvalidInputError
-from axplore.proofs.evidence import Status
 from axplore.target import Objective
+from axplore.types import Status
 
 
 def verify(subject: Atlas | str | Path) -> Verdict:

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 
 from axplore.errors import InvalidSettingError, UnknownStateError
-from axplore.statistics.counts import CountedRows, TransitionCounts
 from axplore.target import Target
 from axplore.types import RESET_ACTION, Action, FloatArray, IntArray, State
 from axplore.worlds.contract import World
 
 if TYPE_CHECKING:
     from axplore.proofs.evidence import Evidence
-    from axplore.statistics.counts import TransitionCounts
+    from axplore.statistics.counts import CountedRows, TransitionCounts
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

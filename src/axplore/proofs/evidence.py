@@ -7,7 +7,6 @@ over the counts.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from axplore.proofs.bounds import GoalValues, IntervalModel, Regret
 from axplore.proofs.claims import NearOptimal, Reachable, TooFar
 from axplore.proofs.travel import actions_of
 from axplore.target import Objective, Target
-from axplore.types import IntArray
+from axplore.types import IntArray, Status
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,14 +84,3 @@ def gather_evidence(model: IntervalModel, target: Target, objective: Objective) 
         lower=lower,
         unseen=TooFar(model.unseen, target.radius).path(model),
     )
-
-
-class Status(Enum):
-    """What is known of a state; the value is what to call it."""
-
-    CERTIFIED = "certified"
-    """Proven within reach, with a policy as good as the objective asks for."""
-    SET_ASIDE = "set aside"
-    """Proven too far for every policy through the known states."""
-    OPEN = "open"
-    """Neither."""

@@ -13,9 +13,8 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from axplore.atlas import Atlas
-from axplore.proofs.evidence import Status
 from axplore.report.transitions import Transitions
-from axplore.types import FloatArray, IntArray, State
+from axplore.types import FloatArray, IntArray, State, Status
 
 WIDTH: Final = 1000.0
 """Of the map, in its own units."""

@@ -14,11 +14,10 @@ import numpy.typing as npt
 
 from axplore.atlas import Atlas
 from axplore.atlas.state_report import rounded_down, rounded_up
-from axplore.proofs.evidence import Status
 from axplore.report.layout import Layout, labels_of, shown_steps
 from axplore.report.transitions import Transitions
 from axplore.runs.history import Moment, thousandths
-from axplore.types import RESET_ACTION, FloatArray, IntArray
+from axplore.types import RESET_ACTION, FloatArray, IntArray, Status
 
 MAX_CHOICES: Final = 40_000_000
 """Policies with more choices than this in all are left out, from the last goals on."""

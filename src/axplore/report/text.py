@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from axplore.atlas import Atlas
-from axplore.proofs.evidence import Status
 from axplore.runs.history import History
 from axplore.runs.manifest import RunManifest, current_versions
 from axplore.target import Objective
+from axplore.types import Status
 
 Facts = list[tuple[str, str]]
 """Names with their values."""
