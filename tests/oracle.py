@@ -49,7 +49,7 @@ def _closure(start: set[Any], rows: Mapping[Any, Mapping[Any, float]], goal: Any
 
 
 def policies(mdp: TabularMdp, allowed: Collection[Any]) -> Iterator[dict[Any, Any]]:
-    """Every deterministic policy restricted on `allowed`."""
+    """Every deterministic policy restricted to `allowed`."""
     states = [state for state in mdp.states if state in allowed]
     for choice in itertools.product(*((RESET, *mdp.actions_of(state)) for state in states)):
         yield dict(zip(states, choice, strict=True))

@@ -19,7 +19,7 @@ from axplore.domains import DOMAINS
 from commands import run
 
 EXACT = {"s0": 0, "s1": 1, "s2": 2, "s3": 3, "s4": 4, "s5": 4}
-"""V* on the chain, restricted on S_L→ with L = 4.5."""
+"""V* on the chain, restricted to S_L→ with L = 4.5."""
 
 
 @pytest.fixture(autouse=True)

@@ -35,7 +35,7 @@ def confusing_chain(
     skip_probability: float = 1 / 3,
     forward_probability: float = 1.0,
 ) -> TabularMdp:
-    """A chain whose end is two steps off, through states that none can choose ([DisCo] App. "Confusing Chain").
+    """A chain whose end is two steps off, through states that no action can target ([DisCo] App. "Confusing Chain").
 
     The states are s0, the chain s1..sC and the confusing states behind it. `forward` (a_0) goes one state on. `skip`
     (a_1) goes several on; in s0 it leads to a confusing state drawn uniformly. Every action leads from the end of the

@@ -343,7 +343,7 @@ class TabularMdp:
     def restricted_to(self, allowed: Iterable[State]) -> TabularMdp:
         """The same model where every state outside `allowed` only resets.
 
-        Its policies are the policies restricted on `allowed` ([DisCo] Def. 1). States keep their numbers.
+        Its policies are the policies restricted to `allowed` ([DisCo] Def. 1). States keep their numbers.
         """
         keeps = np.zeros(self.n_states, dtype=bool)
         keeps[self.indices_of(allowed)] = True

@@ -22,7 +22,7 @@ class Objective(Enum):
     """The limit is the least radius at which the state is controllable, L' = min{l <= L : s in S_l→}."""
 
     OPTIMAL = "AX*"
-    """The limit is the optimum restricted on the controllable states, V*_{S_L→}(s0→s)."""
+    """The limit is the optimum restricted to the controllable states, V*_{S_L→}(s0→s)."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -250,7 +250,7 @@ def _candidates(model: TabularMdp, known: Sequence[State], radius: float) -> Int
 
 
 def _met_within(mdp: TabularMdp, steps: float) -> set[State]:
-    """The states that can be met within so many steps from the initial state, with whatever probability."""
+    """The states that can be met within a number of steps from the initial state, with any positive probability."""
     met = {mdp.initial_state}
     newest = met
     while newest and steps >= 1:

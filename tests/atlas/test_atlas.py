@@ -26,7 +26,7 @@ from oracle import policy_steps
 
 CHAIN = axplore.domain("confusing-chain")
 EXACT = {"s0": 0, "s1": 1, "s2": 2, "s3": 3, "s4": 4, "s5": 4}
-"""V* on the chain, restricted on S_L→ with L = 4.5."""
+"""V* on the chain, restricted to S_L→ with L = 4.5."""
 CONFUSING = {f"s{number}" for number in range(6, 12)}
 FAR = 11
 """The steps to each confusing state: one skip in six leads there, and each of the others costs a RESET besides."""

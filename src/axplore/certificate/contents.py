@@ -64,7 +64,7 @@ class Counts(Record):
 
 @dataclass(frozen=True, eq=False)
 class Reachable(Record):
-    """A policy restricted on the states admitted before the goal reaches it within L + ε expected steps.
+    """A policy restricted to the states admitted before the goal reaches it within L + ε expected steps.
 
     Attributes:
         goal: the position of a known state other than the initial one.
@@ -79,7 +79,7 @@ class Reachable(Record):
 
 @dataclass(frozen=True, eq=False)
 class TooFar(Record):
-    """Every policy restricted on the known states needs more than L expected steps to the goal.
+    """Every policy restricted to the known states needs more than L expected steps to the goal.
 
     Attributes:
         goal: the position of a state that is not known, or the one after the last for all that were never seen.
@@ -92,7 +92,7 @@ class TooFar(Record):
 
 @dataclass(frozen=True, eq=False)
 class NearOptimal(Record):
-    """A policy needs at most ε expected steps more to the goal than the best policy restricted on the known states.
+    """A policy needs at most ε expected steps more to the goal than the best policy restricted to the known states.
 
     Attributes:
         goal: the position of a known state other than the initial one.

@@ -25,7 +25,7 @@ COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e
 DASHES: Final = ("-", "--", "-.", ":")
 GRID_POINTS: Final = 300
 LOGARITHMIC_FROM: Final = 10
-"""Totals are on a logarithmic axis, if the largest is more than so many times the smallest."""
+"""Totals are on a logarithmic axis, if the largest is more than this many times the smallest."""
 
 KINDS: Final = ("png", "svg", "pdf")
 

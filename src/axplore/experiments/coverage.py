@@ -131,7 +131,8 @@ def coverage(
         deltas: values of δ.
         epsilon: ε.
         max_steps: the steps after which a trial is given up, and reported as such.
-        workers: so many processes explore, one model each at a time, or none. They change no number.
+        workers: number of worker processes, each of which explores one model at a time; None for no workers. Results
+            do not depend on it.
         ray: the workers are on a Ray cluster: `auto` or an address.
         on_done: called with the finished and the total number of trials.
     """

@@ -189,7 +189,7 @@ def _sparse_rows(generator: np.random.Generator, n_states: int | None = None) ->
 
 
 def _row(generator: np.random.Generator, n_states: int, width: int, concentration: float = 1.0) -> dict[int, float]:
-    """A row with so many successors and random probabilities; none is below one in a hundred thousand."""
+    """A row with `width` successors and random probabilities; none is below one in a hundred thousand."""
     successors: IntArray = generator.choice(n_states, size=min(width, n_states), replace=False)
     weights: FloatArray = generator.dirichlet(np.full(len(successors), concentration))
     weights = np.maximum(weights, 1e-5)

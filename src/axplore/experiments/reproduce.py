@@ -69,7 +69,8 @@ def reproduce(
         names: among `TARGETS`, or "all".
         out: the folder for runs, tables (CSV and JSON) and figures (PNG and SVG).
         runs: seeds per experiment; those of the paper, 50 on the chain and 20 on the lock, when not given.
-        workers: so many processes make the runs, one each at a time, or none. They change no number.
+        workers: number of worker processes, each of which makes one run at a time; None for no workers. Results do not
+            depend on it.
         ray: the workers are on a Ray cluster: `auto` or an address.
         on_done: called with the finished and the total number of runs.
     """

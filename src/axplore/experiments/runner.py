@@ -91,7 +91,8 @@ def run_experiments(
         experiments: what to run.
         path: the file of finished runs; made when it does not exist.
         runs: seeds per experiment; those of the paper when not given.
-        workers: so many processes make the runs, one each at a time, or none. They change no number.
+        workers: number of worker processes, each of which makes one run at a time; None for no workers. Results do not
+            depend on it.
         ray: the workers are on a Ray cluster: `auto` or an address.
         on_done: called with the finished and the total number of runs.
     """

@@ -37,7 +37,7 @@ class Question:
         radius: L.
         epsilon: ε.
         delta: δ.
-        max_steps: no order of a run begins after so many steps.
+        max_steps: number of steps after which no order of a run begins.
         states_bound: S, which only the theory presets need.
     """
 
@@ -94,7 +94,8 @@ def explore_seeds(
         out: the folder for the run folders, which are called `EXPLORER-SEED`. Runs of another question are refused, but
             for a smaller `max_steps`, from which they go on.
         seeds: how many, from 0 on.
-        workers: so many processes make the runs, one each at a time, or none. They change no number.
+        workers: number of worker processes, each of which makes one run at a time; None for no workers. Results do not
+            depend on it.
         ray: the workers are on a Ray cluster: `auto` or an address. There a run is made in a folder of the worker's
             machine and handed over when it has ended, so one that was interrupted is begun again.
         on_done: called with the finished and the total number of runs.

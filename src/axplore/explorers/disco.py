@@ -2,7 +2,7 @@
 
 It samples every pair of the known set until its model of the set is accurate enough, admits the candidate to which the
 optimistic model has the shortest way, and begins again; when none is within the radius it plans once more for every
-known state. Its promise is AX*: every policy is ε-optimal among those restricted on S_L→.
+known state. Its promise is AX*: every policy is ε-optimal among those restricted to S_L→.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def effective_horizon(target: Target, samples: int) -> int:  # noqa: ARG001 (one
 class JourneyPolicies(Enum):
     """Which policies lead to the known states during sample collection."""
 
-    AS_ADMITTED = "the policy with which the state was admitted, restricted on the set of that time"
+    AS_ADMITTED = "the policy with which the state was admitted, restricted to the set of that time"
     """[DisCo] Alg. 1, literally."""
     REPLANNED = "planned again for the larger set whenever a state is admitted"
 

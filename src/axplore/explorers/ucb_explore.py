@@ -32,7 +32,7 @@ from axplore.types import RESET_ACTION, FloatArray, IntArray
 from axplore.worlds.contract import Episodes, Visit, World
 
 MAX_MISSES: Final = 10_000
-"""An evaluated policy that misses its goal so many times in a row is given up."""
+"""Number of consecutive misses of its goal after which an evaluated policy is given up."""
 MAX_SAMPLES_TO_DEAL: Final = 10**9
 """NumPy deals out fewer samples than this."""
 

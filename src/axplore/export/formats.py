@@ -1,7 +1,8 @@
-"""The DRN format of Storm: the learned model with the frequencies met, or with the intervals of its confidence region.
+"""The learned model in the formats of model checkers and graphs: DRN (Storm), PRISM, UMB and DOT (Graphviz).
 
-Both count steps as the reward model `steps`. States are labelled by their names, and a comment above each holds its
-label as JSON, which no label can break out of.
+DRN holds the observed frequencies or the intervals of the confidence region; the others hold the frequencies. Steps are
+the reward `steps`. DRN and PRISM name each state by an identifier; a comment above it holds its label as JSON, which no
+label can break out of.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Move:
 
     Attributes:
         target: the position that it leads to.
-        count, visits: it was met so often, in so many plays; 1 of 1 for RESET.
+        count, visits: number of times it was met, and of plays of the action; 1 and 1 for RESET.
         low, high: between which its probability lies in every model of the region.
     """
 

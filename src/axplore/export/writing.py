@@ -1,4 +1,4 @@
-"""One function for all formats."""
+"""`export` writes an atlas in any of the formats."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ from uuid import uuid4
 
 from axplore.atlas.atlas import Atlas
 from axplore.errors import UnknownNameError
-from axplore.export import formats as drn
 from axplore.export import tables
-from axplore.export.formats import as_dot, as_prism, as_umb
+from axplore.export.formats import as_dot, as_prism, as_umb, frequencies_as_drn, region_as_drn
 from axplore.export.model import check_proven, learned
 from axplore.storage import storage_errors
 
 
 def _region_as_drn(atlas: Atlas) -> str:
     check_proven(atlas)
-    return drn.region_as_drn(learned(atlas))
+    return region_as_drn(learned(atlas))
 
 
 FORMATS: Final[Mapping[str, Callable[[Atlas], str | bytes]]] = MappingProxyType(
     {
-        "drn": lambda atlas: drn.frequencies_as_drn(learned(atlas)),
+        "drn": lambda atlas: frequencies_as_drn(learned(atlas)),
         "interval-drn": _region_as_drn,
         "prism": lambda atlas: as_prism(learned(atlas)),
         "umb": lambda atlas: as_umb(learned(atlas)),

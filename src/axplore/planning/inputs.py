@@ -1,4 +1,4 @@
-"""Costs in [min_cost, 1]: checked once, where they come in."""
+"""What planners are given: costs in [min_cost, 1], and one goal or several; both are checked here, once."""
 
 from __future__ import annotations
 

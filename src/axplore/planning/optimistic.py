@@ -1,7 +1,7 @@
 """Optimistic value iteration, OVI_SSP ([DisCo] App. "Computation of the Optimistic Policies").
 
 From counts of the transitions out of a known set K, find the shortest way to a goal that the counts do not rule out,
-restricted on K. The model has the states K, the goal g and one state x for everything else that was seen. Outside K
+restricted to K. The model has the states K, the goal g and one state x for everything else that was seen. Outside K
 there is RESET alone, so x leads back to the initial state, at cost 1 (the paper's definition prints 0 and means 1).
 
 A bonus β(s, a, y) says how far p̂(y|s, a) may be from the truth. The optimistic model takes every probability at the low
@@ -101,7 +101,7 @@ def optimistic_value_iteration(
     give_up_above: float = math.inf,
     threads: int | None = None,
 ) -> ShortestPaths:
-    """Optimistic values and policies restricted on the known set, for one goal or several ([DisCo] Alg. OVI_SSP).
+    """Optimistic values and policies restricted to the known set, for one goal or several ([DisCo] Alg. OVI_SSP).
 
     Args:
         model: what was counted.
@@ -111,7 +111,7 @@ def optimistic_value_iteration(
         costs: of each pair, above 0 and at most 1, [P]; 1 when not given.
         reset_costs: of RESET, one number or one for each known state, [n]; 1 when not given.
         outside_reset_cost: of RESET outside the known set.
-        max_sweeps: after so many without convergence, NotConvergedError is raised.
+        max_sweeps: number of sweeps without convergence after which NotConvergedError is raised.
         order: 'in-place', or 'synchronous' for the paper's iteration to the letter.
         give_up_above: a goal is abandoned once the value of the initial state is proven to exceed this.
         threads: how many at most, where there are several goals; all processors when not given.

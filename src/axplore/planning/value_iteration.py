@@ -144,7 +144,7 @@ def value_iteration(
         costs: of each pair, above 0 and at most 1, [P]; 1 when not given.
         reset_costs: of RESET, one number or one for each state, [S]; 1 when not given.
         allowed: the set outside which policies reset; everything when not given.
-        max_sweeps: after so many without convergence, NotConvergedError is raised.
+        max_sweeps: number of sweeps without convergence after which NotConvergedError is raised.
         order: 'in-place', or 'synchronous' for the paper's iteration to the letter.
         give_up_above: a goal is abandoned once the value of the initial state is proven to exceed this.
         threads: how many at most, where there are several goals; all processors when not given.

@@ -5,7 +5,7 @@ order of admission, then every other state seen. The functions answer for one go
 
 - `empirical_path`: the best policy if the observed frequencies were the truth. An estimate, no bound.
 - `upper_path`: a policy with a proven upper bound of its expected steps, or one that says it proved nothing.
-- `lower_path`: a proven lower bound of the expected steps of every policy restricted on the known states.
+- `lower_path`: a proven lower bound of the expected steps of every policy restricted to the known states.
 - `regret_path`: a proven bound of what a policy loses against the best one.
 
 A vector is a bound only after its Bellman check: the solvers return the residual of their last sweep, and the values
@@ -222,7 +222,7 @@ def _only(rows: Rows, n_allowed: int) -> Rows:
 
 
 def lower_path(model: IntervalModel, goal: int, guess: FloatArray | None = None) -> GoalValues:
-    """A proven lower bound of the steps of every policy restricted on the known states, and what attains it."""
+    """A proven lower bound of the steps of every policy restricted to the known states, and what attains it."""
     rows = model.rows
     policy = np.full(model.n_known, RESET_PAIR)
     for inner in (INNER_SWEEPS, 0):

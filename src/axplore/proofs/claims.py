@@ -49,7 +49,7 @@ class Claim(Protocol):
 
 @dataclass(frozen=True)
 class Reachable:
-    """A policy restricted on the first `n_allowed` known states reaches the goal within `steps` expected steps."""
+    """A policy restricted to the first `n_allowed` known states reaches the goal within `steps` expected steps."""
 
     goal: int
     steps: float
@@ -77,7 +77,7 @@ class Reachable:
 
 @dataclass(frozen=True)
 class TooFar:
-    """Every policy restricted on the known states needs more than `steps` expected steps to the goal."""
+    """Every policy restricted to the known states needs more than `steps` expected steps to the goal."""
 
     goal: int
     steps: float
@@ -94,7 +94,7 @@ class TooFar:
 
 @dataclass(frozen=True)
 class NearOptimal:
-    """A policy towards the goal loses at most `steps` against the best one restricted on the known states."""
+    """A policy towards the goal loses at most `steps` against the best one restricted to the known states."""
 
     goal: int
     steps: float

@@ -25,7 +25,7 @@ class Evidence:
         model: the counts and the confidence region that everything follows from.
         target: L, ε and δ.
         objective: what was asked for.
-        reachable: for each known state a policy restricted on those admitted before it, and its upper bound, [n].
+        reachable: for each known state a policy restricted to those admitted before it, and its upper bound, [n].
         regrets: for each known state the final policy, its bounds and its regret, [n]; empty for AX_L.
         lower: for each state seen, a lower bound of the steps of every policy, [n + others].
         unseen: the same for a state never seen.

@@ -91,7 +91,7 @@ def guarantee_in_the_papers_terms(atlas: Atlas) -> list[str]:
     return [
         f"{settings}. With probability at least 1 − δ: S_L→ ⊆ K ⊆ S_{{L+ε}}→, and {kept}. K are the states of the "
         "atlas, S_L→ the incrementally controllable states, V*_X(s₀→g) the expected steps of the best policy "
-        "restricted on X, and v(π_g) those of the policy shown."
+        "restricted to X, and v(π_g) those of the policy shown."
     ]
 
 

@@ -1,4 +1,4 @@
-"""A streaming test of whether what follows a pair depends on anything else than the pair.
+"""Streaming tests of whether what follows a pair depends on anything else than the pair.
 
 If a state says all that matters, then the successors of a pair are independent draws from one distribution, whatever
 came before: where the agent came from, what it saw last time, how long it has been under way. Call such a circumstance
@@ -18,6 +18,17 @@ Successors that a pair has not had before cannot be named in advance. The predic
 together, and the denominator takes 1 for it, which only makes E smaller.
 
 Pairs share the level: the r-th pair met alarms at E ≥ r (r + 1) / α, and Σ 1 / (r (r + 1)) = 1.
+
+`TimingTest` looks for an event that comes at one moment, whatever pair is played then. A hidden limit on the length of
+an episode shows as such an event: the return to the start comes at the suspected moment from any pair, while the same
+pairs do not cause it at other moments. No pair alone has enough draws at that moment, so the test bets on all of them
+together:
+
+    E = q(events at the moment, of all pairs) · Π_pairs q(events of the pair at other times)
+        / Π_pairs max_p p(events of the pair at all times)
+
+If the event depends on the pair alone, E ever reaches 1/α with a probability of at most α, whatever moments are
+suspected, as long as they are chosen before the draw.
 """
 
 from __future__ import annotations
