@@ -34,7 +34,7 @@ def half_widths(samples: FloatArray) -> FloatArray:
 
 
 def proportion_interval(number: int, total: int) -> tuple[float, float]:
-    """The exact 95 % confidence interval of a probability, given `number` cases out of `total` (Clopper and Pearson 1934)."""
+    """Returns the exact 95 % confidence interval of a probability (Clopper and Pearson 1934)."""
     if not 0 <= number <= total or total < 1:
         raise InvalidInputError(f"{number} of {total} is no proportion")
     tail = (1 - CONFIDENCE) / 2
