@@ -6,13 +6,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup explore test lint bench coverage kills engines clean
+.PHONY: help setup explore test lint bench bench-against coverage kills engines clean
 
 help:
 	@echo "make explore   explore the confusing chain and prove what was found"
 	@echo "make test      format, lint, types, layers and tests"
 	@echo "make lint      the same without the tests"
 	@echo "make bench     speeds, beside other solvers in the same run"
+	@echo "make bench-against COMMIT=...  the scale ladder beside an older commit, as ratios"
 	@echo "make kills     kill 40 runs at random moments and compare what they end with"
 	@echo "make engines   explore a lake on every engine, with losses too, and compare the bytes"
 	@echo "make coverage  explore 8,000 times on random models and count broken promises; half an hour on two processors"
@@ -33,7 +34,12 @@ lint: $(STAMP)
 	$(BIN)/lint-imports
 
 bench: $(STAMP)
-	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file; done
+	@set -e; for file in $(filter-out benchmarks/against.py,$(wildcard benchmarks/*.py)); do \
+		echo "== $$file"; $(BIN)/python $$file; done
+
+# make bench-against COMMIT=791ab01
+bench-against: $(STAMP)
+	@$(BIN)/python benchmarks/against.py $(COMMIT)
 
 kills: $(STAMP)
 	$(BIN)/python tests/runs/kills.py 30 --out docs/results/kills.json
