@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import signal
@@ -10,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 import axplore
-from axplore.cli import main
-from axplore.cli.console import fresh_folder, interruption
+from axplore.cli import app, main
+from axplore.cli.console import interruption, warnings_shown
+from axplore.cli.explore_commands import fresh_folder
 from axplore.cli.options import EXPLORERS
 from axplore.domains import DOMAINS
 from commands import run
@@ -120,7 +123,7 @@ def test_an_interruption_ends_with_what_is_known() -> None:
         output, errors = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "It was interrupted" in output
-    assert "Ending with what is known" in errors
+    assert "Stopping with what is proven so far" in errors
     assert axplore.verify("run").holds
 
 
@@ -211,6 +214,54 @@ def test_an_error_is_one_line_and_exit_code_two(
     (line,) = output.err.splitlines()
     assert line.startswith("axplore: ")
     assert message in line
+
+
+ESCAPE = "\x1b[2J\x1b]0;owned\x07"
+
+HOSTILE_PROGRAM = """
+import json, sys
+ESCAPE = "\\x1b[2J\\x1b]0;owned\\x07"
+place = failures = 0
+for line in sys.stdin:
+    place = 0 if "reset" in line else min(2, place + 1)
+    print(json.dumps({"state": ESCAPE * place + str(place), "actions": [ESCAPE + "go"]}), flush=True)
+"""
+
+
+def test_no_escape_sequence_of_a_program_reaches_the_terminal() -> None:
+    Path("program.py").write_text(HOSTILE_PROGRAM)
+    world = f"exec:{sys.executable} program.py"
+    common = ("--radius", "2", "--epsilon", "1", "--no-doctor", "--out", f"run{ESCAPE}")
+    result = CliRunner().invoke(app, ["explore", world, *common], catch_exceptions=False)
+    said = [result.output, run("plan", f"run{ESCAPE}"), run("verify", f"run{ESCAPE}")]
+    said.append(str(axplore.Atlas.load(f"run{ESCAPE}")))
+    for text in said:
+        assert r"\x1b[2J" in text
+        assert "\x1b" not in text
+        assert "\x07" not in text
+
+
+def test_no_escape_sequence_of_an_error_reaches_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["axplore", "explore", f"maze{ESCAPE}", "--radius", "2"])
+    with pytest.raises(SystemExit):
+        main()
+    assert "\x1b" not in capsys.readouterr().err
+
+
+def test_of_warnings_that_differ_in_numbers_only_the_first_few_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    logger = logging.getLogger("axplore")
+    with warnings_shown():
+        for fault in range(100):
+            logger.warning("the system failed; starting it again (fault %d)", fault)
+        logger.warning("something else: %s", ESCAPE)
+    logger.warning("nobody listens")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "axplore: warning: the system failed; starting it again (fault 0)"
+    assert lines[2].endswith("(fault 2) (later warnings like this one are not shown)")
+    assert lines[3] == r"axplore: warning: something else: \x1b[2J\x1b]0;owned\x07"
+    assert not [line for line in lines[4:] if line.startswith("axplore: ")]
 
 
 def test_the_installed_command_helps() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import axplore
-from axplore.cli.queries import steps_text, time_text
+from axplore.cli.world_commands import steps_text, time_text
 from axplore.errors import InvalidSettingError
 from axplore.forecast import Forecast, forecast, remaining_steps
 

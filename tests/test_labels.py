@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from axplore.errors import DamagedFileError, InvalidLabelError
-from axplore.labels import MAX_DEPTH, SAFE_INTEGER, canonical_json, decode_label, encode_label
+from axplore.labels import MAX_DEPTH, SAFE_INTEGER, canonical_json, decode_label, encode_label, readable
 from axplore.types import RESET
 
 any_text = st.text(st.characters(codec=None, exclude_categories=()), max_size=8)  # lone surrogates included
@@ -230,3 +230,27 @@ def test_reading_gives_a_label_that_is_written_the_same_way_or_a_refusal(written
     except DamagedFileError:
         return
     assert canonical_json(encode_label(label)) == canonical_json(written)
+
+
+@given(labels)
+def test_every_label_is_readable_on_one_line_of_any_terminal(label: Any) -> None:
+    assert readable(label).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("label", "text"),
+    [
+        ("s1", "s1"),
+        ((1, 2), "(1, 2)"),
+        (np.int64(3), "3"),
+        ((np.int64(0), (np.float64(0.5), np.str_("a"))), "(0, (0.5, 'a'))"),
+        ("two\nlines", r"two\nlines"),
+        (RESET, "RESET"),
+    ],
+)
+def test_labels_are_read_as_python_prints_plain_values(label: Any, text: str) -> None:
+    assert readable(label) == text
+
+
+def test_a_number_of_any_length_is_readable() -> None:
+    assert readable(10**5000).startswith('{"int":"0x')

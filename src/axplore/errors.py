@@ -1,4 +1,4 @@
-"""Every error axplore raises on purpose.
+"""Every error axplore raises on purpose, and what may be printed of it.
 
     AxploreError
     ├── InvalidInputError (also a ValueError)
@@ -22,9 +22,41 @@ A message names the first offending item and says what to do about it.
 
 from __future__ import annotations
 
+import logging
+
+
+def printable(text: str) -> str:
+    """Returns the text with every character escaped that a terminal would obey or hide; line ends stay.
+
+    Labels, answers of programs and names in the files of others may hold escape sequences that move the cursor, rewrite
+    what was printed or change its direction. All text for people passes through here.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        character
+        if character.isprintable() or character == "\n"
+        else character.encode("unicode_escape").decode("ascii")
+        for character in text
+    )
+
+
+class _PrintableFilter(logging.Filter):
+    """Makes everything that axplore logs printable, whoever prints it."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.msg, record.args = printable(record.getMessage()), ()
+        return True
+
+
+logging.getLogger("axplore").addFilter(_PrintableFilter())
+
 
 class AxploreError(Exception):
     """Base of all errors raised on purpose."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class InvalidInputError(AxploreError, ValueError):

@@ -26,7 +26,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from axplore.errors import DamagedFileError, InvalidLabelError, UnknownStateError
+from axplore.errors import DamagedFileError, InvalidLabelError, UnknownStateError, printable
 from axplore.types import RESET, Action, Reset, State
 
 Json: TypeAlias = Any
@@ -61,6 +61,11 @@ def decode_label(encoded: Json) -> Hashable:
 def canonical_json(value: Json) -> str:
     """The one text of a JSON value: sorted keys, no spaces, ASCII only."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def finite(number: float) -> float | None:
+    """Returns the number for JSON, which has no infinity: None in its place."""
+    return number if math.isfinite(number) else None
 
 
 def _encode(label: Hashable, whole: Hashable, depth: int) -> Json:
@@ -152,6 +157,29 @@ def _short(value: object) -> str:
 
 
 RESET_TEXT = "RESET"
+
+
+def readable(label: State | Action | Reset) -> str:
+    """Returns the label as people read it: as Python prints it, on one line, with nothing that a terminal obeys.
+
+    Different labels may look the same, as 1 and "1" do; `text_of` tells them apart.
+    """
+    if label is RESET:
+        return RESET_TEXT
+    try:
+        text = str(_plain(label))
+    except ValueError:  # Python writes no whole number of more than 4,300 digits
+        text = text_of(label)
+    return printable(text).replace("\n", "\\n")
+
+
+def _plain(label: Hashable) -> Hashable:
+    """The label with NumPy's scalars as the Python values that they equal."""
+    if isinstance(label, np.generic):
+        return label.item()  # type: ignore[no-any-return]
+    if type(label) is tuple:
+        return tuple(map(_plain, label))
+    return frozenset(map(_plain, label)) if type(label) is frozenset else label
 
 
 def text_of(label: State | Action | Reset) -> str:

@@ -35,6 +35,9 @@ AWKWARD = [
     "é",
     (0, "x"),
     7,
+    "=1+1",
+    "@sum",
+    -3,
     "s 1",
 ]
 """Labels that would break out of a careless format."""
@@ -63,7 +66,7 @@ def awkward() -> Atlas:
         for state, action, successor in zip(AWKWARD, reversed(AWKWARD), AWKWARD[1:], strict=False)
     }
     rows[AWKWARD[-1]] = {}
-    return axplore.explore(TabularMdp.from_rows(rows, AWKWARD[0]), radius=12, epsilon=3)
+    return axplore.explore(TabularMdp.from_rows(rows, AWKWARD[0]), radius=15, epsilon=4)
 
 
 # -------------------------------------------------------------------------------------------------- read by Storm
@@ -155,6 +158,16 @@ def test_names_are_different_identifiers_and_labels_stand_beside_them(awkward: A
 
 def test_a_label_that_looks_like_a_made_up_name_keeps_it() -> None:
     assert identifiers(["state_1", "a b", "x", "init"], "state") == ["state_1", "state_1_", "x", "state_3"]
+
+
+@pytest.mark.parametrize("name", ["csv", "policies-csv"])
+def test_no_cell_of_a_table_is_a_formula(awkward: Atlas, name: str) -> None:
+    text = FORMATS[name](awkward)
+    assert isinstance(text, str)
+    cells = [cell for row in csv.reader(io.StringIO(text, newline="")) for cell in row]
+    suspicious = {cell for cell in cells if cell.startswith(("=", "+", "-", "@"))}
+    assert suspicious == {"-3"}  # a number
+    assert '"=1+1"' in cells
 
 
 def test_tables_hold_every_label_exactly(awkward: Atlas) -> None:

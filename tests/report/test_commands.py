@@ -124,7 +124,7 @@ def test_an_interrupted_comparison_says_how_to_go_on(tmp_path: Path, monkeypatch
     command = list(map(str, ("compare", *SWEEP, "--seeds", "1", "--workers", "0", "--out", tmp_path)))
     result = CliRunner().invoke(app, command, catch_exceptions=False)
     assert result.exit_code == 130
-    assert "the same command goes on" in result.stderr
+    assert "the same command resumes it" in result.stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is another signal there")

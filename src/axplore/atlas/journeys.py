@@ -13,6 +13,7 @@ import numpy as np
 from axplore.atlas.learned_model import pairs_of_policy, position_of
 from axplore.compilation import compiled
 from axplore.errors import InvalidInputError, InvalidSettingError
+from axplore.labels import readable
 from axplore.proofs.bound_kernels import Rows, least_mean
 from axplore.proofs.bounds import IntervalModel
 from axplore.types import RESET, RESET_ACTION, RESET_PAIR, Action, FloatArray, IntArray, State
@@ -161,8 +162,9 @@ class Route:
         return len(self.actions)
 
     def __str__(self) -> str:
-        steps = [f" -[{action}]-> {state}" for action, state in zip(self.actions, self.states[1:], strict=True)]
-        return f"{self.states[0]}{''.join(steps)} ({self.probability:.3g} likely)"
+        names = [readable(state) for state in self.states]
+        steps = [f" -[{readable(action)}]-> {name}" for action, name in zip(self.actions, names[1:], strict=True)]
+        return f"{names[0]}{''.join(steps)} ({self.probability:.3g} likely)"
 
 
 def most_likely_route(atlas: Atlas, goal: State) -> Route:

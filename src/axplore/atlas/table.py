@@ -6,7 +6,8 @@ from typing import Any
 
 from axplore.atlas.atlas import Atlas
 from axplore.atlas.state_report import StateReport, rounded_down, rounded_up
-from axplore.errors import AxploreError
+from axplore.errors import AxploreError, printable
+from axplore.labels import readable
 from axplore.target import Objective
 from axplore.types import Status
 
@@ -37,7 +38,9 @@ def rows_of(atlas: Atlas) -> list[tuple[str, ...]]:
         shown = [rounded_down(bounds.lower)]
         if bounds.proven:
             shown += [rounded_up(bounds.upper), rounded_up(bounds.regret)]
-        rows.append((str(state), *shown, f"{found_at:,}", standing.status.value if bounds.proven else "not proven"))
+        rows.append(
+            (readable(state), *shown, f"{found_at:,}", standing.status.value if bounds.proven else "not proven")
+        )
     return rows
 
 
@@ -51,7 +54,7 @@ def as_text(atlas: Atlas) -> str:
     table = [headings_of(atlas), *rows_of(atlas)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
-    return "\n".join([title_of(atlas), *lines, *summary_of(atlas)])
+    return printable("\n".join([title_of(atlas), *lines, *summary_of(atlas)]))
 
 
 def _coverage(atlas: Atlas) -> list[str]:
@@ -93,7 +96,7 @@ def _states(count: int, kind: str = "") -> str:
 
 
 def _named(standings: list[StateReport]) -> str:
-    names = [str(standing.state) for standing in standings[:LISTED]]
+    names = [readable(standing.state) for standing in standings[:LISTED]]
     rest = len(standings) - len(names)
     return ", ".join(names) + (f" and {rest} more" if rest else "")
 

@@ -1,12 +1,25 @@
-"""Commands that explore."""
+"""Commands that explore: `explore` and `resume`."""
 
 from __future__ import annotations
 
+import re
+import shlex
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from axplore.cli.console import (
+    CLAIM_FAILED,
+    DONE,
+    INTERRUPTED,
+    STOPPED_BY_LIMIT,
+    interruption,
+    print_json,
+    print_lines,
+    print_table,
+)
 from axplore.cli.options import (
     EXPLORERS,
     AsJson,
@@ -22,6 +35,14 @@ from axplore.cli.options import (
     app,
     parsed,
 )
+
+if TYPE_CHECKING:
+    from axplore.atlas import Atlas
+    from axplore.explorers.base import RoundReport, StopReason
+    from axplore.runs.history import History
+
+RUNS: Final = Path("runs")
+"""Where runs go that no other place was given for."""
 
 
 @app.command()
@@ -72,26 +93,29 @@ def explore(
       3    the step limit came first; what is known is printed and kept
       130  interrupted; what is known is printed and kept, unless it was at once
     """  # noqa: D301
-    from axplore.cli.console import explore_on_console
+    from axplore.exploring import explore as explore_world
 
-    code = explore_on_console(
-        world,
-        out,
-        as_json=as_json,
-        radius=radius,
-        epsilon=epsilon,
-        delta=delta,
-        explorer=explorer,
-        objective=objective,
-        seed=seed,
-        max_steps=max_steps,
-        states_bound=states_bound,
-        world_parameters=parsed(settings),
-        doctor=doctor,
-        workers=workers,
-        ray=ray,
-    )
-    raise typer.Exit(code)
+    folder = out or fresh_folder(RUNS, world)
+    with interruption() as interrupted:
+        atlas = explore_world(
+            world,
+            radius,
+            epsilon,
+            delta,
+            explorer=explorer,
+            objective=objective,
+            seed=seed,
+            max_steps=max_steps,
+            run=folder,
+            progress=True,
+            states_bound=states_bound,
+            world_parameters=parsed(settings),
+            on_round=_stop_if(interrupted),
+            doctor=doctor,
+            workers=workers,
+            ray=ray,
+        )
+    raise typer.Exit(_present(atlas, folder, as_json=as_json))
 
 
 @app.command()
@@ -143,16 +167,109 @@ def resume(
       3    the step limit came first; what is known is printed and kept
       130  interrupted; what is known is printed and kept, unless it was at once
     """  # noqa: D301
-    from axplore.cli.console import resume_on_console
+    from axplore.exploring import resume as resume_run
 
-    code = resume_on_console(
-        run,
-        as_json=as_json,
-        radius=radius,
-        epsilon=epsilon,
-        objective=objective,
-        max_steps=max_steps,
-        workers=workers,
-        ray=ray,
-    )
-    raise typer.Exit(code)
+    with interruption() as interrupted:
+        atlas = resume_run(
+            run,
+            radius=radius,
+            epsilon=epsilon,
+            objective=objective,
+            max_steps=max_steps,
+            progress=True,
+            on_round=_stop_if(interrupted),
+            workers=workers,
+            ray=ray,
+        )
+    raise typer.Exit(_present(atlas, run, as_json=as_json))
+
+
+def fresh_folder(runs: Path, world: str) -> Path:
+    """Returns the first of `<world>-1`, `<world>-2`, ... that does not exist."""
+    name = re.sub(r"[^\w.-]+", "-", world)
+    number = 1
+    while (runs / f"{name}-{number}").exists():
+        number += 1
+    return runs / f"{name}-{number}"
+
+
+def _stop_if(interrupted: Callable[[], bool]) -> Callable[[RoundReport], StopReason | None]:
+    from axplore.explorers.base import StopReason
+
+    return lambda _: StopReason.INTERRUPTED if interrupted() else None
+
+
+def _present(atlas: Atlas, folder: Path, *, as_json: bool) -> int:
+    """Writes the page of a run, prints its atlas and returns the exit code."""
+    from axplore.explorers.base import StopReason
+    from axplore.report.page import NAME, write_page
+    from axplore.runs.history import history_of
+
+    history = history_of(folder)
+    page = write_page(atlas, history, folder, folder / NAME)
+    if as_json:
+        print_json({**atlas_as_json(atlas), "run": str(folder), "report": str(page)})
+    else:
+        _print_atlas(atlas, history, folder, page)
+    codes = {
+        StopReason.CONTRADICTED: CLAIM_FAILED,
+        StopReason.STEP_LIMIT: STOPPED_BY_LIMIT,
+        StopReason.INTERRUPTED: INTERRUPTED,
+    }
+    return codes.get(atlas.stop, DONE)
+
+
+def _print_atlas(atlas: Atlas, history: History, folder: Path, page: Path) -> None:
+    from axplore.atlas.table import headings_of, rows_of, summary_of, title_of
+    from axplore.explorers.base import StopReason
+    from axplore.runs.events import NAME as EVENTS
+
+    print_table(title_of(atlas), headings_of(atlas), rows_of(atlas))
+    print_lines(summary_of(atlas))
+    hints = [f"The run is in {folder}."]
+    if atlas.proven:
+        hints.append(f"Check it: axplore verify {folder}")
+    if atlas.stop is StopReason.CONTRADICTED:
+        hints.append(f"Look for what changes: axplore doctor {shlex.quote(atlas.world)}")
+    elif not atlas.stop.complete:
+        hints.append(f"Resume it: axplore resume {folder}")
+    print_lines([" ".join(hints)])
+    if history.mishaps:
+        print_lines([f"Recovered from: {history.mishaps}. The details are in {folder / EVENTS}."])
+    print_lines([f"See it: {page}"])
+
+
+def atlas_as_json(atlas: Atlas) -> dict[str, Any]:
+    """Returns what the atlas says, for machines; labels are written as in its file."""
+    from axplore.labels import encode_label, finite
+
+    def described(state: Any) -> dict[str, Any]:
+        standing = atlas.status(state)
+        return {
+            "state": encode_label(state),
+            "status": standing.status.value,
+            "lower": finite(standing.bounds.lower),
+            "upper": finite(standing.bounds.upper),
+            "regret": finite(standing.bounds.regret),
+            "reason": standing.reason,
+        }
+
+    return {
+        "world": atlas.world,
+        "explorer": atlas.explorer,
+        "objective": None if atlas.objective is None else atlas.objective.value,
+        "radius": atlas.target.radius,
+        "epsilon": atlas.target.epsilon,
+        "delta": atlas.target.delta,
+        "steps": atlas.steps,
+        "rounds": atlas.rounds,
+        "stop": atlas.stop.name,
+        "proven": atlas.proven,
+        "complete": atlas.complete,
+        "states": [
+            {**described(state), "found_at": found_at}
+            for state, found_at in zip(atlas.states, atlas.found_at.tolist(), strict=True)
+        ],
+        "left_out": [described(standing.state) for standing in atlas.left_out],
+        "unseen_lower": atlas.unseen_lower,
+    }

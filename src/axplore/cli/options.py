@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from axplore.cli.console import warnings_shown
 from axplore.errors import InvalidSettingError
 
 World = Annotated[
@@ -78,3 +79,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help is printed twice as fast
 )
+
+
+@app.callback()
+def prepare(context: typer.Context) -> None:
+    """Prepares every command: what axplore logs is printed while it runs."""
+    context.with_resource(warnings_shown())

@@ -1,13 +1,19 @@
-"""Commands about a run that was made."""
+"""Commands about a run that was made: `verify`, `report`, `watch`, `validate`, `plan`, `export`."""
 
 from __future__ import annotations
 
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from axplore.cli.console import CLAIM_FAILED, DONE, print_json, print_lines, print_table
 from axplore.cli.options import EXPORTS, AsJson, RunFolder, Settings, app, parsed
+
+if TYPE_CHECKING:
+    from axplore.atlas import Atlas
+    from axplore.atlas.plans import Plan
 
 
 @app.command()
@@ -26,9 +32,18 @@ def verify(
       1  some claim is not
       2  the run is missing, damaged, or has nothing to verify
     """  # noqa: D301
-    from axplore.cli.console import verify_on_console
+    from axplore.atlas.verification import verify as verify_run
 
-    raise typer.Exit(verify_on_console(run, as_json=as_json))
+    verdict = verify_run(run)
+    if as_json:
+        claims = [
+            {"kind": claim.kind.value, "subject": claim.subject, "holds": claim.holds, "why": claim.why}
+            for claim in verdict.claims
+        ]
+        print_json({"run": str(run), "holds": verdict.holds, "complete": verdict.complete, "claims": claims})
+    else:
+        print_lines(str(verdict).splitlines())
+    raise typer.Exit(DONE if verdict.holds else CLAIM_FAILED)
 
 
 @app.command()
@@ -44,9 +59,9 @@ def report(
     Example:
       axplore report runs/confusing-chain-1 -o chain.html
     """  # noqa: D301
-    from axplore.cli.console import report_on_console
+    from axplore.report import write_report
 
-    raise typer.Exit(report_on_console(run, out))
+    print_lines([str(write_report(run, out))])
 
 
 @app.command()
@@ -58,9 +73,12 @@ def watch(
 
     It only reads; the run does not notice when it starts or ends.
     """
-    from axplore.cli.console import watch_on_console
+    from axplore.report.watching import WatchServer
 
-    raise typer.Exit(watch_on_console(run, port))
+    with WatchServer(run, port) as server:
+        print_lines([f"Watching {run} at {server.address} on this machine only. Ctrl-C ends it, and not the run."])
+        with suppress(KeyboardInterrupt):
+            server.serve_forever()
 
 
 @app.command()
@@ -88,18 +106,22 @@ def validate(
       1  something does
       2  the run or the world is missing, or they do not belong together
     """  # noqa: D301
-    from axplore.cli.console import validate_on_console
+    from axplore.atlas import Atlas
+    from axplore.atlas.validation import HEADINGS, validation_as_json
+    from axplore.exploring import world_from
 
-    code = validate_on_console(
-        run,
-        world,
-        as_json=as_json,
-        seed=seed,
-        world_parameters=parsed(settings),
-        episodes=episodes,
-        horizon=horizon,
-    )
-    raise typer.Exit(code)
+    atlas = Atlas.load(run)
+    system, name = world_from(world or atlas.world, seed, parsed(settings))
+    with ExitStack() as closing:
+        if hasattr(system, "close"):
+            closing.callback(system.close)
+        validation = atlas.validate(system, episodes=episodes, horizon=horizon)
+    if as_json:
+        print_json({"run": str(run), "world": name, **validation_as_json(validation)})
+    else:
+        print_table(f"{run} tried on {name}", HEADINGS, validation.rows())
+        print_lines([validation.summary()])
+    raise typer.Exit(DONE if validation.holds else CLAIM_FAILED)
 
 
 @app.command()
@@ -130,9 +152,19 @@ def plan(
       0  planned
       2  something given is wrong: a goal outside the atlas, costs outside (0, 1], a damaged run
     """  # noqa: D301
-    from axplore.cli.queries import plan_on_console
+    from axplore.atlas import Atlas
+    from axplore.atlas.plans import read_costs
+    from axplore.labels import named
 
-    plan_on_console(run, goals or [], cost, reset_cost, as_json=as_json)
+    atlas = Atlas.load(run)
+    costs, read_reset_cost = (None, 1.0) if cost is None else read_costs(atlas, cost)
+    wanted = [named(atlas.states, goal, "state of the atlas") for goal in goals or ()] or None
+    plans = atlas.plans(wanted, costs, read_reset_cost if reset_cost is None else reset_cost)
+    if as_json:
+        print_json({"run": str(run), "plans": [_plan_as_json(atlas, plan) for plan in plans.values()]})
+        return
+    for plan in plans.values():
+        _print_plan(atlas, plan)
 
 
 @app.command()
@@ -153,6 +185,41 @@ def export(
       0  written
       2  something given is wrong, or the file cannot be written
     """  # noqa: D301
-    from axplore.cli.queries import export_on_console
+    from axplore.atlas import Atlas
+    from axplore.export import export as export_atlas
 
-    export_on_console(run, format_name, out)
+    export_atlas(Atlas.load(run), format_name, out)
+    print_lines([f"Written to {out}."])
+
+
+def _print_plan(atlas: Atlas, plan: Plan) -> None:
+    from axplore.atlas.state_report import rounded_down, rounded_up
+    from axplore.labels import readable
+
+    rows = [(readable(state), readable(plan.policy(state))) for state in atlas.states if state != plan.goal]
+    print_table(f"To {readable(plan.goal)}: expected cost about {plan.estimate:.4g}", ("state", "action"), rows)
+    if plan.proven:
+        print_lines([f"The best cost lies between {rounded_down(plan.lower)} and {rounded_up(plan.upper)}."])
+    print_lines([plan.guarantee])
+
+
+def _plan_as_json(atlas: Atlas, plan: Plan) -> dict[str, Any]:
+    from axplore.labels import encode_label, finite
+    from axplore.types import RESET
+
+    actions = [(state, plan.policy(state)) for state in atlas.states if state != plan.goal]
+    return {
+        "goal": encode_label(plan.goal),
+        "estimate": finite(plan.estimate),
+        "lower": plan.lower,
+        "upper": finite(plan.upper),
+        "regret": finite(plan.regret),
+        "proven": plan.proven,
+        "min_cost": plan.min_cost,
+        "guarantee": plan.guarantee,
+        "policy": [
+            {"state": encode_label(state), "reset": action is RESET}
+            | ({} if action is RESET else {"action": encode_label(action)})
+            for state, action in actions
+        ],
+    }

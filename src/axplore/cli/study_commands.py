@@ -1,15 +1,31 @@
-"""Commands that make many runs, or look at many."""
+"""Commands that make many runs, or look at many: `compare`, `reproduce`, `coverage`."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from axplore.cli.console import (
+    CLAIM_FAILED,
+    DONE,
+    INTERRUPTED,
+    notify,
+    print_json,
+    print_lines,
+    print_table,
+    progress_bar,
+)
 from axplore.cli.options import EXPLORERS, AsJson, Epsilon, Ray, Settings, StatesBound, SweepWorkers, app, parsed
 from axplore.errors import InvalidSettingError
+
+if TYPE_CHECKING:
+    from axplore.experiments.comparison import ComparedRun, FailedRun
+    from axplore.experiments.result_tables import Table
+    from axplore.experiments.seeds import Question, SeedRun
 
 
 @app.command()
@@ -70,9 +86,9 @@ def compare(
       2    something given is wrong, or a run is missing or damaged
       130  interrupted
     """  # noqa: D301
-    from axplore.cli.console import compare_on_console
+    from axplore.experiments.comparison import FailedRun, compared
 
-    question = {
+    asked: dict[str, Any] = {
         "radius": radius,
         "epsilon": epsilon,
         "delta": delta,
@@ -80,11 +96,27 @@ def compare(
         "states_bound": states_bound,
         "world_parameters": parsed(settings) or None,
     }
-    how = {"explorers": explorer, "out": out, "seeds": seeds, "workers": workers, "ray": ray}
-    sweep = _sweep(world, question, how)
-    if sweep is None and not runs:
-        raise InvalidSettingError("there is nothing to compare: give folders of runs, or a --world to explore")
-    raise typer.Exit(compare_on_console(runs or [], sweep, figures, as_json=as_json))
+    question = _question(world, {name: value for name, value in asked.items() if value is not None})
+    made: list[SeedRun] = []
+    if question is None:
+        if any(option is not None for option in (explorer, out, seeds, workers, ray)):
+            raise InvalidSettingError("what is to be explored is missing: give a --world, or folders of runs alone")
+        if not runs:
+            raise InvalidSettingError("there is nothing to compare: give folders of runs, or a --world to explore")
+    else:
+        try:
+            made = _explored(question, explorer, out, 20 if seeds is None else seeds, workers, ray)
+        except KeyboardInterrupt:
+            notify("Interrupted; the same command resumes it.")
+            raise typer.Exit(INTERRUPTED) from None
+    failed = [FailedRun(run.folder, run.explorer, run.failure) for run in made if run.failure is not None]
+    chosen = compared([*(runs or ()), *(run.folder for run in made if run.failure is None)])
+    drawn = [] if figures is None or not chosen else _drawn(chosen, figures)
+    if as_json:
+        print_json(_comparison_as_json(chosen, failed, drawn))
+    else:
+        _print_comparison(chosen, failed, drawn)
+    raise typer.Exit(CLAIM_FAILED if failed else DONE)
 
 
 @app.command()
@@ -102,7 +134,7 @@ def reproduce(
     ] = None,
     workers: SweepWorkers = None,
     ray: Ray = None,
-    out: Annotated[str, typer.Option(metavar="DIR", help="Folder for runs, tables and figures.")] = "results",
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for runs, tables and figures.")] = Path("results"),
 ) -> None:
     """Run the paper's experiments and print our numbers beside the published ones.
 
@@ -114,9 +146,15 @@ def reproduce(
       axplore reproduce all --workers 8
       axplore reproduce all --ray auto
     """  # noqa: D301
-    from axplore.cli.study_console import reproduce_on_console
+    from axplore.experiments.reproduce import reproduce as reproduce_paper
 
-    reproduce_on_console(what or ["all"], Path(out), runs=runs, workers=_sweep_workers(workers, ray), ray=ray)
+    with progress_bar("running experiments") as on_done:
+        tables = reproduce_paper(
+            what or ["all"], out, runs=runs, workers=_sweep_workers(workers, ray), ray=ray, on_done=on_done
+        )
+    for table in tables:
+        _print_results(table)
+    print_lines([f"Runs, tables and figures are in {out}."])
 
 
 @app.command()
@@ -144,38 +182,119 @@ def coverage(
     Example:
       axplore coverage --models 100 --delta 0.1 --workers 8
     """  # noqa: D301
-    from axplore.cli.study_console import coverage_on_console
-    from axplore.experiments.coverage import DELTAS, OBJECTIVES
+    from axplore.experiments.coverage import DELTAS, OBJECTIVES, promise_tables
+    from axplore.experiments.coverage import coverage as coverage_of
 
-    coverage_on_console(
-        out,
-        models=models,
-        objectives=objective or tuple(OBJECTIVES),
-        deltas=delta or DELTAS,
-        epsilon=epsilon,
-        max_steps=max_steps,
-        workers=_sweep_workers(workers, ray),
-        ray=ray,
+    with progress_bar("exploring models") as on_done:
+        records = coverage_of(
+            out,
+            models=models,
+            objectives=objective or tuple(OBJECTIVES),
+            deltas=delta or DELTAS,
+            epsilon=epsilon,
+            max_steps=max_steps,
+            workers=_sweep_workers(workers, ray),
+            ray=ray,
+            on_done=on_done,
+        )
+    for table in promise_tables(records):
+        _print_results(table)
+    print_lines(
+        [
+            "95 %: confidence interval of the probability to break a promise. outside: the true model left the "
+            "confidence region, which δ allows. given up: the step limit came first.",
+            f"Trials and table are in {out}.",
+        ]
     )
 
 
-def _sweep(world: str | None, question: dict[str, Any], how: dict[str, Any]) -> dict[str, Any] | None:
-    """The arguments of `explore_seeds`; None if there is nothing to explore."""
-    asked = {name: value for name, value in question.items() if value is not None}
-    given = {name: value for name, value in how.items() if value is not None}
+def _question(world: str | None, asked: dict[str, Any]) -> Question | None:
+    """What is to be explored; None if nothing is."""
     if world is None:
-        if asked or given:
+        if asked:
             raise InvalidSettingError("what is to be explored is missing: give a --world, or folders of runs alone")
         return None
-    for name, option in {"radius": "--radius", "explorers": "--explorer", "out": "--out"}.items():
-        if name not in asked and name not in given:
-            raise InvalidSettingError(f"a --world to explore needs {option} as well")
+    if "radius" not in asked:
+        raise InvalidSettingError("a --world to explore needs --radius as well")
     from axplore.experiments.seeds import Question
 
-    workers = _sweep_workers(how["workers"], how["ray"])
-    return {"seeds": 20, **given, "workers": workers, "question": Question(world=world, **asked)}
+    return Question(world=world, **asked)
+
+
+def _explored(
+    question: Question,
+    explorers: Sequence[str] | None,
+    out: Path | None,
+    seeds: int,
+    workers: int | None,
+    ray: str | None,
+) -> list[SeedRun]:
+    """The runs of a question, made while a progress bar is shown."""
+    from axplore.experiments.seeds import explore_seeds
+
+    if not explorers:
+        raise InvalidSettingError("a --world to explore needs --explorer as well")
+    if out is None:
+        raise InvalidSettingError("a --world to explore needs --out as well")
+    with progress_bar("exploring") as on_done:
+        return explore_seeds(
+            question, explorers, out, seeds=seeds, workers=_sweep_workers(workers, ray), ray=ray, on_done=on_done
+        )
 
 
 def _sweep_workers(workers: int | None, ray: str | None) -> int | None:
     """Of runs that have nothing to do with each other, each processor makes one; a cluster has its own number."""
     return os.cpu_count() if workers is None and ray is None else workers
+
+
+def _drawn(runs: Sequence[ComparedRun], folder: Path) -> list[Path]:
+    from axplore.experiments.comparison_figures import write_figures
+
+    return write_figures(runs, folder)
+
+
+def _comparison_as_json(
+    runs: Sequence[ComparedRun], failed: Sequence[FailedRun], drawn: Sequence[Path]
+) -> dict[str, Any]:
+    from axplore.experiments.comparison import as_json, means_of
+
+    return {
+        "runs": as_json(runs),
+        "means": means_of(runs),
+        "failed": [{"run": str(run.folder), "what": run.what, "why": run.why} for run in failed],
+        "figures": [str(path) for path in drawn],
+    }
+
+
+def _print_comparison(runs: Sequence[ComparedRun], failed: Sequence[FailedRun], drawn: Sequence[Path]) -> None:
+    from axplore.experiments.comparison import common_traits, grouped, means_table, table_of
+
+    common = common_traits(runs)
+    print_table(f"Runs compared: {common}" if common else "Runs compared", *table_of(runs, failed))
+    if len(grouped(runs)) < len(runs):
+        print_table("Means over seeds", *means_table(runs))
+    print_lines(
+        [
+            "seconds: from start to end; processor: of computing. missing: controllable states that were not found. "
+            "AX_L, AX*: whether the answer keeps the objective on the true model, where that is known: on the built-in "
+            "worlds and Gymnasium's toy environments. ±: 95 % confidence interval of the mean."
+        ]
+    )
+    if failed:
+        print_lines([f"Failed runs: {len(failed)}. They have no part in the means; the same command tries them again."])
+    if drawn:
+        print_lines([f"Figures are in {drawn[0].parent}."])
+
+
+def _print_results(table: Table) -> None:
+    lines = table.lines or table.rows
+    headings = [name.replace("_", " ") for name in lines[0]]
+    print_table(table.title, headings, [[_in_words(value) for value in row.values()] for row in lines])
+
+
+def _in_words(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,.10g}" if isinstance(value, int | float) else str(value)

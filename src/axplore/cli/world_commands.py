@@ -1,17 +1,26 @@
-"""Commands about a world, before it is explored."""
+"""Commands about a world, before it is explored: `doctor`, `forecast`, `truth`, `worlds`."""
 
 from __future__ import annotations
 
 import inspect
-import json
-from typing import TYPE_CHECKING, Annotated, Any
+import math
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from axplore.cli.console import CLAIM_FAILED, DONE, print_json, print_lines, print_table
 from axplore.cli.options import AsJson, Delta, Epsilon, Radius, Settings, World, app, parsed
 
 if TYPE_CHECKING:
+    from axplore.forecast import Forecast
     from axplore.truth import ControllableStates
+    from axplore.worlds.diagnosis import Diagnosis
+
+UNITS: Final = ((31_557_600, "years"), (86_400, "days"), (3600, "h"), (60, "min"))
+"""Units of time, in seconds, the longest first."""
+
+SHOWN_STEPS: Final = 1e6
+"""From here on, steps are shown as powers of ten."""
 
 
 @app.command()
@@ -36,12 +45,12 @@ def doctor(
       1  something was found
       2  the world cannot be examined
     """  # noqa: D301
-    from axplore.cli.console import doctor_on_console
-
-    code = doctor_on_console(
-        world, as_json=as_json, seed=seed, world_parameters=parsed(settings), max_steps=max_steps, seconds=seconds
-    )
-    raise typer.Exit(code)
+    diagnosis = _diagnosis(world, seed, parsed(settings), max_steps, seconds)
+    if as_json:
+        print_json({"world": world, **diagnosis.as_json()})
+    else:
+        print_lines(str(diagnosis).splitlines())
+    raise typer.Exit(DONE if diagnosis.healthy else CLAIM_FAILED)
 
 
 @app.command()
@@ -65,11 +74,10 @@ def forecast(
     Example:
       axplore forecast confusing-chain --radius 4.5 --epsilon 0.1
     """  # noqa: D301
-    from axplore.cli.queries import forecast_on_console
+    from axplore.forecast import forecast as forecast_world
 
-    forecast_on_console(
+    found = forecast_world(
         world,
-        as_json=as_json,
         radius=radius,
         epsilon=epsilon,
         delta=delta,
@@ -78,6 +86,17 @@ def forecast(
         seed=seed,
         world_parameters=parsed(settings),
     )
+    if as_json:
+        print_json(_forecast_as_json(world, found))
+        return
+    rows = [
+        (estimate.explorer, steps_text(estimate.steps), time_text(estimate.seconds), estimate.note)
+        for estimate in found.estimates
+    ]
+    title = f"{world}: estimates from a probe of {found.probe_steps:,} steps that found {found.states} states"
+    print_table(title, ("explorer", "steps", "time", "what it rests on"), rows)
+    if not found.complete:
+        print_lines(["The probe did not come to its end: there may be more states. Give it more steps to know better."])
 
 
 @app.command()
@@ -96,7 +115,7 @@ def truth(
 
     answer = controllable_states(known_model(world, parsed(settings)), radius)
     if as_json:
-        typer.echo(json.dumps(_truth_as_json(world, answer), indent=2))
+        print_json(_truth_as_json(world, answer))
     else:
         _print_truth(world, answer)
 
@@ -114,10 +133,8 @@ def worlds(as_json: AsJson = False) -> None:
     forms = (*FORMS.values(), MODULE_FORM)
     if as_json:
         systems = {form.pattern: {"example": form.example, "available": form.is_available} for form in forms}
-        typer.echo(json.dumps({**parameters, **systems}, indent=2))
+        print_json({**parameters, **systems})
         return
-    from axplore.cli.console import print_table
-
     rows = [
         (name, (inspect.getdoc(DOMAINS[name]) or "").splitlines()[0], _listed(values))
         for name, values in parameters.items()
@@ -134,6 +151,63 @@ def worlds(as_json: AsJson = False) -> None:
     print_table("Your own systems", ("world", "what it is, and an example", "parameters"), systems_rows)
 
 
+def _diagnosis(world: str, seed: int, parameters: dict[str, str], max_steps: int, seconds: float) -> Diagnosis:
+    from axplore.errors import InvalidInputError, UnfixedStartError
+    from axplore.exploring import world_from
+    from axplore.worlds.diagnosis import Diagnosis, Finding, Issue
+    from axplore.worlds.doctor import FALSE_ALARM, examine_world
+    from axplore.worlds.stepped import SteppedWorld
+
+    try:
+        system, _ = world_from(world, seed, parameters)
+        if not isinstance(system, SteppedWorld):
+            raise InvalidInputError(f"{world} is a known model that is simulated: there is nothing to examine")
+        with system:
+            return examine_world(system, seed=seed, max_steps=max_steps, seconds=seconds)
+    except UnfixedStartError as error:  # a world refuses it before it can be examined
+        seen = str(error).partition(", so that")[0].capitalize()
+        finding = Finding(Issue.START_NOT_FIXED, f"{seen}.")
+        return Diagnosis((finding,), 0, 0, 0, 0.0, 0, FALSE_ALARM)
+
+
+def _forecast_as_json(world: str, found: Forecast) -> dict[str, Any]:
+    from axplore.labels import finite
+
+    return {
+        "world": world,
+        "probe_steps": found.probe_steps,
+        "states": found.states,
+        "complete": found.complete,
+        "steps_per_second": found.steps_per_second,
+        "estimates": [
+            {
+                "explorer": estimate.explorer,
+                "steps": finite(estimate.steps),
+                "seconds": finite(estimate.seconds),
+                "note": estimate.note,
+            }
+            for estimate in found.estimates
+        ],
+    }
+
+
+def steps_text(steps: float) -> str:
+    """Returns a number of steps for reading."""
+    if not math.isfinite(steps):
+        return "unknown"
+    return f"{steps:,.0f}" if steps < SHOWN_STEPS else f"{steps:.1e}"
+
+
+def time_text(seconds: float) -> str:
+    """Returns a time for reading."""
+    if not math.isfinite(seconds):
+        return "unknown"
+    for length, name in UNITS:
+        if seconds >= 2 * length:
+            return f"{seconds / length:,.0f} {name}"
+    return f"{seconds:.1f} s"
+
+
 def _listed(parameters: dict[str, Any]) -> str:
     return "\n".join(
         f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}" for name, value in parameters.items()
@@ -141,21 +215,28 @@ def _listed(parameters: dict[str, Any]) -> str:
 
 
 def _truth_as_json(world: str, answer: ControllableStates) -> dict[str, Any]:
+    from axplore.labels import encode_label
+
     return {
         "world": world,
         "radius": answer.radius,
-        "states": list(answer.states),
-        "layers": [list(layer) for layer in answer.layers],
+        "states": [encode_label(state) for state in answer.states],
+        "layers": [[encode_label(state) for state in layer] for layer in answer.layers],
         "steps": [answer.steps[state] for state in answer.states],
-        "boundary": list(answer.boundary),
+        "boundary": [encode_label(state) for state in answer.boundary],
     }
 
 
 def _print_truth(world: str, answer: ControllableStates) -> None:
-    from axplore.cli.console import print_table
+    from axplore.labels import readable
 
     rows = [
-        (str(number), str(state), f"{answer.steps[state]:.6g}", "on the boundary" if state in answer.boundary else "")
+        (
+            str(number),
+            readable(state),
+            f"{answer.steps[state]:.6g}",
+            "on the boundary" if state in answer.boundary else "",
+        )
         for number, layer in enumerate(answer.layers)
         for state in layer
     ]

@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from axplore.atlas.atlas import Atlas
 from axplore.errors import AxploreError
 from axplore.export.model import learned
-from axplore.labels import text_of
+from axplore.labels import label_of, text_of
 from axplore.types import RESET
 
 Columns: TypeAlias = Mapping[str, Sequence[Any]]
 """Of equal length, by name."""
+
+FORMULA_STARTS: Final = ("=", "+", "-", "@")
 
 
 def transitions(atlas: Atlas) -> Columns:
@@ -62,12 +65,22 @@ def policies(atlas: Atlas) -> Columns:
 
 
 def as_csv(columns: Columns) -> str:
-    """The table as CSV: fields with commas, quotes or line ends are quoted."""
+    """The table as CSV: fields with commas, quotes or line ends are quoted.
+
+    Spreadsheets run text that begins like a formula. Such a label is written as its JSON text, which begins with a
+    quotation mark, and `label_of` reads it back all the same.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
+    writer.writerows([_without_formula(cell) for cell in row] for row in zip(*columns.values(), strict=True))
     return text.getvalue()
+
+
+def _without_formula(cell: Any) -> Any:
+    if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) and label_of(cell) == cell:
+        return json.dumps(cell)
+    return cell
 
 
 def as_parquet(columns: Columns) -> bytes:

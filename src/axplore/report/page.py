@@ -35,7 +35,12 @@ def write_report(folder: str | Path, out: str | Path | None = None) -> Path:
     """
     folder = Path(folder)
     path = folder / NAME if out is None else Path(out)
-    page = page_of(Atlas.load(folder), history_of(folder), folder)
+    return write_page(Atlas.load(folder), history_of(folder), folder, path)
+
+
+def write_page(atlas: Atlas, history: History, folder: Path, path: Path) -> Path:
+    """Writes the page of an atlas that is at hand to a file, and returns the file; arguments as for `page_of`."""
+    page = page_of(atlas, history, folder)
     with storage_errors(f"{path} cannot be written"):
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, page.encode("utf-8"))

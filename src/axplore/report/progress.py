@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from axplore.errors import printable
 from axplore.explorers.base import RoundReport
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class Line:
         began, steps_before = self._began = self._began or (now, report.steps)
         seconds = now - began
         speed = f" · {(report.steps - steps_before) / seconds:,.0f} steps/s" if seconds > 0 else ""
-        return (
+        return printable(
             f"round {report.round:,} · known {report.known:,} · frontier {report.frontier:,} · "
             f"{report.steps:,} steps{speed} · {report.activity}"
         )
