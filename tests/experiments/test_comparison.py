@@ -7,18 +7,11 @@ import numpy as np
 import pytest
 
 from axplore import Atlas, explore
+from axplore.cli.compare_command import common_traits, comparison_as_json, means_table, runs_table
 from axplore.domains import domain
-from axplore.experiments.comparison import (
-    FailedRun,
-    as_json,
-    common_traits,
-    compared,
-    means_of,
-    means_table,
-    table_of,
-    true_steps,
-)
-from axplore.experiments.comparison_figures import KINDS, write_figures
+from axplore.experiments.comparison import compared, grouped, means_of, true_steps
+from axplore.experiments.seeds import Question, SeedRun
+from axplore.report.figures import KINDS, write_figures
 from axplore.runs.history import History, history_of
 from axplore.target import Objective
 
@@ -44,7 +37,7 @@ def test_a_run_is_right_where_it_is_and_wrong_where_it_is_not(runs: list[Path]) 
     assert done.checks[Objective.OPTIMAL].holds
     assert done.checks[Objective.WITHIN_RADIUS].holds
     assert short.checks[Objective.OPTIMAL].missing
-    headings, rows = table_of([done, short])
+    headings, rows = runs_table([done, short])
     assert [row[headings.index("AX*")] for row in rows] == ["holds", "incomplete"]
     assert rows[1][headings.index("steps")].endswith("(cut short)")
 
@@ -65,8 +58,8 @@ def test_a_policy_that_is_too_slow_is_found_out(chain_run: Path, tmp_path: Path)
 def test_without_a_known_truth_nothing_is_said_of_correctness(chain_run: Path, tmp_path: Path) -> None:
     Atlas.load(chain_run).save(tmp_path)
     runs = compared([tmp_path])
-    assert table_of(runs)[1][0][-3:] == ("unknown", "unknown", "unknown")
-    assert as_json(runs)[0]["missing"] is None
+    assert runs_table(runs)[1][0][-3:] == ("unknown", "unknown", "unknown")
+    assert comparison_as_json(runs, [])["runs"][0]["missing"] is None
 
 
 def test_runs_that_differ_in_their_seed_only_are_a_group(runs: list[Path]) -> None:
@@ -115,16 +108,17 @@ def test_without_a_known_truth_nobody_is_counted_right(chain_run: Path, tmp_path
 
 
 def test_a_failed_run_is_a_row_that_says_why(runs: list[Path]) -> None:
-    failed = FailedRun(Path("runs/certified-3"), "certified", "WorldError: worn out")
-    headings, rows = table_of(compared(runs[:1]), [failed])
+    question = Question(world="confusing-chain", radius=4.5)
+    failed = SeedRun(question, "certified", 3, Path("runs/certified-3"), "WorldError: worn out")
+    headings, rows = runs_table(compared(runs[:1]), [failed])
     assert len(rows) == 2
     assert rows[1][:3] == ("runs/certified-3", "certified: WorldError: worn out", "failed")
     assert len(rows[1]) == len(headings)
-    assert table_of([], [failed])[1] == [rows[1]]
+    assert runs_table([], [failed])[1] == [rows[1]]
 
 
 def test_figures_are_written_in_every_format_the_same_each_time(runs: list[Path], tmp_path: Path) -> None:
-    chosen = compared(runs)
+    chosen = {name: [run.atlas for run in group] for name, group in grouped(compared(runs)).items()}
     first = write_figures(chosen, tmp_path / "first")
     second = write_figures(chosen, tmp_path / "second")
     names = {f"{name}.{kind}" for name in ("discovery", "allocation", "comparison") for kind in KINDS}

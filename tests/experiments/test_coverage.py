@@ -33,7 +33,6 @@ from axplore.experiments.coverage import (
 )
 from axplore.experiments.coverage_models import KINDS, Case, case
 from axplore.experiments.runner import read_lines
-from axplore.experiments.summaries import proportion_interval
 from axplore.explorers import certified
 from axplore.explorers.base import Exploration, StopReason, run
 from axplore.explorers.certified import Certified
@@ -42,6 +41,7 @@ from axplore.proofs.bounds import GoalValues
 from axplore.proofs.evidence import Evidence
 from axplore.statistics.confidence import ConfidenceRegion, confidence_region
 from axplore.statistics.counts import CountedRows
+from axplore.statistics.summaries import proportion_interval
 from axplore.target import Objective, Target
 from axplore.truth import controllable_states, optimal_steps
 from axplore.worlds.simulated import SimulatedWorld

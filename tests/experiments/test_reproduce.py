@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from axplore.errors import InvalidSettingError, UnknownNameError
-from axplore.experiments import discovery_figures as figures
 from axplore.experiments.paper import CERTIFIED_EXPERIMENTS
 from axplore.experiments.reproduce import RUNS_FILE, TARGETS, reproduce
 from axplore.experiments.result_tables import certified_table
 from axplore.experiments.runner import run_experiments
+from axplore.report import figures
 
 
 @pytest.fixture(scope="module")

@@ -73,7 +73,7 @@ def test_a_comparison_over_seeds_for_people_ends_with_means(tmp_path: Path, chai
     assert "Means over seeds" in said
     assert "2 of 2" in said
     assert f"{Atlas.load(chain_run).steps:,}" in said
-    assert "on the built-in worlds" in said
+    assert "built-in worlds" in said
 
 
 def test_a_run_that_fails_is_reported_beside_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

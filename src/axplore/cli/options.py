@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -70,6 +71,11 @@ def parsed(settings: list[str] | None) -> dict[str, str]:
             raise InvalidSettingError(f"--set {setting}: write it as NAME=VALUE")
         parameters[name.replace("-", "_")] = value
     return parameters
+
+
+def sweep_workers(workers: int | None, ray: str | None) -> int | None:
+    """Of runs that have nothing to do with each other, each processor makes one; a cluster has its own number."""
+    return os.cpu_count() if workers is None and ray is None else workers
 
 
 app = typer.Typer(

@@ -1,122 +1,17 @@
-"""Commands that make many runs, or look at many: `compare`, `reproduce`, `coverage`."""
+"""Commands that make many runs: `reproduce`, `coverage`."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from axplore.cli.console import (
-    CLAIM_FAILED,
-    DONE,
-    INTERRUPTED,
-    notify,
-    print_json,
-    print_lines,
-    print_table,
-    progress_bar,
-)
-from axplore.cli.options import EXPLORERS, AsJson, Epsilon, Ray, Settings, StatesBound, SweepWorkers, app, parsed
-from axplore.errors import InvalidSettingError
+from axplore.cli.console import print_lines, print_table, progress_bar
+from axplore.cli.options import Epsilon, Ray, SweepWorkers, app, sweep_workers
 
 if TYPE_CHECKING:
-    from axplore.experiments.comparison import ComparedRun, FailedRun
     from axplore.experiments.result_tables import Table
-    from axplore.experiments.seeds import Question, SeedRun
-
-
-@app.command()
-def compare(
-    runs: Annotated[
-        list[Path] | None, typer.Argument(metavar="[RUN]...", help="Folders of runs.", show_default=False)
-    ] = None,
-    world: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WORLD", help="Explore this world first, with every explorer and seed.", show_default="no"
-        ),
-    ] = None,
-    radius: Annotated[
-        float | None, typer.Option(help="Expected steps within which a state counts (L).", show_default=False)
-    ] = None,
-    explorer: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help=f"Of {', '.join(EXPLORERS)}; may be repeated.", show_default=False),
-    ] = None,
-    seeds: Annotated[int | None, typer.Option(metavar="N", help="Seeds 0 to N-1.", show_default="20")] = None,
-    epsilon: Annotated[
-        float | None, typer.Option(help="Steps by which a policy may miss its bound (ε).", show_default="0.1")
-    ] = None,
-    delta: Annotated[
-        float | None, typer.Option(help="Probability with which the answer may be wrong (δ).", show_default="0.1")
-    ] = None,
-    max_steps: Annotated[
-        int | None, typer.Option(help="End each run after so many steps.", show_default="no limit")
-    ] = None,
-    states_bound: StatesBound = None,
-    settings: Settings = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder for the runs, as DIR/NAME-SEED.", show_default=False)
-    ] = None,
-    workers: SweepWorkers = None,
-    ray: Ray = None,
-    figures: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Folder for figures as PNG, SVG and PDF.", show_default="no figures"),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Print runs side by side: steps, time, and whether they are right where the truth is known.
-
-    With --world, the runs are made first: one of each explorer with each seed, several at a time, each as `axplore
-    explore` would make it without workers. The same command goes on after an interruption, and makes what is missing.
-
-    \b
-    Examples:
-      axplore compare runs/confusing-chain-1 runs/confusing-chain-2 --figures figures
-      axplore compare --world gym:FrozenLake-v1 --radius 4 --epsilon 1 --explorer certified \\
-        --explorer disco-experiment --seeds 20 --out runs/lake
-    \b
-    Exit codes:
-      0    compared
-      1    some run failed; the others are compared
-      2    something given is wrong, or a run is missing or damaged
-      130  interrupted
-    """  # noqa: D301
-    from axplore.experiments.comparison import FailedRun, compared
-
-    asked: dict[str, Any] = {
-        "radius": radius,
-        "epsilon": epsilon,
-        "delta": delta,
-        "max_steps": max_steps,
-        "states_bound": states_bound,
-        "world_parameters": parsed(settings) or None,
-    }
-    question = _question(world, {name: value for name, value in asked.items() if value is not None})
-    made: list[SeedRun] = []
-    if question is None:
-        if any(option is not None for option in (explorer, out, seeds, workers, ray)):
-            raise InvalidSettingError("what is to be explored is missing: give a --world, or folders of runs alone")
-        if not runs:
-            raise InvalidSettingError("there is nothing to compare: give folders of runs, or a --world to explore")
-    else:
-        try:
-            made = _explored(question, explorer, out, 20 if seeds is None else seeds, workers, ray)
-        except KeyboardInterrupt:
-            notify("Interrupted; the same command resumes it.")
-            raise typer.Exit(INTERRUPTED) from None
-    failed = [FailedRun(run.folder, run.explorer, run.failure) for run in made if run.failure is not None]
-    chosen = compared([*(runs or ()), *(run.folder for run in made if run.failure is None)])
-    drawn = [] if figures is None or not chosen else _drawn(chosen, figures)
-    if as_json:
-        print_json(_comparison_as_json(chosen, failed, drawn))
-    else:
-        _print_comparison(chosen, failed, drawn)
-    raise typer.Exit(CLAIM_FAILED if failed else DONE)
 
 
 @app.command()
@@ -150,7 +45,7 @@ def reproduce(
 
     with progress_bar("running experiments") as on_done:
         tables = reproduce_paper(
-            what or ["all"], out, runs=runs, workers=_sweep_workers(workers, ray), ray=ray, on_done=on_done
+            what or ["all"], out, runs=runs, workers=sweep_workers(workers, ray), ray=ray, on_done=on_done
         )
     for table in tables:
         _print_results(table)
@@ -193,7 +88,7 @@ def coverage(
             deltas=delta or DELTAS,
             epsilon=epsilon,
             max_steps=max_steps,
-            workers=_sweep_workers(workers, ray),
+            workers=sweep_workers(workers, ray),
             ray=ray,
             on_done=on_done,
         )
@@ -206,84 +101,6 @@ def coverage(
             f"Trials and table are in {out}.",
         ]
     )
-
-
-def _question(world: str | None, asked: dict[str, Any]) -> Question | None:
-    """What is to be explored; None if nothing is."""
-    if world is None:
-        if asked:
-            raise InvalidSettingError("what is to be explored is missing: give a --world, or folders of runs alone")
-        return None
-    if "radius" not in asked:
-        raise InvalidSettingError("a --world to explore needs --radius as well")
-    from axplore.experiments.seeds import Question
-
-    return Question(world=world, **asked)
-
-
-def _explored(
-    question: Question,
-    explorers: Sequence[str] | None,
-    out: Path | None,
-    seeds: int,
-    workers: int | None,
-    ray: str | None,
-) -> list[SeedRun]:
-    """The runs of a question, made while a progress bar is shown."""
-    from axplore.experiments.seeds import explore_seeds
-
-    if not explorers:
-        raise InvalidSettingError("a --world to explore needs --explorer as well")
-    if out is None:
-        raise InvalidSettingError("a --world to explore needs --out as well")
-    with progress_bar("exploring") as on_done:
-        return explore_seeds(
-            question, explorers, out, seeds=seeds, workers=_sweep_workers(workers, ray), ray=ray, on_done=on_done
-        )
-
-
-def _sweep_workers(workers: int | None, ray: str | None) -> int | None:
-    """Of runs that have nothing to do with each other, each processor makes one; a cluster has its own number."""
-    return os.cpu_count() if workers is None and ray is None else workers
-
-
-def _drawn(runs: Sequence[ComparedRun], folder: Path) -> list[Path]:
-    from axplore.experiments.comparison_figures import write_figures
-
-    return write_figures(runs, folder)
-
-
-def _comparison_as_json(
-    runs: Sequence[ComparedRun], failed: Sequence[FailedRun], drawn: Sequence[Path]
-) -> dict[str, Any]:
-    from axplore.experiments.comparison import as_json, means_of
-
-    return {
-        "runs": as_json(runs),
-        "means": means_of(runs),
-        "failed": [{"run": str(run.folder), "what": run.what, "why": run.why} for run in failed],
-        "figures": [str(path) for path in drawn],
-    }
-
-
-def _print_comparison(runs: Sequence[ComparedRun], failed: Sequence[FailedRun], drawn: Sequence[Path]) -> None:
-    from axplore.experiments.comparison import common_traits, grouped, means_table, table_of
-
-    common = common_traits(runs)
-    print_table(f"Runs compared: {common}" if common else "Runs compared", *table_of(runs, failed))
-    if len(grouped(runs)) < len(runs):
-        print_table("Means over seeds", *means_table(runs))
-    print_lines(
-        [
-            "seconds: from start to end; processor: of computing. missing: controllable states that were not found. "
-            "AX_L, AX*: whether the answer keeps the objective on the true model, where that is known: on the built-in "
-            "worlds and Gymnasium's toy environments. ±: 95 % confidence interval of the mean."
-        ]
-    )
-    if failed:
-        print_lines([f"Failed runs: {len(failed)}. They have no part in the means; the same command tries them again."])
-    if drawn:
-        print_lines([f"Figures are in {drawn[0].parent}."])
 
 
 def _print_results(table: Table) -> None:

@@ -11,10 +11,10 @@ from typing import Any
 from axplore.atlas import Atlas
 from axplore.errors import UnknownNameError
 from axplore.experiments.runner import policy_steps_on
-from axplore.experiments.summaries import estimate
 from axplore.mdp import TabularMdp
 from axplore.reference_models import known_model
 from axplore.runs.history import History, history_of
+from axplore.statistics.summaries import estimate
 from axplore.target import Objective
 from axplore.truth import ControllableStates, ObjectiveCheck, check_optimal, check_within_radius, controllable_states
 from axplore.types import State
@@ -77,21 +77,6 @@ def compared(folders: Sequence[Path]) -> list[ComparedRun]:
     return runs
 
 
-@dataclass(frozen=True)
-class FailedRun:
-    """A run that failed, and has no part in the means.
-
-    Attributes:
-        folder: of the run.
-        what: who explored.
-        why: what happened.
-    """
-
-    folder: Path
-    what: str
-    why: str
-
-
 def grouped(runs: Sequence[ComparedRun]) -> dict[str, list[ComparedRun]]:
     """The runs of each group, by its name."""
     groups: dict[str, list[ComparedRun]] = {}
@@ -100,57 +85,11 @@ def grouped(runs: Sequence[ComparedRun]) -> dict[str, list[ComparedRun]]:
     return groups
 
 
-def common_traits(runs: Sequence[ComparedRun]) -> str:
-    """What all runs have in common, beside who explored."""
-    differing = _differing(runs)
-    return ", ".join(trait for place, trait in enumerate(runs[0].traits) if place not in differing) if runs else ""
-
-
-def table_of(
-    runs: Sequence[ComparedRun], failed: Sequence[FailedRun] = ()
-) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Headings and rows for reading, without what all runs have in common; those of failed runs say why."""
-    headings = ("run", "what", "states", "steps", "seconds", "processor", "missing", "AX_L", "AX*")
-    rows: list[tuple[str, ...]] = []
-    differing = _differing(runs)
-    for run in runs:
-        atlas, history = run.atlas, run.history
-        check = run.checks.get(Objective.OPTIMAL)
-        rows.append(
-            (
-                str(run.folder),
-                _named(run, differing),
-                str(len(atlas.states)),
-                f"{atlas.steps:,}" + ("" if atlas.stop.complete else " (cut short)"),
-                _shown(history.seconds),
-                _shown(history.processor_seconds),
-                "unknown" if check is None else str(len(check.missing)),
-                _verdict(run.checks.get(Objective.WITHIN_RADIUS)),
-                _verdict(check),
-            )
-        )
-    nothing = ("–",) * (len(headings) - 3)
-    rows += [(str(run.folder), f"{run.what}: {run.why}", "failed", *nothing) for run in failed]
-    return headings, rows
-
-
-def means_table(runs: Sequence[ComparedRun]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Headings and rows for reading: the mean steps of each group, and how many of its runs are right."""
-    rows, differing = [], _differing(runs)
-    names = {run.group: _named(run, differing) for run in runs}
-    for row in means_of(runs):
-        right = ("unknown" if number is None else f"{number} of {row['runs']}" for number in row["right"].values())
-        spread = "" if row["half_width"] is None else f" ± {row['half_width']:,.0f}"
-        rows.append(
-            (names[row["what"]], str(row["runs"]), f"{row['mean_steps']:,.0f}{spread}", str(row["cut_short"]), *right)
-        )
-    return ("what", "runs", "steps", "cut short", "AX_L", "AX*"), rows
-
-
 def means_of(runs: Sequence[ComparedRun]) -> list[dict[str, Any]]:
-    """The same for machines; the half-width is that of the 95 % confidence interval, None of a single run.
+    """Returns the mean steps of each group, and how many of its runs are right.
 
-    The steps of runs that were cut short count as they are, so their mean is too small.
+    The half-width is that of the 95 % confidence interval, None of a single run. The steps of runs that were cut short
+    count as they are, so their mean is too small.
     """
     means = []
     for what, group in grouped(runs).items():
@@ -169,31 +108,6 @@ def means_of(runs: Sequence[ComparedRun]) -> list[dict[str, Any]]:
             }
         )
     return means
-
-
-def as_json(runs: Sequence[ComparedRun]) -> list[dict[str, Any]]:
-    """The runs for machines."""
-    return [
-        {
-            "run": str(run.folder),
-            "seed": None if run.history.manifest is None else run.history.manifest.seed,
-            "world": run.atlas.world,
-            "explorer": run.atlas.explorer,
-            "radius": run.atlas.target.radius,
-            "epsilon": run.atlas.target.epsilon,
-            "states": len(run.atlas.states),
-            "steps": run.atlas.steps,
-            "stop": run.atlas.stop.name,
-            "seconds": run.history.seconds,
-            "processor_seconds": run.history.processor_seconds,
-            "missing": None if not run.checks else len(run.checks[Objective.OPTIMAL].missing),
-            "objectives": {
-                objective.value: {"holds": check.holds, "excess": check.excess if math.isfinite(check.excess) else None}
-                for objective, check in run.checks.items()
-            },
-        }
-        for run in runs
-    ]
 
 
 def true_steps(atlas: Atlas, mdp: TabularMdp) -> dict[State, float]:
@@ -218,29 +132,7 @@ def _checks(atlas: Atlas, truth: ControllableStates) -> dict[Objective, Objectiv
     return {check.objective: check for check in checks}
 
 
-def _differing(runs: Sequence[ComparedRun]) -> list[int]:
-    """The places of the traits in which runs differ, and in any case of who explored."""
-    columns = zip(*(run.traits for run in runs), strict=True)
-    return [place for place, values in enumerate(columns) if place == 1 or len({*values}) > 1]
-
-
-def _named(run: ComparedRun, differing: Sequence[int]) -> str:
-    return ", ".join(run.traits[place] for place in differing)
-
-
 def _number_right(group: Sequence[ComparedRun], objective: Objective) -> int | None:
     """How many runs keep an objective on the true model; None if that is not known of all."""
     checks = [run.checks.get(objective) for run in group]
     return None if None in checks else sum(check is not None and check.holds for check in checks)
-
-
-def _shown(seconds: float | None) -> str:
-    return "unknown" if seconds is None else f"{seconds:.1f}"
-
-
-def _verdict(check: ObjectiveCheck | None) -> str:
-    if check is None:
-        return "unknown"
-    if check.holds:
-        return "holds"
-    return "incomplete" if check.missing else f"exceeded by {check.excess:.3g}"

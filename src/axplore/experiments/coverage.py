@@ -22,13 +22,13 @@ from axplore.errors import InvalidSettingError
 from axplore.experiments.coverage_models import KINDS, Case, case
 from axplore.experiments.result_tables import Table
 from axplore.experiments.runner import policy_steps_of, read_lines, sort_lines
-from axplore.experiments.summaries import estimate, proportion_interval
 from axplore.explorers.base import Exploration, RoundReport, StopReason, run
 from axplore.explorers.certified import Certified, CertifiedState
 from axplore.mdp import TabularMdp
 from axplore.proofs.bounds import GoalValues
 from axplore.proofs.evidence import Evidence
 from axplore.statistics.confidence import confidence_region
+from axplore.statistics.summaries import estimate, proportion_interval
 from axplore.target import Objective, Target
 from axplore.truth import ACCURACY, check_optimal, check_within_radius, controllable_states, optimal_steps
 from axplore.types import FloatArray, State

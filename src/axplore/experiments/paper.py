@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cache, partial
 from importlib.resources import files
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from axplore.domains import domain
 from axplore.errors import InvalidSettingError
@@ -21,6 +21,7 @@ from axplore.explorers.disco_rules import JourneyPolicies, maximum_allocation
 from axplore.explorers.registry import preset
 from axplore.explorers.ucb_rules import experiment_episodes, lock_bernstein_bonus, lock_episodes
 from axplore.mdp import TabularMdp
+from axplore.statistics.summaries import Estimate
 
 CHAIN: Final = "confusing-chain"
 LOCK: Final = "combination-lock"
@@ -153,13 +154,6 @@ THEORY_EXPERIMENT: Final = Experiment(
     CHAIN, "disco", "theory", "disco-theory", (("states_bound", 12),), radius=4.5, epsilon=0.8, runs=1
 )
 """DisCo with every constant of its proofs; about 10^10 steps. The paper has no such run."""
-
-
-class Estimate(NamedTuple):
-    """A mean with the half-width of its 95 % confidence interval."""
-
-    mean: float
-    half_width: float
 
 
 @cache

@@ -9,7 +9,7 @@ from typing import Final
 
 from axplore.domains import domain
 from axplore.errors import UnknownNameError
-from axplore.experiments.discovery_figures import Group, proportion_figure, require_matplotlib, save_figure
+from axplore.experiments import paper as published
 from axplore.experiments.paper import (
     CERTIFIED_EXPERIMENTS,
     CHAIN,
@@ -26,10 +26,16 @@ from axplore.experiments.result_tables import (
     promise_table,
     sample_complexity_table,
 )
-from axplore.experiments.runner import run_experiments, sort_file
+from axplore.experiments.runner import RunRecord, run_experiments, sort_file
+from axplore.report.figures import Sweep, proportion_figure, require_matplotlib, save_figure
 from axplore.truth import controllable_states
 
 RUNS_FILE: Final = "runs.jsonl"
+
+ALGORITHMS: Final = {"disco": "DisCo", "ucb-explore": "UcbExplore-Bernstein"}
+"""What the figures call them."""
+
+Group = tuple[Experiment, Sequence[RunRecord]]
 
 Output = Callable[[Sequence[Group], Path], Table | None]
 """Makes a table or a figure of experiments with their runs, saves it, and returns the table."""
@@ -122,11 +128,31 @@ def _lock_table(groups: Sequence[Group], out: Path) -> Table:
 
 
 def _chain_figure(groups: Sequence[Group], out: Path) -> None:
-    save_figure(proportion_figure(groups, _found(CHAIN, 4.5), columns=3), out, "fig3")
+    _draw(groups, _found(CHAIN, 4.5), out, "fig3", columns=3)
 
 
 def _lock_figure(groups: Sequence[Group], out: Path) -> None:
-    save_figure(proportion_figure(groups, _found(LOCK, 2.7), columns=1), out, "fig-lock")
+    _draw(groups, _found(LOCK, 2.7), out, "fig-lock", columns=1)
+
+
+def _draw(groups: Sequence[Group], controllable: frozenset[str], out: Path, name: str, columns: int) -> None:
+    """Draws which part of the controllable states was found by when."""
+    sweeps = [
+        Sweep(
+            algorithm=ALGORITHMS[experiment.algorithm],
+            epsilon=experiment.epsilon,
+            found_at=[_times(record, controllable) for record in records],
+            steps=[record.steps for record in records],
+            published=published.sample_complexity(experiment.domain, experiment.algorithm, experiment.epsilon).mean,
+        )
+        for experiment, records in groups
+    ]
+    save_figure(proportion_figure(sweeps, len(controllable), columns), out, name)
+
+
+def _times(record: RunRecord, controllable: frozenset[str]) -> list[int]:
+    found = zip(record.states, record.found_at, strict=True)
+    return [steps for state, steps in found if state in controllable]
 
 
 def _theory_table(groups: Sequence[Group], out: Path) -> Table:

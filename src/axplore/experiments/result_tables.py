@@ -13,7 +13,7 @@ from typing import Any
 from axplore.experiments import paper as published
 from axplore.experiments.paper import Experiment
 from axplore.experiments.runner import RunRecord
-from axplore.experiments.summaries import estimate
+from axplore.statistics.summaries import Estimate, estimate
 from axplore.truth import ControllableStates, check_optimal, controllable_states
 
 
@@ -106,7 +106,7 @@ def hitting_steps_table(
         theirs = published.hitting_steps(experiment.domain, experiment.algorithm, experiment.epsilon)
         for state, printed in zip(states, theirs, strict=True):
             found = [record.hitting_steps[record.states.index(state)] for record in records if state in record.states]
-            ours = estimate(found) if found else published.Estimate(math.nan, math.nan)
+            ours = estimate(found) if found else Estimate(math.nan, math.nan)
             rows.append(
                 {
                     **what,

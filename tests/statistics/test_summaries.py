@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from axplore.errors import InvalidInputError
-from axplore.experiments.summaries import estimate, proportions
+from axplore.statistics.summaries import estimate, proportions
 
 
 def test_the_half_width_is_that_of_students_t() -> None:

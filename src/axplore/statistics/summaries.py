@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import betaincinv, stdtrit
 
 from axplore.errors import InvalidInputError
-from axplore.experiments.paper import Estimate
 from axplore.types import FloatArray
 
 CONFIDENCE = 0.95
+
+
+class Estimate(NamedTuple):
+    """A mean with the half-width of its 95 % confidence interval."""
+
+    mean: float
+    half_width: float
 
 
 def estimate(samples: Sequence[float]) -> Estimate:
