@@ -1,31 +1,39 @@
-# The two commands to know: `make explore` and `make test`. Each sets up .venv by itself, once, and again only when
-# pyproject.toml changed. Another interpreter: `make test PYTHON=python3.12`.
+# The two commands to know: `make explore` and `make test`. Each installs into .venv what it needs, once, and again only
+# when pyproject.toml has changed. Another interpreter: `make test PYTHON=python3.12`.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+RUNS := $(VENV)/.installed-to-run
+STAMP := $(VENV)/.installed-to-develop
+LOWEST := .venv-lowest
+LOWEST_STAMP := $(LOWEST)/.installed
 
-.PHONY: help setup explore test lint bench bench-against coverage kills engines clean
+.PHONY: help setup explore test test-lowest lint bench bench-against coverage kills engines clean
 
 help:
-	@echo "make explore   explore the confusing chain and prove what was found"
-	@echo "make test      format, lint, types, layers and tests"
-	@echo "make lint      the same without the tests"
-	@echo "make bench     speeds, beside other solvers in the same run"
+	@echo "make explore      explore the confusing chain and prove what was found"
+	@echo "make test         format, lint, types, layers and tests"
+	@echo "make lint         the same without the tests"
+	@echo "make test-lowest  the tests with the lowest versions of other packages that pyproject.toml allows, in .venv-lowest"
+	@echo "make bench        speeds, beside other solvers in the same run"
 	@echo "make bench-against COMMIT=...  the scale ladder beside an older commit, as ratios"
-	@echo "make kills     kill 40 runs at random moments and compare what they end with"
-	@echo "make engines   explore a lake on every engine, with losses too, and compare the bytes"
-	@echo "make coverage  explore 8,000 times on random models and count broken promises; half an hour on two processors"
-	@echo "make clean     remove .venv and caches"
+	@echo "make kills        kill 40 runs at random moments and compare what they end with"
+	@echo "make engines      explore a lake on every engine, with losses too, and compare the bytes"
+	@echo "make coverage     explore 8,000 times on random models and count broken promises; half an hour on two processors"
+	@echo "make clean        remove .venv and caches"
 
 setup: $(STAMP)
 
-explore: $(STAMP)
+explore: $(RUNS)
 	@$(BIN)/axplore explore confusing-chain --radius 4.5 --epsilon 0.1
 
 test: lint
 	$(BIN)/python -m pytest -n 2
+
+# Compiled code is kept apart: each version of Numba would replace that of the other.
+test-lowest: $(LOWEST_STAMP)
+	NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/numba $(LOWEST)/bin/python -m pytest -n 2
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check .
@@ -52,8 +60,18 @@ coverage: $(STAMP)
 	$(BIN)/axplore coverage --out docs/results
 
 clean:
-	rm -rf $(VENV) .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache build dist
+	rm -rf $(VENV) $(LOWEST) .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache build dist
 
-$(STAMP): pyproject.toml
-	@./.ci/setup $(PYTHON) $(VENV)
+$(RUNS): pyproject.toml .ci/setup
+	@./.ci/setup $(PYTHON) $(VENV) .
+	@touch $@
+
+$(STAMP): pyproject.toml .ci/setup
+	@./.ci/setup $(PYTHON) $(VENV) '.[dev]'
+	@touch $(RUNS) $@
+
+$(LOWEST_STAMP): pyproject.toml .ci/setup .ci/lowest
+	@mkdir -p build
+	@$(PYTHON) .ci/lowest > build/lowest.txt
+	@./.ci/setup $(PYTHON) $(LOWEST) '.[test]' --constraint build/lowest.txt
 	@touch $@

@@ -1,15 +1,49 @@
-"""How kernels are compiled: with Numba, kept on disk between runs, and outside the interpreter's lock."""
+"""How kernels are compiled: with Numba, outside the interpreter's lock, and once.
+
+Compiled code is kept on disk, beside the source or in the user's cache folder, so that only the first use after an
+installation waits for it. Where neither can be written, every process compiles for itself.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, TypeVar, cast
 
 from numba import njit
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+NOTICE: Final = "compiling (first use only) ..."
+"""What a program says to a person who waits for kernels that are not kept yet."""
+
+_logger = logging.getLogger("axplore")
+
 
 def compiled(function: Function) -> Function:
-    """The function, compiled for the types it is first called with."""
-    return cast(Function, njit(cache=True, nogil=True)(function))
+    """Returns the function, compiled for the types with which it is first called."""
+    try:
+        return cast(Function, njit(cache=True, nogil=True)(function))
+    except RuntimeError:  # Numba finds no folder that it can write to
+        _say_that_nothing_is_kept()
+        return cast(Function, njit(nogil=True)(function))
+
+
+def is_kept(kernel: Any) -> bool:
+    """Returns whether compiled code of a kernel is kept and newer than its source."""
+    if kernel.stats.cache_path is None:
+        return False
+    source = Path(kernel.py_func.__code__.co_filename)
+    kept = Path(kernel.stats.cache_path).glob(f"{source.stem}.{kernel.__name__}-*.nbi")
+    return any(index.stat().st_mtime >= source.stat().st_mtime for index in kept)
+
+
+@cache
+def _say_that_nothing_is_kept() -> None:
+    """Logs a warning, once in a process."""
+    _logger.warning(
+        "compiled code cannot be kept, because neither axplore's folder nor the user's cache can be written: every "
+        "process compiles for some seconds; set NUMBA_CACHE_DIR to a folder that can be written"
+    )

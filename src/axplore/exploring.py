@@ -403,7 +403,7 @@ def _changed(kept: RunFolder, before: Certified, chosen: Certified) -> Certified
 def _progress_of(explorer: Explorer[Any], world: World) -> Iterator[Watcher]:
     from rich.console import Console
 
-    from axplore.planning.first_use import NOTICE, is_kept
+    from axplore.compilation import NOTICE, is_kept
     from axplore.proofs import bound_kernels as interval_kernels
     from axplore.worlds import simulation_kernels as stepping
 

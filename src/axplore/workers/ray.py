@@ -315,7 +315,11 @@ def _is_encrypted() -> bool:
 
 
 def _keep_off_standard_output(ray: Any) -> None:
-    """Has Ray tell of lost actors in the log while the connection is ours; it has no setting for that."""
+    """Has Ray report lost actors in the log while the connection is ours.
+
+    It has no setting for that, so that its private function is replaced. A Ray without this function is used as it is:
+    its reports are then on standard output.
+    """
     with suppress(AttributeError):
         driver = ray._private.worker
         tell = driver.print_to_stdstream

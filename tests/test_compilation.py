@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import axplore
+
+USE_A_KERNEL = """
+import axplore.atlas.journeys, axplore.planning.sweep_kernels, axplore.proofs.bounds, axplore.worlds.simulation_kernels
+from axplore.compilation import is_kept
+from axplore.statistics.confidence import least_mass
+kept_before = is_kept(least_mass)
+print(kept_before, round(least_mass(0.5, 0.0), 3), is_kept(least_mass))
+"""
+
+
+def run(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, **environment}, capture_output=True, text=True, check=True
+    )
+
+
+def test_only_the_first_use_compiles(tmp_path: Path) -> None:
+    assert run(USE_A_KERNEL, NUMBA_CACHE_DIR=str(tmp_path)).stdout.split() == ["False", "0.5", "True"]
+    assert run(USE_A_KERNEL, NUMBA_CACHE_DIR=str(tmp_path)).stdout.split() == ["True", "0.5", "True"]
+
+
+def test_it_runs_where_neither_the_package_nor_the_home_can_be_written(tmp_path: Path) -> None:
+    # Where a file stands in place of a folder nobody can write, not even root, whom permissions do not stop.
+    package = tmp_path / "axplore"
+    shutil.copytree(Path(axplore.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in [package, *(path for path in package.rglob("*") if path.is_dir())]:
+        (folder / "__pycache__").touch()
+    (tmp_path / "home").touch()
+    places = {name: str(tmp_path / "home") for name in ("HOME", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR")}
+
+    ran = run(USE_A_KERNEL, PYTHONPATH=str(tmp_path), **places)
+
+    assert ran.stdout.split() == ["False", "0.5", "False"]
+    assert ran.stderr.count("set NUMBA_CACHE_DIR") == 1
+    assert "Traceback" not in ran.stderr
+
+
+def test_planners_are_imported_without_compiled_code() -> None:
+    program = (
+        "import sys, axplore.planning.exact, axplore.planning.optimistic\n"
+        "print(sorted({'numba', 'llvmlite', 'scipy.sparse.linalg', 'scipy.sparse'} & set(sys.modules)))"
+    )
+    assert run(program).stdout.strip() == "[]"
