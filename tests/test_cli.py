@@ -34,7 +34,7 @@ def test_exploring_the_chain_prints_its_states_with_bounds_that_contain_the_exac
     output = run("explore", "confusing-chain", "--radius", "4.5", "--epsilon", "0.1")
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in output.splitlines() if "│ s" in line]
     assert {row[0] for row in rows} == set(EXACT)
-    for state, lower, upper, loss, _, status in rows:
+    for state, lower, upper, loss, _, _, status in rows:
         assert float(lower) <= EXACT[state] <= float(upper)
         assert float(loss) <= 0.1
         assert status == "certified"
@@ -53,6 +53,7 @@ def test_exploring_as_json_holds_what_the_atlas_says() -> None:
     assert answer["states"][1]["upper"] == atlas.bounds("arm1.1").upper
     assert [item["state"] for item in answer["left_out"]] == ["arm1.2"]
     assert answer["left_out"][0]["upper"] is None
+    assert set(answer["left_out"][0]) == set(answer["states"][0])
     assert (answer["complete"], answer["proven"], answer["stop"]) == (True, True, "PROVEN")
     assert (answer["radius"], answer["epsilon"], answer["delta"]) == (1, 0.5, 0.1)
     assert answer["steps"] == atlas.steps

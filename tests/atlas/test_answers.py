@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
+from dataclasses import fields
 
 import numpy as np
 import pytest
 
 import axplore
 from axplore import RESET, Atlas, Status, TabularMdp
+from axplore.atlas.state_report import rounded_down, rounded_up
+from axplore.atlas.table import StateRow, headings_of, rows_of, state_rows
 from axplore.atlas.why_not import Reason
 from axplore.errors import AxploreError, InvalidInputError, InvalidSettingError, UnknownStateError
 from axplore.labels import label_of, named, text_of
@@ -241,6 +245,29 @@ def test_a_data_frame_has_a_row_for_each_state_seen(chain: Atlas) -> None:
     frame = chain.to_pandas()
     assert list(frame["state"]) == [*chain.states, *(standing.state for standing in chain.left_out)]
     assert list(frame[frame["in_atlas"]]["lower"]) == [chain.bounds(state).lower for state in chain.states]
+    assert list(frame.columns) == [field.name for field in fields(StateRow)]
+
+
+@pytest.mark.parametrize("which", ["chain", "unfinished", "estimated"])
+def test_a_row_says_what_the_atlas_says_of_its_state(which: str, request: pytest.FixtureRequest) -> None:
+    atlas: Atlas = request.getfixturevalue(which)
+    rows = state_rows(atlas)
+    assert [row.state for row in rows] == [*atlas.states, *(report.state for report in atlas.left_out)]
+    for row in rows:
+        report = atlas.status(row.state)
+        assert (row.lower, row.upper, row.regret) == (report.bounds.lower, report.bounds.upper, report.bounds.regret)
+        assert row.reason == report.reason
+        assert row.status == (report.status.value if atlas.proven else "not proven")
+        assert (row.found_at is not None) == row.in_atlas == (row.state in atlas.states)
+        assert json.dumps(row.as_json(), allow_nan=False)
+    for row, actions in zip(rows, atlas.actions, strict=False):
+        assert row.visits == sum(sum(atlas.successors(row.state, action).values()) for action in actions)
+
+
+def test_tables_for_people_show_the_rows_with_headings_of_one_list(chain: Atlas, estimated: Atlas) -> None:
+    assert headings_of(chain) == ("state", "lower", "upper", "regret", "visits", "found at", "status")
+    assert headings_of(estimated) == ("state", "estimate", "visits", "found at", "status")
+    assert rows_of(chain)[-1][:3] == ("s5", rounded_down(chain.lower[5]), rounded_up(chain.upper[5]))
 
 
 # -------------------------------------------------------------------------------------------------------------- names

@@ -1,15 +1,18 @@
-"""An atlas for reading: its table, and what it says as a whole."""
+"""An atlas for reading: a row for each state, and what it says as a whole."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+import numpy as np
 
 from axplore.atlas.atlas import Atlas
 from axplore.atlas.state_report import StateReport, rounded_down, rounded_up
 from axplore.errors import AxploreError, printable
-from axplore.labels import readable
+from axplore.labels import encode_label, finite, readable
 from axplore.target import Objective
-from axplore.types import Status
+from axplore.types import State, Status
 
 LISTED = 5
 """So many states are named where all of them would be too many."""
@@ -23,25 +26,107 @@ def title_of(atlas: Atlas) -> str:
     )
 
 
+@dataclass(frozen=True)
+class StateRow:
+    """What an atlas says of a state that was met. Tables, JSON, data frames and the page all show these values.
+
+    Attributes:
+        state: its label.
+        in_atlas: whether it is a state of the atlas; the others are left out.
+        lower, upper: bounds on the expected steps to it; `upper` is infinite if no policy is proven to arrive.
+        regret: the steps that the best policy through the states of the atlas could save; infinite if unknown.
+        visits: how often its actions were drawn.
+        found_at: the steps taken when it was admitted; None if it is left out.
+        status: certified, set aside or open; "not proven" if the explorer proves nothing.
+        reason: for its status, in a sentence.
+    """
+
+    state: State
+    in_atlas: bool
+    lower: float
+    upper: float
+    regret: float
+    visits: int
+    found_at: int | None
+    status: str
+    reason: str
+
+    def text(self, name: str) -> str:
+        """Returns an attribute for reading. A rounded bound is still a bound."""
+        value = getattr(self, name)
+        if name == "state":
+            return readable(value)
+        if name in ("upper", "regret"):
+            return rounded_up(value)
+        if name == "lower":
+            return rounded_down(value)
+        return "" if value is None else value if isinstance(value, str) else f"{value:,}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the row for machines; the label is written as in files, and infinity as null."""
+        bounds = {name: finite(getattr(self, name)) for name in ("lower", "upper", "regret")}
+        return {**vars(self), "state": encode_label(self.state), **bounds}
+
+
+HEADINGS: Final = {
+    "state": "state",
+    "lower": "lower",
+    "upper": "upper",
+    "regret": "regret",
+    "visits": "visits",
+    "found_at": "found at",
+    "status": "status",
+    "reason": "reason",
+}
+"""What tables for people call the attributes of a `StateRow`."""
+
+LEGEND: Final = (
+    "lower, upper: bounds on the expected steps. regret: the steps that the best policy could save. visits: how often "
+    "actions of the state were tried. found at: the steps taken by then."
+)
+
+
+def state_rows(atlas: Atlas) -> list[StateRow]:
+    """Returns a row for each state met: those of the atlas in order of admission, and then those left out."""
+    reports = [*(atlas.status(state) for state in atlas.states), *atlas.left_out]
+    visits = _visits(atlas)
+    found_at = [*atlas.found_at.tolist(), *[None] * len(atlas.left_out)]
+    return [
+        StateRow(
+            state=report.state,
+            in_atlas=index < len(atlas.states),
+            lower=report.bounds.lower,
+            upper=report.bounds.upper,
+            regret=report.bounds.regret,
+            visits=visits.get(number, 0),
+            found_at=found_at[index],
+            status=report.status.value if atlas.proven else "not proven",
+            reason=report.reason,
+        )
+        for index, (report, number) in enumerate(
+            zip(reports, [*atlas.numbers.tolist(), *atlas.left_out_numbers.tolist()], strict=True)
+        )
+    ]
+
+
+def shown_columns(atlas: Atlas) -> dict[str, str]:
+    """Returns the attributes that a table of the states of the atlas shows, with their headings."""
+    if atlas.proven:
+        names = ("state", "lower", "upper", "regret", "visits", "found_at", "status")
+        return {name: HEADINGS[name] for name in names}
+    # Without a proof, the lower bound is the explorer's optimistic estimate, and nothing else is known.
+    return {name: HEADINGS[name] for name in ("state", "lower", "visits", "found_at", "status")} | {"lower": "estimate"}
+
+
 def headings_of(atlas: Atlas) -> tuple[str, ...]:
-    """Of the columns."""
-    bounds = ("at least", "at most", "loses at most") if atlas.proven else ("optimistic steps",)
-    return ("state", *bounds, "found at step", "status")
+    """Returns the headings of the table of the states of the atlas."""
+    return tuple(shown_columns(atlas).values())
 
 
 def rows_of(atlas: Atlas) -> list[tuple[str, ...]]:
-    """A row of text for each state of the atlas. Rounded bounds are still bounds."""
-    rows = []
-    for state, found_at in zip(atlas.states, atlas.found_at.tolist(), strict=True):
-        standing = atlas.status(state)
-        bounds = standing.bounds
-        shown = [rounded_down(bounds.lower)]
-        if bounds.proven:
-            shown += [rounded_up(bounds.upper), rounded_up(bounds.regret)]
-        rows.append(
-            (readable(state), *shown, f"{found_at:,}", standing.status.value if bounds.proven else "not proven")
-        )
-    return rows
+    """Returns a row of text for each state of the atlas."""
+    columns = shown_columns(atlas)
+    return [tuple(row.text(name) for name in columns) for row in state_rows(atlas) if row.in_atlas]
 
 
 def summary_of(atlas: Atlas) -> list[str]:
@@ -109,17 +194,15 @@ def to_pandas(atlas: Atlas) -> Any:
         raise AxploreError(
             "pandas is not installed; `pip install pandas`, or use `axplore export --format csv`"
         ) from None
-    standings = [*(atlas.status(state) for state in atlas.states), *atlas.left_out]
-    found_at = [*atlas.found_at.tolist(), *[None] * len(atlas.left_out)]
-    return pd.DataFrame(
-        {
-            "state": pd.Series([standing.state for standing in standings], dtype=object),
-            "in_atlas": [place < len(atlas.states) for place in range(len(standings))],
-            "status": [standing.status.value for standing in standings],
-            "lower": [standing.bounds.lower for standing in standings],
-            "upper": [standing.bounds.upper for standing in standings],
-            "regret": [standing.bounds.regret for standing in standings],
-            "found_at": pd.array(found_at, dtype="Int64"),
-            "reason": [standing.reason for standing in standings],
-        }
-    )
+    rows = state_rows(atlas)
+    columns: dict[str, Any] = {field.name: [getattr(row, field.name) for row in rows] for field in fields(StateRow)}
+    columns["state"] = pd.Series(columns["state"], dtype=object)
+    columns["found_at"] = pd.array(columns["found_at"], dtype="Int64")
+    return pd.DataFrame(columns)
+
+
+def _visits(atlas: Atlas) -> dict[int, int]:
+    """How often the actions of each counted state were drawn, by the state's number."""
+    counts = atlas.count_arrays
+    before = np.concatenate(([0], np.cumsum(counts["visits"])))[counts["state_pairs"]]
+    return dict(zip(counts["states"].tolist(), np.diff(before).tolist(), strict=True))

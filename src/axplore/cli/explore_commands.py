@@ -220,12 +220,12 @@ def _present(atlas: Atlas, folder: Path, *, as_json: bool) -> int:
 
 
 def _print_atlas(atlas: Atlas, history: History, folder: Path, page: Path) -> None:
-    from axplore.atlas.table import headings_of, rows_of, summary_of, title_of
+    from axplore.atlas.table import LEGEND, headings_of, rows_of, summary_of, title_of
     from axplore.explorers.base import StopReason
     from axplore.runs.events import NAME as EVENTS
 
     print_table(title_of(atlas), headings_of(atlas), rows_of(atlas))
-    print_lines(summary_of(atlas))
+    print_lines([*([LEGEND] if atlas.proven else []), *summary_of(atlas)])
     hints = [f"The run is in {folder}."]
     if atlas.proven:
         hints.append(f"Check it: axplore verify {folder}")
@@ -241,19 +241,9 @@ def _print_atlas(atlas: Atlas, history: History, folder: Path, page: Path) -> No
 
 def atlas_as_json(atlas: Atlas) -> dict[str, Any]:
     """Returns what the atlas says, for machines; labels are written as in its file."""
-    from axplore.labels import encode_label, finite
+    from axplore.atlas.table import state_rows
 
-    def described(state: Any) -> dict[str, Any]:
-        standing = atlas.status(state)
-        return {
-            "state": encode_label(state),
-            "status": standing.status.value,
-            "lower": finite(standing.bounds.lower),
-            "upper": finite(standing.bounds.upper),
-            "regret": finite(standing.bounds.regret),
-            "reason": standing.reason,
-        }
-
+    rows = state_rows(atlas)
     return {
         "world": atlas.world,
         "explorer": atlas.explorer,
@@ -266,10 +256,7 @@ def atlas_as_json(atlas: Atlas) -> dict[str, Any]:
         "stop": atlas.stop.name,
         "proven": atlas.proven,
         "complete": atlas.complete,
-        "states": [
-            {**described(state), "found_at": found_at}
-            for state, found_at in zip(atlas.states, atlas.found_at.tolist(), strict=True)
-        ],
-        "left_out": [described(standing.state) for standing in atlas.left_out],
+        "states": [row.as_json() for row in rows if row.in_atlas],
+        "left_out": [row.as_json() for row in rows if not row.in_atlas],
         "unseen_lower": atlas.unseen_lower,
     }

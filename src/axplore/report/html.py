@@ -10,8 +10,10 @@ from typing import Final
 import numpy as np
 
 from axplore.atlas import Atlas
-from axplore.atlas.state_report import rounded_down, rounded_up
+from axplore.atlas.table import HEADINGS, StateRow, shown_columns, state_rows
+from axplore.labels import readable
 from axplore.report.transitions import Transitions
+from axplore.types import State
 
 MAX_LISTED: Final = 5000
 """No table has more rows than this."""
@@ -34,39 +36,26 @@ def facts(named: Iterable[tuple[str, str]]) -> str:
     return f"<dl>{items}</dl>"
 
 
-def goals_table(atlas: Atlas, transitions: Transitions) -> str:
+def goals_table(atlas: Atlas) -> str:
     """The states of the atlas; each name is a button that shows the way to it."""
-    bounds = ("at least", "at most", "loses at most") if atlas.proven else ("optimistic steps",)
-    headings = ("state", *bounds, "status", "draws in it", "found at step")
-    rows = []
-    draws = transitions.state_visits.tolist()
-    for place, (state, found_at) in enumerate(zip(atlas.states, atlas.found_at.tolist(), strict=True)):
-        standing = atlas.status(state)
-        shown = [_number(rounded_down(standing.bounds.lower), standing.bounds.lower)]
-        if atlas.proven:
-            shown += [_number(rounded_up(value), value) for value in (standing.bounds.upper, standing.bounds.regret)]
-        status = standing.status.value if atlas.proven else "not proven"
-        rows.append(
-            _row(
-                _goal_button(place, state),
-                *shown,
-                _text(status),
-                _number(f"{draws[place]:,}", draws[place]),
-                _number(f"{found_at:,}", found_at),
-            )
-        )
-    return _table("goals", "States of the atlas", headings, rows, numeric={*bounds, "draws in it", "found at step"})
+    columns = shown_columns(atlas)
+    numeric = {heading for name, heading in columns.items() if name not in ("state", "status")}
+    rows = [
+        _row(_goal_button(place, row.state), *(_cell(row, name) for name in list(columns)[1:]))
+        for place, row in enumerate(state_rows(atlas)[: len(atlas.states)])
+    ]
+    return _table("goals", "States of the atlas", list(columns.values()), rows, numeric=numeric)
 
 
 def left_out_table(atlas: Atlas) -> str:
     """The other states that were met, and why they are not in."""
-    rows = []
-    for place, standing in enumerate(atlas.left_out, start=len(atlas.states)):
-        lower = standing.bounds.lower
-        known = _number(rounded_down(lower), lower) if atlas.proven else _text("unknown")
-        status = standing.status.value if atlas.proven else "not proven"
-        rows.append(_row(_goal_button(place, standing.state), known, _text(status), _text(standing.reason)))
-    return _table("left-out", "States left out", ("state", "at least", "status", "why"), rows, numeric={"at least"})
+    names = ("state", "lower", "status", "reason") if atlas.proven else ("state", "status", "reason")
+    rows = [
+        _row(_goal_button(place, row.state), *(_cell(row, name) for name in names[1:]))
+        for place, row in enumerate(state_rows(atlas))
+        if not row.in_atlas
+    ]
+    return _table("left-out", "States left out", [HEADINGS[name] for name in names], rows, numeric={HEADINGS["lower"]})
 
 
 def draws_table(atlas: Atlas, transitions: Transitions) -> str:
@@ -79,8 +68,8 @@ def draws_table(atlas: Atlas, transitions: Transitions) -> str:
     for place in most.tolist():
         drawn = dict(zip(atlas.actions[place], visits[first[place] : first[place + 1]].tolist(), strict=False))
         cells = [_shaded(drawn[name], top) if name in drawn else "<td>–</td>" for name in names]
-        rows.append(_row(_text(str(atlas.states[place])), *cells))
-    headings = ("state", *(str(name) for name in names))
+        rows.append(_row(_text(readable(atlas.states[place])), *cells))
+    headings = ("state", *(readable(name) for name in names))
     caption = "Draws of each action, in the states where most was drawn"
     return _table("draws", caption, headings, rows, numeric=set(headings[1:]), sortable=False)
 
@@ -125,8 +114,13 @@ def _row(head: str, *cells: str) -> str:
     return f"<tr>{head.replace('<td', '<th scope=row', 1).replace('</td>', '</th>')}{''.join(cells)}</tr>"
 
 
-def _goal_button(place: int, state: object) -> str:
-    return f'<td><button type="button" class="goal" data-place="{place}">{escape(str(state))}</button></td>'
+def _goal_button(place: int, state: State) -> str:
+    return f'<td><button type="button" class="goal" data-place="{place}">{escape(readable(state))}</button></td>'
+
+
+def _cell(row: StateRow, name: str) -> str:
+    value = getattr(row, name)
+    return _text(row.text(name)) if isinstance(value, str) else _number(row.text(name), value)
 
 
 def _text(text: str) -> str:

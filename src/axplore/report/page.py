@@ -75,7 +75,7 @@ def page_of(atlas: Atlas, history: History, folder: Path, live: dict[str, Any] |
         narrowing=narrowing_chart(atlas, moments),
         draws_in_words=fragments.paragraphs(fragments.draws_in_words(atlas, transitions)),
         draws=fragments.draws_table(atlas, transitions),
-        goals=fragments.goals_table(atlas, transitions),
+        goals=fragments.goals_table(atlas),
         left_out=fragments.left_out_table(atlas) if atlas.left_out else "<p>No other state was met.</p>",
         unseen=escape(atlas.status(_Unseen()).reason),
         plain_words=fragments.paragraphs(words.guarantee_in_plain_words(atlas)),

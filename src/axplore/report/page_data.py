@@ -13,8 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from axplore.atlas import Atlas
-from axplore.atlas.state_report import rounded_down, rounded_up
-from axplore.report.layout import Layout, labels_of, shown_steps
+from axplore.atlas.state_report import rounded_down
+from axplore.atlas.table import state_rows
+from axplore.labels import readable
+from axplore.report.layout import Layout, shown_steps
 from axplore.report.transitions import Transitions
 from axplore.runs.history import Moment, thousandths
 from axplore.types import RESET_ACTION, FloatArray, IntArray, Status
@@ -36,10 +38,8 @@ STATUSES: Final = tuple(Status)
 
 def content_of(atlas: Atlas, transitions: Transitions, layout: Layout, moments: Sequence[Moment]) -> dict[str, Any]:
     """Everything that the map and the panel of a goal show. Columns have an item for each place."""
-    standings = [*map(atlas.status, atlas.states), *atlas.left_out]
+    rows = state_rows(atlas)
     distinct = {actions: number for number, actions in enumerate(dict.fromkeys(atlas.actions))}
-    visits = np.zeros(len(standings), dtype=np.int64)
-    visits[: len(atlas.states)] = transitions.state_visits
     return {
         "radius": atlas.target.radius,
         "epsilon": atlas.target.epsilon,
@@ -47,20 +47,19 @@ def content_of(atlas: Atlas, transitions: Transitions, layout: Layout, moments: 
         "steps": atlas.steps,
         "members": len(atlas.states),
         "unseenLower": rounded_down(atlas.unseen_lower) if atlas.proven else None,
-        "labels": [str(label) for label in labels_of(atlas)],
+        "labels": [row.text("state") for row in rows],
         "statusNames": [status.value for status in STATUSES],
-        "statuses": [STATUSES.index(standing.status) for standing in standings],
-        "reasons": [standing.reason for standing in standings],
+        "statuses": [STATUSES.index(status) for status in atlas.statuses],
+        "reasons": [row.reason for row in rows],
         "lower": _finite(atlas.lower),
         "upper": _finite(atlas.upper),
         "shownSteps": _finite(shown_steps(atlas)),
-        "lowerText": [rounded_down(standing.bounds.lower) for standing in standings],
-        "upperText": [rounded_up(standing.bounds.upper) for standing in standings],
-        "regretText": [rounded_up(standing.bounds.regret) for standing in standings],
+        "lowerText": [row.text("lower") for row in rows],
+        "upperText": [row.text("upper") for row in rows],
         "numbers": np.concatenate((atlas.numbers, atlas.left_out_numbers)).tolist(),
         "foundAt": atlas.found_at.tolist(),
-        "visits": visits.tolist(),
-        "actionLists": [[str(action) for action in actions] for actions in distinct],
+        "visits": [row.visits for row in rows],
+        "actionLists": [[readable(action) for action in actions] for actions in distinct],
         "actionListOf": [distinct[actions] for actions in atlas.actions],
         "layout": {
             "kind": layout.kind,
