@@ -23,9 +23,9 @@ import numpy as np
 from axplore.domains import confusing_chain, random_sparse
 from axplore.mdp import TabularMdp
 from axplore.worlds import simulation_kernels as stepping
-from axplore.worlds.contract import Order, Tour, Visit
+from axplore.worlds.contract import Order, Tour, Visit, WorldSnapshot
 from axplore.worlds.order_checks import order_seed
-from axplore.worlds.simulated import SimulatedWorld, WorldSnapshot
+from axplore.worlds.simulated import SimulatedWorld
 
 Run: TypeAlias = tuple[float, int, dict[int, int]]
 """Seconds, steps, and how often each transition of the model was met."""
@@ -37,7 +37,7 @@ REPEATS: Final = 5
 def world_of(mdp: TabularMdp) -> SimulatedWorld:
     """A world with every state discovered; numbers are the model's own."""
     world = SimulatedWorld(mdp, SEED)
-    world.restore(WorldSnapshot(position=0, discovered=np.arange(mdp.n_states), steps=0, calls=0))
+    world.restore(WorldSnapshot(mdp.states, tuple(map(mdp.actions_of, mdp.states)), steps=0, calls=0, position=0))
     return world
 
 

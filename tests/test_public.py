@@ -4,24 +4,32 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import axplore
+import axplore.workers
+import axplore.worlds
 
 ROOT = Path(__file__).parent.parent
 SLOW_TO_IMPORT = ("numba", "scipy.sparse.linalg", "gymnasium", "matplotlib", "stormpy")
 
 
-def test_every_public_name_exists_and_is_listed_once() -> None:
-    assert len(set(axplore.__all__)) == len(axplore.__all__)
-    for name in axplore.__all__:
-        assert getattr(axplore, name) is not None
-    assert set(axplore.__all__) <= set(dir(axplore))
+FACADES = (axplore, axplore.worlds, axplore.workers)
 
 
-def test_every_name_that_can_be_loaded_is_public() -> None:
-    assert set(axplore._HOME_OF) == set(axplore.__all__)
+@pytest.mark.parametrize("package", FACADES)
+def test_every_public_name_exists_and_is_listed_once(package: Any) -> None:
+    assert len(set(package.__all__)) == len(package.__all__)
+    for name in package.__all__:
+        assert getattr(package, name) is not None
+    assert set(package.__all__) <= set(dir(package))
+
+
+@pytest.mark.parametrize("package", FACADES)
+def test_every_name_that_can_be_loaded_is_public(package: Any) -> None:
+    assert {name for names in package._HOMES.values() for name in names} == set(package.__all__)
 
 
 def test_an_unknown_name_is_no_attribute() -> None:
@@ -29,7 +37,9 @@ def test_an_unknown_name_is_no_attribute() -> None:
         axplore.atlantis  # noqa: B018
 
 
-@pytest.mark.parametrize("statement", ["import axplore", "import axplore.cli"])
+@pytest.mark.parametrize(
+    "statement", ["import axplore", "import axplore.cli", "import axplore.worlds, axplore.workers"]
+)
 def test_nothing_slow_is_imported_before_it_is_used(statement: str) -> None:
     code = f"{statement}; import sys; print([name for name in {SLOW_TO_IMPORT!r} if name in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -5,8 +5,9 @@ The names below are loaded when first used, so that importing axplore is quick.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
+
+from axplore.lazy import lazy_names
 
 if TYPE_CHECKING:
     from axplore.atlas import Atlas, Bounds, Policy, StateReport
@@ -76,17 +77,5 @@ _HOMES: Final = {
     ),
     "axplore.types": ("RESET", "Status"),
 }
-_HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names}
 
-
-def __getattr__(name: str) -> Any:
-    """Loads a public name from its module on first use."""
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'axplore' has no attribute {name!r}")
-    value = getattr(import_module(_HOME_OF[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -11,6 +11,7 @@
     │   ├── UnknownStateError        a label that no state has
     │   ├── UnknownActionError       an action that the state does not have
     │   └── UnknownNameError         a world, explorer, table, ... that does not exist
+    ├── BrokenContractError          a world or explorer of yours that fails its check (also an AssertionError)
     ├── NotConvergedError            a solver that stopped before its stopping rule held
     ├── StorageError                 a file or folder that cannot be read or written
     └── WorldError                   the system under exploration broke its contract
@@ -97,6 +98,10 @@ class UnknownActionError(InvalidInputError):
 
 class UnknownNameError(InvalidInputError):
     """A name (of a world, an explorer, a table) that means nothing here."""
+
+
+class BrokenContractError(AxploreError, AssertionError):
+    """A world or an explorer breaks its contract; raised by the checks of `axplore.testing` alone."""
 
 
 class NotConvergedError(AxploreError):

@@ -26,7 +26,7 @@ from axplore.target import Objective
 from axplore.workers.distributed import DistributedWorld
 from axplore.workers.engines import engine_for, has_workers
 from axplore.worlds.catalogue import named_world, world_of
-from axplore.worlds.contract import World, steps_by_now
+from axplore.worlds.contract import World
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedWorld
 
@@ -104,7 +104,7 @@ def explore(
     check_max_steps(max_steps)
     system, world_name = world_from(world, seed, world_parameters)
     with ExitStack() as closing:
-        if system is not world and hasattr(system, "close"):
+        if system is not world:
             closing.callback(system.close)
         if doctor and isinstance(system, SteppedWorld):
             _examine(system, seed)
@@ -116,7 +116,7 @@ def explore(
             world=world_name,
             **_name_and_parameters(world, world_parameters),
             seed=seed,
-            fingerprint=getattr(system, "fingerprint", None),
+            fingerprint=system.fingerprint,
             explorer=explorer_name,
             states_bound=states_bound,
             steps_before=system.steps,
@@ -176,7 +176,7 @@ def resume(
         if objective is not None:
             chosen = _with_objective(chosen, manifest.explorer, objective)
         system = _world_again(manifest, world)
-        if system is not world and hasattr(system, "close"):
+        if system is not world:
             closing.callback(system.close)
         if workers is None and ray is None:
             workers, ray = manifest.workers, manifest.ray
@@ -199,7 +199,7 @@ def _shared(world: World, workers: int | None, ray: str | None, closing: ExitSta
     engine = closing.enter_context(engine_for(workers, ray))
     if engine is None:
         return world
-    if not getattr(world, "can_be_reseeded", True):
+    if not world.repeatable:
         _logger.warning(
             "the system has no method reseed(seed), so that no two runs with workers are alike; what they prove holds"
         )
@@ -379,7 +379,7 @@ def _world_again(manifest: RunManifest, given: WorldLike | None) -> World:
             f"the run explored {manifest.world}, which was handed in as an object; resume it from Python, and hand it "
             "in again: axplore.resume(run, world)"
         )
-    if getattr(system, "fingerprint", None) != manifest.fingerprint:
+    if system.fingerprint != manifest.fingerprint:
         raise InvalidSettingError(
             f"the run explored {manifest.world}, but this is another world: its transitions or its seed differ"
         )
@@ -410,5 +410,5 @@ def _progress_of(explorer: Explorer[Any], world: World) -> Iterator[Watcher]:
     console = Console(stderr=True)
     if not is_kept(interval_kernels.upper_bound if isinstance(explorer, Certified) else stepping.visit):
         console.print(NOTICE)
-    with showing(console, lambda: steps_by_now(world)) as watch:
+    with showing(console, lambda: world.steps_by_now) as watch:
         yield watch

@@ -28,7 +28,7 @@ from axplore.proofs.evidence import Evidence
 from axplore.target import Objective, Target
 from axplore.truth import check_optimal, check_within_radius, controllable_states, optimal_steps
 from axplore.types import Action, State, Status
-from axplore.worlds.contract import Answer, Order
+from axplore.worlds.contract import Answer, Order, World
 from axplore.worlds.simulated import SimulatedWorld
 
 
@@ -272,7 +272,7 @@ def test_the_hook_sees_every_round() -> None:
     assert "admitted" in " ".join(report.activity for report in reports)
 
 
-class TurningWorld:
+class TurningWorld(World):
     """A world that breaks its contract: after so many calls its probabilities are those of another model."""
 
     def __init__(self, first: TabularMdp, then: TabularMdp, calls: int) -> None:

@@ -12,7 +12,8 @@ from axplore.domains import confusing_chain
 from axplore.explorers.base import RoundReport, run
 from axplore.explorers.registry import preset
 from axplore.statistics.counts import TransitionCounts
-from axplore.worlds.simulated import SimulatedWorld, WorldSnapshot
+from axplore.worlds.contract import WorldSnapshot
+from axplore.worlds.simulated import SimulatedWorld
 
 
 @pytest.mark.parametrize("name", ["disco-experiment", "ucb-explore-experiment"])

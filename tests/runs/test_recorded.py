@@ -9,9 +9,9 @@ import pytest
 from axplore.domains import confusing_chain, domain
 from axplore.errors import InvalidInputError, InvalidSettingError, UnknownStateError
 from axplore.runs.journal import Call
-from axplore.runs.recorded import RecordedWorld, WorldRecord, checksum_of, record_of
+from axplore.runs.recorded import RecordedWorld, checksum_of
 from axplore.types import Action, State
-from axplore.worlds.contract import Answer, Episodes, Order, Visit
+from axplore.worlds.contract import Answer, Episodes, Order, Visit, World, WorldSnapshot, snapshot_of
 from axplore.worlds.simulated import SimulatedWorld
 
 POLICY = np.zeros(1, dtype=np.int64)
@@ -26,10 +26,10 @@ def world() -> SimulatedWorld:
     return SimulatedWorld(confusing_chain(), 7)
 
 
-def recorded(n_calls: int) -> tuple[WorldRecord, list[Call], SimulatedWorld]:
+def recorded(n_calls: int) -> tuple[WorldSnapshot, list[Call], SimulatedWorld]:
     """The record of a new world, so many calls of it, and the world after them."""
     inner = world()
-    record = record_of(inner)
+    record = snapshot_of(inner)
     calls: list[Call] = []
     outer = RecordedWorld(inner, record, calls.append)
     for _ in range(n_calls):
@@ -48,14 +48,14 @@ def same(answers: list[Answer], others: list[Answer]) -> bool:
 
 def test_a_recorded_world_answers_as_the_world_itself() -> None:
     plain, inner = world(), world()
-    outer = RecordedWorld(inner, record_of(inner), forget)
+    outer = RecordedWorld(inner, snapshot_of(inner), forget)
     for _ in range(3):
         assert same(outer.carry_out(ORDERS), plain.carry_out(ORDERS))
         assert (tuple(outer.states), outer.steps) == (tuple(plain.states), plain.steps)
     assert [outer.actions_of(number) for number in range(len(outer.states))] == [
         plain.actions_of(number) for number in range(len(plain.states))
     ]
-    assert outer.record() == record_of(plain)
+    assert outer.snapshot() == snapshot_of(plain)
     with pytest.raises(UnknownStateError):
         outer.actions_of(99)
 
@@ -69,7 +69,7 @@ def test_kept_answers_come_again_and_then_the_world_goes_on_as_if_it_had_never_s
         assert same(outer.carry_out(ORDERS), list(call.answers))
     assert not outer.repeating
     assert kept == []
-    assert outer.record() == record_of(inner)
+    assert outer.snapshot() == snapshot_of(inner)
     assert same(outer.carry_out(ORDERS), inner.carry_out(ORDERS))
     assert len(kept) == 1
 
@@ -110,15 +110,20 @@ def test_a_world_of_another_model_is_refused() -> None:
     record, calls, _ = recorded(2)
     with pytest.raises(InvalidSettingError, match="not the one that was explored: 's0' had"):
         RecordedWorld(SimulatedWorld(domain("star"), 7), record, forget, calls)
-    stranger = WorldRecord(("s0", "nowhere"), (("forward", "skip"), ()), 9, 1, 0)
-    with pytest.raises(InvalidSettingError, match="another model: this one has no 'nowhere'"):
+    stranger = WorldSnapshot(("s0", "nowhere"), (("forward", "skip"), ()), 9, 1, 0)
+    with pytest.raises(InvalidSettingError, match="another model: this one has no state 'nowhere'"):
         RecordedWorld(world(), stranger, forget)
 
 
 def test_a_world_that_cannot_be_put_in_place_is_refused() -> None:
-    class Rigid:
-        states: Sequence[State] = ("here",)
-        steps = 0
+    class Rigid(World):
+        @property
+        def states(self) -> Sequence[State]:
+            return ("here",)
+
+        @property
+        def steps(self) -> int:
+            return 0
 
         def actions_of(self, _: int) -> tuple[Action, ...]:
             return ("go",)
@@ -126,7 +131,7 @@ def test_a_world_that_cannot_be_put_in_place_is_refused() -> None:
         def carry_out(self, _: Sequence[Order]) -> list[Answer]:
             return []
 
-    fresh = record_of(Rigid())
+    fresh = snapshot_of(Rigid())
     assert RecordedWorld(Rigid(), fresh, forget).carry_out([]) == []
-    with pytest.raises(InvalidInputError, match=r"it has no restore\(snapshot\)"):
-        RecordedWorld(Rigid(), WorldRecord(("here",), (("go",),), 9, 1, -1), forget)
+    with pytest.raises(InvalidInputError, match="Rigid cannot resume where it was interrupted"):
+        RecordedWorld(Rigid(), WorldSnapshot(("here",), (("go",),), 9, 1, -1), forget)

@@ -22,7 +22,7 @@ from axplore.workers import distributed as world_module
 from axplore.workers.batches import WAVE, BatchServer, Outcome, Request
 from axplore.workers.distributed import BUNDLES_OF_WORKER, DistributedWorld
 from axplore.workers.in_process import InProcess
-from axplore.worlds.contract import Answer, Episodes, Order, Tour, Visit, World, steps_by_now
+from axplore.worlds.contract import Answer, Episodes, Order, Tour, Visit, World
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedWorld
 
@@ -193,14 +193,8 @@ def test_a_system_without_a_factory_is_refused() -> None:
 
 
 def test_a_world_of_ones_own_must_say_how_to_make_another() -> None:
-    class Own:
-        states, steps = ("start",), 0
-
-        def actions_of(self, _state: int) -> tuple[str, ...]:
-            return ()
-
-    with pytest.raises(InvalidSettingError, match="Own cannot be worked on side by side: it has no method replica"):
-        DistributedWorld(Own(), InProcess())  # type: ignore[arg-type]
+    with pytest.raises(InvalidSettingError, match=r"DistributedWorld cannot have workers: .*Replicable"):
+        DistributedWorld(DistributedWorld(SteppedWorld(Walk), InProcess()), InProcess())
 
 
 def test_workers_whose_systems_start_elsewhere_are_refused() -> None:
@@ -319,11 +313,11 @@ def test_steps_of_batches_that_are_done_are_told_before_the_order_is() -> None:
         def begin(self, *_: object) -> None: ...
         def find(self, _: object) -> None: ...
         def keep(self, _key: object, outcome: Outcome) -> None:
-            told.append((steps_by_now(world), outcome.answer.steps))
+            told.append((world.steps_by_now, outcome.answer.steps))
 
     world = DistributedWorld(SteppedWorld(Walk), InProcess(), batch=5)
     world.ledger = Listening()
     world.carry_out(walk_orders())
     sums = np.cumsum([steps for _, steps in told])
     assert [by_now for by_now, _ in told] == sums.tolist()
-    assert steps_by_now(world) == world.steps == sums[-1]
+    assert world.steps_by_now == world.steps == sums[-1]

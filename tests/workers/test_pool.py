@@ -15,11 +15,10 @@ from axplore.workers.pool import (
     PATIENCE,
     SECONDS_TO_BEGIN,
     SLOW_SECONDS,
-    Incident,
-    IncidentKind,
     WorkerPool,
 )
 from axplore.workers.worker import Reply, Server, TryElsewhereError, WorkerLostError, replied
+from axplore.worlds.contract import Incident, IncidentKind
 
 
 class ScriptedWorker:

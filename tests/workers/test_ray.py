@@ -21,12 +21,12 @@ import axplore
 from axplore.errors import InvalidInputError, InvalidSettingError, WorldError
 from axplore.workers.distributed import DistributedWorld
 from axplore.workers.in_process import InProcess
-from axplore.workers.pool import IncidentKind, WorkerPool
+from axplore.workers.pool import WorkerPool
 from axplore.workers.processes import Processes
 from axplore.workers.ray import RayCluster, RayWorker
 from axplore.workers.worker import Engine, Reply, Server, WorkerLostError
 from axplore.worlds.catalogue import named_world
-from axplore.worlds.contract import World
+from axplore.worlds.contract import IncidentKind, World
 from axplore.worlds.stepped import SteppedWorld
 
 ray: Any = pytest.importorskip("ray")

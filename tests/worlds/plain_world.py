@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from axplore.mdp import TabularMdp
+from axplore.types import State
 from axplore.worlds import simulation_kernels as stepping
-from axplore.worlds.contract import Answer, Episodes, Order, Tour, Visit
+from axplore.worlds.contract import Answer, Episodes, Order, Tour, Visit, WorldSnapshot
 from axplore.worlds.order_checks import order_seed
 
 
@@ -192,3 +193,8 @@ class DrawingWorld(PlainWorld):
         s1, s0 = s1 ^ s2, s0 ^ s3
         self._words = [s0, s1, s2 ^ shifted, rotated(s3, 45)]
         return word
+
+
+def snapshot_of_labels(mdp: TabularMdp, labels: Sequence[State], position: int = 0) -> WorldSnapshot:
+    """A snapshot of a simulated world that has discovered these states, and has taken no step."""
+    return WorldSnapshot(tuple(labels), tuple(map(mdp.actions_of, labels)), steps=0, calls=0, position=position)

@@ -17,10 +17,10 @@ from axplore.cli import app
 from axplore.domains import confusing_chain
 from axplore.errors import InvalidInputError, InvalidSettingError, UnknownNameError, WorldError
 from axplore.worlds.catalogue import FORMS, MODULE_FORM, named_world, world_of
-from axplore.worlds.contract import Visit
+from axplore.worlds.contract import FaultKind, Visit
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedWorld
-from axplore.worlds.systems import VIRTUAL_START, FaultKind
+from axplore.worlds.systems import VIRTUAL_START
 
 NOWHERE = np.array([], dtype=np.int64)
 

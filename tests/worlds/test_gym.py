@@ -16,9 +16,9 @@ from axplore import Atlas, TabularMdp, controllable_states
 from axplore.errors import InvalidInputError, InvalidSettingError, UnfixedStartError, UnknownNameError, WorldError
 from axplore.labels import encode_label
 from axplore.types import IntArray
-from axplore.worlds.contract import Answer, Visit, World
+from axplore.worlds.contract import Answer, FaultKind, Visit, World
 from axplore.worlds.gym import gym_world, key_of
-from axplore.worlds.systems import BEGIN, VIRTUAL_START, FaultKind
+from axplore.worlds.systems import BEGIN, VIRTUAL_START
 
 LEFT, DOWN, RIGHT, UP = range(4)
 # Gymnasium 1.3 brought new versions of these.

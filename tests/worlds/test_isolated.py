@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from axplore.errors import InvalidSettingError, WorldError
-from axplore.worlds.contract import Visit
+from axplore.worlds.contract import FaultKind, Visit
 from axplore.worlds.isolated import isolated
 from axplore.worlds.stepped import SteppedWorld
-from axplore.worlds.systems import FaultKind
 
 NOWHERE = np.array([], dtype=np.int64)
 

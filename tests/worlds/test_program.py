@@ -14,10 +14,9 @@ import pytest
 import axplore
 from axplore import TabularMdp, controllable_states
 from axplore.errors import InvalidSettingError, WorldError
-from axplore.worlds.contract import Episodes, Tour, Visit
+from axplore.worlds.contract import Episodes, FaultKind, Tour, Visit
 from axplore.worlds.program import Program, hashable, program_world
 from axplore.worlds.stepped import SteppedWorld
-from axplore.worlds.systems import FaultKind
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "random_walk.sh"
 

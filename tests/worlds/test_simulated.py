@@ -3,13 +3,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain_world import DrawingWorld, PlainWorld
+from plain_world import DrawingWorld, PlainWorld, snapshot_of_labels
 from scipy import stats
 
 from axplore.domains import combination_lock, confusing_chain, random_sparse
@@ -18,8 +19,8 @@ from axplore.mdp import TabularMdp
 from axplore.types import RESET, RESET_ACTION, IntArray
 from axplore.worlds import simulated
 from axplore.worlds import simulation_kernels as stepping
-from axplore.worlds.contract import Answer, Episodes, Order, Tour, Visit, World
-from axplore.worlds.simulated import SimulatedWorld, WorldSnapshot
+from axplore.worlds.contract import NOWHERE, Answer, Episodes, Order, Tour, Visit, World, WorldSnapshot
+from axplore.worlds.simulated import SimulatedWorld
 
 FALSE_ALARM = 1e-6
 """The probability with which each statistical test below would fail with a fresh seed though nothing is wrong."""
@@ -45,8 +46,8 @@ def policy(*actions: int) -> IntArray:
 def all_discovered(mdp: TabularMdp, seed: int = 0) -> SimulatedWorld:
     """A world that starts in the initial state, with every state discovered: the others in the model's order."""
     world = SimulatedWorld(mdp, seed)
-    others = [index for index in range(mdp.n_states) if index != mdp.initial_index]
-    world.restore(WorldSnapshot(position=0, discovered=policy(mdp.initial_index, *others), steps=0, calls=0))
+    others = [label for label in mdp.states if label != mdp.initial_state]
+    world.restore(snapshot_of_labels(mdp, [mdp.initial_state, *others]))
     return world
 
 
@@ -647,7 +648,7 @@ def test_a_restored_world_goes_on_as_if_it_had_never_stopped() -> None:
     expected = [as_lists(answer) for answer in world.carry_out(onward)]
     for later in (SimulatedWorld(chain, seed=1), world):
         later.restore(snapshot)
-        assert (later.steps, len(later.states)) == (snapshot.steps, len(snapshot.discovered))
+        assert (later.steps, len(later.states)) == (snapshot.steps, len(snapshot.labels))
         assert [as_lists(answer) for answer in later.carry_out(onward)] == expected
         assert list(later.states) == list(world.states)
 
@@ -656,16 +657,23 @@ def test_a_snapshot_does_not_change_while_the_world_goes_on() -> None:
     world = SimulatedWorld(LINE, seed=0)
     snapshot = world.snapshot()
     one(world, Visit(state=0, action=GO, times=1, policy=policy(), max_journey=1))
-    assert (snapshot.position, snapshot.discovered.tolist(), snapshot.steps, snapshot.calls) == (0, [0], 0, 0)
+    assert (snapshot.position, snapshot.labels, snapshot.steps, snapshot.calls) == (0, ("a",), 0, 0)
 
 
 @pytest.mark.parametrize(
-    ("place", "discovered", "steps"),
-    [(0, [], 0), (0, [1], 0), (0, [0, 4], 0), (0, [0, -1], 0), (0, [0, 1, 1], 0), (2, [0, 1], 0), (0, [0], -1)],
+    ("position", "labels", "steps"),
+    [(0, "", 0), (0, "b", 0), (0, "ax", 0), (0, "abb", 0), (2, "ab", 0), (-2, "ab", 0), (0, "a", -1)],
 )
-def test_a_snapshot_of_another_world_is_refused(place: int, discovered: list[int], steps: int) -> None:
+def test_a_snapshot_of_another_world_is_refused(position: int, labels: str, steps: int) -> None:
     with pytest.raises(InvalidSettingError, match="the snapshot"):
-        SimulatedWorld(LINE, seed=0).restore(WorldSnapshot(place, policy(*discovered), steps, calls=0))
+        SimulatedWorld(LINE, seed=0).restore(WorldSnapshot(tuple(labels), ((),) * len(labels), steps, 0, position))
+
+
+def test_a_snapshot_without_a_position_is_resumed_in_the_initial_state() -> None:
+    world = all_discovered(LINE)
+    one(world, Visit(state=0, action=GO, times=1, policy=policy(), max_journey=1))
+    world.restore(replace(world.snapshot(), position=NOWHERE))
+    assert position(world) == "a"
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 10])

@@ -19,10 +19,10 @@ from axplore.explorers.registry import preset
 from axplore.mdp import TabularMdp
 from axplore.truth import controllable_states
 from axplore.types import IntArray
-from axplore.worlds.contract import Answer, Episodes, Order, Tour, Visit, World
+from axplore.worlds.contract import Answer, Episodes, FaultKind, Order, Tour, Visit, World
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedWorld
-from axplore.worlds.systems import BEGIN, VIRTUAL_START, FaultKind
+from axplore.worlds.systems import BEGIN, VIRTUAL_START
 
 
 def policy(*actions: int) -> IntArray:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from plain_world import snapshot_of_labels
 
 from axplore.domains import confusing_chain
 from axplore.mdp import TabularMdp
@@ -13,7 +14,7 @@ from axplore.types import RESET_ACTION
 from axplore.worlds import simulated
 from axplore.worlds import simulation_kernels as stepping
 from axplore.worlds.contract import Answer, Tour, Visit
-from axplore.worlds.simulated import SimulatedWorld, WorldSnapshot
+from axplore.worlds.simulated import SimulatedWorld
 
 GO, STAY = 0, 1
 
@@ -47,7 +48,7 @@ TO_C, STEPS_TO_C = (GO, GO, RESET_ACTION), (2, 1, 0)
 def world_of(mdp: TabularMdp, seed: int = 0) -> SimulatedWorld:
     """A world that starts in the initial state, the model's first, with every state discovered in its order."""
     world = SimulatedWorld(mdp, seed)
-    world.restore(WorldSnapshot(position=0, discovered=np.arange(mdp.n_states), steps=0, calls=0))
+    world.restore(snapshot_of_labels(mdp, mdp.states))
     return world
 
 
@@ -168,7 +169,7 @@ def test_where_nothing_is_planned_a_tour_resets_and_goes_where_the_initial_state
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     world = world_of(FORK)
-    world.restore(WorldSnapshot(position=3, discovered=np.arange(4), steps=0, calls=0))
+    world.restore(snapshot_of_labels(FORK, FORK.states, position=3))
     # Only the hub is planned, and r is nearer to it than l. The agent stands in u.
     order = tour({(1, 0): 1, (2, 0): 1}, [((0,), (2,)), ((1,), (1,))])
     entered, answer = followed(world, order, monkeypatch)
@@ -181,7 +182,7 @@ def test_a_journey_is_cut_only_if_it_has_not_arrived_in_time(
     max_journey: int, entered: str, cuts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = world_of(LINE)
-    world.restore(WorldSnapshot(position=3, discovered=np.arange(4), steps=0, calls=0))
+    world.restore(snapshot_of_labels(LINE, LINE.states, position=3))
     order = tour({(2, GO): 1}, [(TO_C, STEPS_TO_C)], max_journey)
     # From d: RESET, go, go, play. If a journey has 2 steps: RESET, go, cut by RESET; go, go, play.
     found, answer = followed(world, order, monkeypatch)

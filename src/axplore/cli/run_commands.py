@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -112,9 +112,7 @@ def validate(
 
     atlas = Atlas.load(run)
     system, name = world_from(world or atlas.world, seed, parsed(settings))
-    with ExitStack() as closing:
-        if hasattr(system, "close"):
-            closing.callback(system.close)
+    with system:
         validation = atlas.validate(system, episodes=episodes, horizon=horizon)
     if as_json:
         print_json({"run": str(run), "world": name, **validation_as_json(validation)})

@@ -16,9 +16,9 @@ from axplore.errors import AxploreError, DamagedFileError
 from axplore.explorers.base import ExplorerState
 from axplore.labels import Json
 from axplore.runs.journal import decode_states, encode_states
-from axplore.runs.recorded import WorldRecord
 from axplore.runs.state_codec import STATES, decode_state, encode_state
 from axplore.storage import storage_errors, sync_folder
+from axplore.worlds.contract import WorldSnapshot
 
 FORMAT: Final = "axplore checkpoint"
 VERSION: Final = 1
@@ -44,7 +44,7 @@ class Checkpoint:
     max_steps: int | None
     narrowed: bool
     state: ExplorerState | None
-    world: WorldRecord
+    world: WorldSnapshot
 
 
 def can_be_kept(state: ExplorerState) -> bool:
@@ -102,7 +102,7 @@ def load_checkpoint(run: str, folder: Path) -> Checkpoint:
             max_steps=body["max_steps"],
             narrowed=body["narrowed"],
             state=None if body["state"] is None else decode_state(body["state"], arrays),
-            world=WorldRecord(
+            world=WorldSnapshot(
                 labels=tuple(label for label, _ in states),
                 actions=tuple(actions for _, actions in states),
                 steps=world["steps"],

@@ -27,12 +27,12 @@ from axplore.runs.checkpoints import (
 from axplore.runs.events import EventLog
 from axplore.runs.journal import Call, Journal, header_of, read_journal
 from axplore.runs.manifest import RunManifest, current_versions, described, load_manifest, save_manifest
-from axplore.runs.recorded import RecordedWorld, record_of
+from axplore.runs.recorded import RecordedWorld
 from axplore.storage import Lock, make_empty_folder, read_document, remove_unfinished, storage_errors, write_document
 from axplore.types import FloatArray
 from axplore.workers.distributed import DistributedWorld
 from axplore.workers.worker import current_command
-from axplore.worlds.contract import World
+from axplore.worlds.contract import World, snapshot_of
 
 ENDED: Final = "ended.json"
 ENDED_FORMAT: Final = "axplore end of a run"
@@ -134,8 +134,7 @@ class RunFolder:
         if isinstance(world, DistributedWorld):
             self._batches = world.ledger = BatchJournal(self._folder, self._manifest.run)
         self._system = world
-        self._n_faults = len(getattr(world, "faults", ()))
-        self._n_incidents = len(getattr(world, "incidents", ()))
+        self._n_faults, self._n_incidents = len(world.faults), len(world.incidents)
         self._world = RecordedWorld(world, self._checkpoint.world, self._keep, past, drop)
         if not past:  # otherwise one is due as soon as they are repeated
             self._next_checkpoint = self._began + SECONDS_BETWEEN_CHECKPOINTS
@@ -185,7 +184,9 @@ class RunFolder:
             self._journal.close()
             self._journal = None
         number = self._checkpoint.number + 1
-        self._checkpoint = replace(self._checkpoint, number=number, state=state, world=self._world.record(), **changes)
+        self._checkpoint = replace(
+            self._checkpoint, number=number, state=state, world=self._world.snapshot(), **changes
+        )
         save_checkpoint(self._checkpoint, self._manifest.run, self._folder)
         self._journal = Journal(*self._journal_of(self._checkpoint), 0)
         # The state goes on changing: only what is in the file is the checkpoint's.
@@ -286,11 +287,13 @@ class RunFolder:
         )
 
     def _note_faults(self) -> None:
-        faults = getattr(self._system, "faults", ())
+        if self._system is None:
+            return
+        faults = self._system.faults
         for fault in faults[self._n_faults :]:
             self._events.note("fault", kind=fault.kind.name, message=str(fault), steps=fault.steps)
         self._n_faults = len(faults)
-        incidents = getattr(self._system, "incidents", ())
+        incidents = self._system.incidents
         for incident in incidents[self._n_incidents :]:
             self._events.note("worker", kind=incident.kind.name, message=str(incident), steps=self._steps())
         self._n_incidents = len(incidents)
@@ -315,7 +318,7 @@ def begin_run(
             max_steps=max_steps,
             narrowed=False,
             state=state if can_be_kept(state) else None,
-            world=record_of(world),
+            world=snapshot_of(world),
         )
         save_checkpoint(checkpoint, manifest.run, folder)
         # Last: a folder is a run once it holds this file.

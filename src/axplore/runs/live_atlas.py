@@ -14,9 +14,8 @@ from axplore.explorers.base import StopReason
 from axplore.runs.checkpoints import load_checkpoint
 from axplore.runs.folder import ENDED
 from axplore.runs.manifest import explorer_from_description, load_manifest
-from axplore.runs.recorded import WorldRecord
 from axplore.types import Action, State
-from axplore.worlds.contract import Answer, Order
+from axplore.worlds.contract import Answer, Order, World, WorldSnapshot
 
 ATLAS = "atlas.json"
 
@@ -58,21 +57,21 @@ def atlas_now(folder: Path) -> Atlas:
 
 
 @dataclass(frozen=True)
-class _MetWorld:
+class _MetWorld(World):
     """What a world has shown by a checkpoint; it carries out nothing."""
 
-    record: WorldRecord
+    at: WorldSnapshot
 
     @property
     def states(self) -> Sequence[State]:
-        return self.record.labels
+        return self.at.labels
 
     @property
     def steps(self) -> int:
-        return self.record.steps
+        return self.at.steps
 
     def actions_of(self, state: int) -> tuple[Action, ...]:
-        return self.record.actions[state]
+        return self.at.actions[state]
 
     def carry_out(self, orders: Sequence[Order]) -> list[Answer]:
         _refuse(orders)

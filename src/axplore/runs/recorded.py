@@ -6,87 +6,60 @@ import logging
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import numpy as np
 
 from axplore.errors import InvalidInputError, InvalidSettingError
 from axplore.runs.journal import Call
 from axplore.types import Action, State
-from axplore.worlds.contract import Answer, Order, World, steps_by_now
-from axplore.worlds.simulated import SimulatedWorld
-from axplore.worlds.stepped import SteppedSnapshot
+from axplore.worlds.contract import (
+    Answer,
+    Fault,
+    Incident,
+    Order,
+    Resumable,
+    World,
+    WorldSnapshot,
+    position_in,
+    snapshot_of,
+)
 from axplore.worlds.tally import DiscoveredStates
 
-NOWHERE = -1
-"""The position of an agent whose world does not tell it."""
-
 _logger = logging.getLogger("axplore")
-
-
-@dataclass(frozen=True)
-class WorldRecord:
-    """How far a world has come.
-
-    Attributes:
-        labels: of the states discovered, by number.
-        actions: of each of them.
-        steps: steps taken.
-        calls: how often `carry_out` was called.
-        position: the number of the state in which the agent stands; -1 if the world does not say.
-    """
-
-    labels: tuple[State, ...]
-    actions: tuple[tuple[Action, ...], ...]
-    steps: int
-    calls: int
-    position: int
 
 
 def _nothing(_: int) -> None:
     """For calls that need not be dropped from anywhere."""
 
 
-def record_of(world: World) -> WorldRecord:
-    """How far a world has come before it is explored."""
-    labels = tuple(world.states)
-    snapshot = getattr(world, "snapshot", None)
-    return WorldRecord(
-        labels=labels,
-        actions=tuple(world.actions_of(number) for number in range(len(labels))),
-        steps=world.steps,
-        calls=0 if snapshot is None else snapshot().calls,
-        position=_position_in(world),
-    )
-
-
-class RecordedWorld:
+class RecordedWorld(World):
     """A `World` that keeps what another answers, and first answers as an earlier process was answered."""
 
     def __init__(
         self,
         world: World,
-        record: WorldRecord,
+        snapshot: WorldSnapshot,
         keep: Callable[[Call], None],
         past: Iterable[Call] = (),
         drop: Callable[[int], None] = _nothing,
     ) -> None:
-        """Puts the world where the record says, and again when there are no more calls to repeat.
+        """Puts the world where the snapshot says, and again when there are no more calls to repeat.
 
         Args:
             world: what answers.
-            record: how far it had come before the first of the calls to repeat.
+            snapshot: how far it had come before the first of the calls to repeat.
             keep: called with every call that was not repeated, before the answer is returned.
             past: the calls to repeat.
             drop: called with the number of calls that cannot be repeated, as the explorer orders otherwise than before.
         """
         self._world = world
-        self._discovered = DiscoveredStates(zip(record.labels, record.actions, strict=True))
-        self._steps, self._calls, self._position = record.steps, record.calls, record.position
+        self._discovered = DiscoveredStates(zip(snapshot.labels, snapshot.actions, strict=True))
+        self._steps, self._calls, self._position = snapshot.steps, snapshot.calls, snapshot.position
         self._keep = keep
         self._past = deque(past)
         self._drop = drop
-        if record_of(world) != record or self._past:
+        if snapshot_of(world) != snapshot or self._past:
             self._put_in_place()
 
     @property
@@ -102,7 +75,27 @@ class RecordedWorld:
     @property
     def steps_by_now(self) -> int:
         """With those of the call in progress, as far as the world tells."""
-        return self._steps if self._past else max(self._steps, steps_by_now(self._world))
+        return self._steps if self._past else max(self._steps, self._world.steps_by_now)
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the world is."""
+        return self._world.repeatable
+
+    @property
+    def fingerprint(self) -> str | None:
+        """Of the world."""
+        return self._world.fingerprint
+
+    @property
+    def faults(self) -> Sequence[Fault]:
+        """Of the world, in this process."""
+        return self._world.faults
+
+    @property
+    def incidents(self) -> Sequence[Incident]:
+        """Of the world, in this process."""
+        return self._world.incidents
 
     @property
     def repeating(self) -> bool:
@@ -126,10 +119,9 @@ class RecordedWorld:
             return list(call.answers)
         return self._carry_out(orders, checksum)
 
-    def record(self) -> WorldRecord:
-        """How far the world has come."""
-        labels, actions = tuple(self._discovered.labels), tuple(self._discovered.actions)
-        return WorldRecord(labels, actions, self._steps, self._calls, self._position)
+    def snapshot(self) -> WorldSnapshot:
+        """Returns how far the world has come."""
+        return self._discovered.snapshot(self._steps, self._calls, self._position)
 
     def _carry_out(self, orders: Sequence[Order], checksum: int) -> list[Answer]:
         world = self._world
@@ -140,7 +132,7 @@ class RecordedWorld:
             answers=tuple(answers),
             discovered=tuple((world.states[number], tuple(world.actions_of(number))) for number in fresh),
             steps=world.steps,
-            position=_position_in(world),
+            position=position_in(world),
         )
         self._keep(call)
         self._note(call)
@@ -164,18 +156,15 @@ class RecordedWorld:
         self._put_in_place()
 
     def _put_in_place(self) -> None:
-        """Puts the world where the record says."""
-        record, world = self.record(), self._world
-        if isinstance(world, SimulatedWorld):
-            # Workers stand nowhere: who goes on without them begins at the start.
-            world.restore_labels(record.labels, max(record.position, 0), record.steps, record.calls)
-        elif hasattr(world, "restore"):
-            world.restore(SteppedSnapshot(record.labels, record.actions, record.steps, record.calls))
-        else:
+        """Puts the world where the calls that are known have led."""
+        snapshot, world = self.snapshot(), self._world
+        if not isinstance(world, Resumable):
             raise InvalidInputError(
-                f"{type(world).__name__} cannot go on where it was interrupted: it has no restore(snapshot)"
+                f"{type(world).__name__} cannot resume where it was interrupted: it needs the members of "
+                "axplore.worlds.Resumable"
             )
-        for number, (label, actions) in enumerate(zip(record.labels, record.actions, strict=True)):
+        world.restore(snapshot)
+        for number, (label, actions) in enumerate(zip(snapshot.labels, snapshot.actions, strict=True)):
             if tuple(world.actions_of(number)) != actions:
                 raise InvalidSettingError(f"the world is not the one that was explored: {label!r} had {actions!r}")
 
@@ -193,7 +182,3 @@ def checksum_of(orders: Sequence[Order]) -> int:
             else:
                 checksum = zlib.crc32(f"{value}".encode(), checksum)
     return checksum
-
-
-def _position_in(world: World) -> int:
-    return world.position if isinstance(world, SimulatedWorld) else NOWHERE

@@ -11,15 +11,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from axplore.errors import TooManyFaultsError, UnfixedStartError
 from axplore.types import Action, IntArray, State
 from axplore.workers.worker import TryElsewhereError
-from axplore.worlds.contract import Answer, Episodes, Order, Tour, Visit
-from axplore.worlds.systems import Fault
+from axplore.worlds.contract import Answer, Episodes, Fault, Order, Replica, Tour, Visit
 
 BATCH: Final = 25
 """A batch has at most so many visits, plays or episodes,"""
@@ -148,15 +147,14 @@ class Outcome:
 class BatchServer:
     """Carries out batches in a world that it makes when the first one comes."""
 
-    def __init__(self, make_replica: Callable[..., Any]) -> None:
+    def __init__(self, make_replica: Callable[[], Replica]) -> None:
         """Makes nothing yet.
 
         Args:
-            make_replica: makes a `Replica`; where a fault is to be no error, it takes `max_faults`.
+            make_replica: makes what carries out the batches.
         """
         self._make_replica = make_replica
-        self._world: Any = None
-        self._is_patient = False  # whether the world may have faults
+        self._replica: Replica | None = None
         self._states: list[tuple[State, tuple[Action, ...]]] = []
         self._call = -1
         self._orders: dict[int, Order] = {}
@@ -171,24 +169,25 @@ class BatchServer:
         del self._states[request.n_kept :]
         self._states += request.states
         try:
-            world = self._world_for(request)
-            n_states, n_faults = len(self._states), len(getattr(world, "faults", ()))
-            answer = world.carry_out_batch(order, *request.key)
+            replica = self._replica_for(request)
+            n_states, n_faults = len(self._states), len(replica.faults)
+            answer = replica.carry_out_batch(order, request.key, request.max_faults)
         except TooManyFaultsError as error:
             self.close()
             if request.is_final:
                 raise
             raise TryElsewhereError(str(error)) from error
         discovered = [
-            (label, world.actions_of(n_states + place)) for place, label in enumerate(world.states[n_states:])
+            (label, replica.actions_of(n_states + index)) for index, label in enumerate(replica.states[n_states:])
         ]
-        return Outcome(answer, tuple(discovered), tuple(getattr(world, "faults", ())[n_faults:]))
+        return Outcome(answer, tuple(discovered), tuple(replica.faults[n_faults:]))
 
     def close(self) -> None:
-        """Closes the world; the next batch makes another."""
-        world, self._world = self._world, None
-        with suppress(Exception):
-            world.close()
+        """Closes the replica; the next batch makes another."""
+        replica, self._replica = self._replica, None
+        if replica is not None:
+            with suppress(Exception):
+                replica.close()
 
     def _order_of(self, request: Request) -> Order:
         call, place, _ = request.key
@@ -199,16 +198,14 @@ class BatchServer:
             self._orders[place] = request.order
         return part_of(self._orders[place], request.quota)
 
-    def _world_for(self, request: Request) -> Any:
-        """The world, with the states that were told."""
-        if self._world is not None and self._is_patient == bool(request.max_faults):
-            self._world.learn(request.n_kept, request.states)
-            return self._world
-        self.close()
-        self._is_patient = bool(request.max_faults)
-        self._world = self._make_replica(max_faults=request.max_faults) if self._is_patient else self._make_replica()
-        start, expected = self._world.states[0], self._states[0][0]
+    def _replica_for(self, request: Request) -> Replica:
+        """The replica, with the states that were told."""
+        if self._replica is not None:
+            self._replica.learn(request.n_kept, request.states)
+            return self._replica
+        self._replica = replica = self._make_replica()
+        start, expected = replica.states[0], self._states[0][0]
         if start != expected:
             raise UnfixedStartError(f"the system starts in {expected!r}, but that of a worker in {start!r}")
-        self._world.learn(1, self._states[1:])
-        return self._world
+        replica.learn(1, self._states[1:])
+        return replica

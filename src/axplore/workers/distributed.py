@@ -22,13 +22,10 @@ import numpy as np
 from axplore.errors import InvalidSettingError, TooManyFaultsError, WorldError
 from axplore.types import Action, State
 from axplore.workers.batches import BATCH, BatchServer, Key, Outcome, Quota, Request, cut, n_counted, wave_after
-from axplore.workers.pool import Incident, Memory, WorkerPool
+from axplore.workers.pool import Memory, WorkerPool
 from axplore.workers.worker import Engine
-from axplore.worlds.contract import Answer, Order, World
+from axplore.worlds.contract import NOWHERE, Answer, Fault, Incident, Order, Replicable, World, WorldSnapshot
 from axplore.worlds.order_checks import check_orders
-from axplore.worlds.replicas import replica_of
-from axplore.worlds.stepped import SteppedSnapshot
-from axplore.worlds.systems import Fault
 from axplore.worlds.tally import DiscoveredStates, Tally
 
 FAULTLESS_ATTEMPTS: Final = 2
@@ -83,7 +80,7 @@ class BatchStore(Protocol):
         """Writes down what came of a batch of this call."""
 
 
-class DistributedWorld:
+class DistributedWorld(World):
     """A `World` that is carried out by workers."""
 
     def __init__(self, world: World, engine: Engine, *, batch: int = BATCH) -> None:
@@ -97,10 +94,15 @@ class DistributedWorld:
         """
         if batch < 1:
             raise InvalidSettingError(f"batch is {batch}; it must be 1 or more")
+        if not isinstance(world, Replicable):
+            raise InvalidSettingError(
+                f"{type(world).__name__} cannot have workers: they make worlds like it, for which it needs the members "
+                "of axplore.worlds.Replicable"
+            )
         self._engine = engine
         self._size = batch
-        self._fingerprint = getattr(world, "fingerprint", None)
-        self._max_faults: int = getattr(world, "max_faults", 0)
+        self._repeatable, self._fingerprint = world.repeatable, world.fingerprint
+        self._max_faults = world.max_faults
         self._discovered = DiscoveredStates(
             (label, world.actions_of(number)) for number, label in enumerate(world.states)
         )
@@ -113,7 +115,7 @@ class DistributedWorld:
         """Asked before a batch is carried out, and told after it."""
         self._pool = WorkerPool(
             engine,
-            partial(BatchServer, replica_of(world)),
+            partial(BatchServer, world.replica_factory()),
             make_message=self._requests,
             on_incident=self._note_incident,
         )
@@ -132,6 +134,11 @@ class DistributedWorld:
     def steps_by_now(self) -> int:
         """With those of the batches of the call in progress that are done."""
         return self._steps + self._steps_under_way
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the world that the workers' are like is."""
+        return self._repeatable
 
     @property
     def fingerprint(self) -> str | None:
@@ -171,14 +178,18 @@ class DistributedWorld:
         self._check_faults()
         return answers
 
-    def snapshot(self) -> SteppedSnapshot:
-        """What was discovered and how far the world has come; hand it to `restore`."""
-        discovered = self._discovered
-        return SteppedSnapshot(tuple(discovered.labels), tuple(discovered.actions), self._steps, self._calls)
+    @property
+    def position(self) -> int:
+        """NOWHERE: every batch begins with a RESET."""
+        return NOWHERE
 
-    def restore(self, snapshot: SteppedSnapshot) -> None:
-        """Goes on from a snapshot as if nothing had happened."""
-        self._discovered.restore(zip(snapshot.labels, snapshot.actions, strict=True))
+    def snapshot(self) -> WorldSnapshot:
+        """Returns what was discovered and how far the world has come."""
+        return self._discovered.snapshot(self._steps, self._calls)
+
+    def restore(self, snapshot: WorldSnapshot) -> None:
+        """Resumes from a snapshot as if nothing had happened."""
+        self._discovered.restore(snapshot)
         self._pool.close()  # they were told otherwise
         self._steps, self._calls = snapshot.steps, snapshot.calls
 
@@ -186,12 +197,6 @@ class DistributedWorld:
         """Ends the workers."""
         self._pool.close()
         self._engine.close()
-
-    def __enter__(self) -> DistributedWorld:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _cut(self, order: Order, call: int, place: int) -> list[_Batch]:
         return [_Batch((call, place, batch), order, quota) for batch, quota in enumerate(cut(order, self._size))]

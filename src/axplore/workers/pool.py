@@ -15,11 +15,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any, Final, TypeAlias, TypeVar
 
 from axplore.errors import WorldError
 from axplore.workers.worker import Engine, Server, TryElsewhereError, Worker, WorkerLostError
+from axplore.worlds.contract import Incident, IncidentKind
 
 SLOW_SECONDS: Final = 2.0
 SLOW_FACTOR: Final = 4.0
@@ -37,32 +37,6 @@ All who are on a machine are lost at once, and those hired instead may be sent t
 
 SECONDS_TO_BEGIN: Final = 60.0
 """A worker that has not begun after so long may never do so: there may be no machine for it."""
-
-
-class IncidentKind(Enum):
-    """What can happen to a worker; the value is the end of a sentence about it."""
-
-    LOST = "was lost"
-    FAILED = "failed"
-    SLOW = "is slow"
-
-
-@dataclass(frozen=True)
-class Incident:
-    """Something that made a task be done again.
-
-    Attributes:
-        kind: what happened.
-        worker: the name of the worker.
-        message: what is known of it.
-    """
-
-    kind: IncidentKind
-    worker: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"a worker {self.kind.value}, its work is done again: {self.message}"
 
 
 Memory: TypeAlias = dict[str, Any]

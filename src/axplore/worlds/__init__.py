@@ -1,1 +1,103 @@
-"""Worlds: what explorers act in, and the orders they give."""
+"""Worlds: what can be explored. The contract, the adapters to systems of many kinds, and the doctor.
+
+The names below are loaded when first used, so that importing one adapter does not import the packages of another.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from axplore.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from axplore.worlds.aalpy import AalpySystem
+    from axplore.worlds.catalogue import named_world, world_of
+    from axplore.worlds.contract import (
+        NOWHERE,
+        Answer,
+        Episodes,
+        Fault,
+        FaultKind,
+        Incident,
+        IncidentKind,
+        Order,
+        Replica,
+        Replicable,
+        Resumable,
+        Tour,
+        Visit,
+        World,
+        WorldSnapshot,
+    )
+    from axplore.worlds.diagnosis import Diagnosis, Finding, Issue
+    from axplore.worlds.doctor import examine
+    from axplore.worlds.gym import gym_world
+    from axplore.worlds.program import program_world
+    from axplore.worlds.simulated import SimulatedWorld
+    from axplore.worlds.stepped import SteppedWorld
+    from axplore.worlds.storm import storm_world
+    from axplore.worlds.systems import System, SystemFaultError
+
+__all__ = [
+    "NOWHERE",
+    "AalpySystem",
+    "Answer",
+    "Diagnosis",
+    "Episodes",
+    "Fault",
+    "FaultKind",
+    "Finding",
+    "Incident",
+    "IncidentKind",
+    "Issue",
+    "Order",
+    "Replica",
+    "Replicable",
+    "Resumable",
+    "SimulatedWorld",
+    "SteppedWorld",
+    "System",
+    "SystemFaultError",
+    "Tour",
+    "Visit",
+    "World",
+    "WorldSnapshot",
+    "examine",
+    "gym_world",
+    "named_world",
+    "program_world",
+    "storm_world",
+    "world_of",
+]
+
+_HOMES: Final = {
+    "axplore.worlds.aalpy": ("AalpySystem",),
+    "axplore.worlds.catalogue": ("named_world", "world_of"),
+    "axplore.worlds.contract": (
+        "NOWHERE",
+        "Answer",
+        "Episodes",
+        "Fault",
+        "FaultKind",
+        "Incident",
+        "IncidentKind",
+        "Order",
+        "Replica",
+        "Replicable",
+        "Resumable",
+        "Tour",
+        "Visit",
+        "World",
+        "WorldSnapshot",
+    ),
+    "axplore.worlds.diagnosis": ("Diagnosis", "Finding", "Issue"),
+    "axplore.worlds.doctor": ("examine",),
+    "axplore.worlds.gym": ("gym_world",),
+    "axplore.worlds.program": ("program_world",),
+    "axplore.worlds.simulated": ("SimulatedWorld",),
+    "axplore.worlds.stepped": ("SteppedWorld",),
+    "axplore.worlds.storm": ("storm_world",),
+    "axplore.worlds.systems": ("System", "SystemFaultError"),
+}
+
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

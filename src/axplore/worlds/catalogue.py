@@ -82,7 +82,7 @@ def world_of(thing: Any, seed: int, **options: Any) -> World:
         options: of `SteppedWorld`, or of `gym_world` for an environment; `step_timeout` runs what a function makes in
             a process of its own.
     """
-    if _is_world(thing):
+    if isinstance(thing, World):
         return _without(options, thing)
     if isinstance(thing, TabularMdp):
         from axplore.worlds.simulated import SimulatedWorld
@@ -101,8 +101,9 @@ def world_of(thing: Any, seed: int, **options: Any) -> World:
             made.close()
         return _stepped(thing, made, seed, options)
     raise InvalidInputError(
-        f"{thing!r} cannot be explored; give a World, a TabularMdp, a Gymnasium environment, an object with reset and "
-        "step, a function that makes one, or the name of a world: `axplore worlds` lists them"
+        f"{thing!r} cannot be explored; give a TabularMdp, a Gymnasium environment, an object with reset and step, a "
+        "function that makes one, a subclass of axplore.worlds.World, or the name of a world: `axplore worlds` lists "
+        "them"
     )
 
 
@@ -186,12 +187,6 @@ def _read(value: Any) -> Any:
         return json.loads(value)
     except ValueError:
         return value
-
-
-def _is_world(thing: object) -> bool:
-    return not isinstance(thing, type) and all(
-        hasattr(thing, name) for name in ("states", "steps", "actions_of", "carry_out")
-    )
 
 
 def _is_environment(thing: object) -> bool:

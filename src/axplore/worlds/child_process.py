@@ -14,7 +14,8 @@ from contextlib import suppress
 from typing import IO, Final
 
 from axplore.errors import WorldError
-from axplore.worlds.systems import FaultKind, SystemFaultError
+from axplore.worlds.contract import FaultKind
+from axplore.worlds.systems import SystemFaultError
 
 LONGEST_LINE: Final = 2**24
 """An answer of more bytes is none."""

@@ -1,16 +1,22 @@
-"""What an explorer may ask of a world, and what it gets back.
+"""What an explorer may ask of a world, what it gets back, and what else a world can declare that it can do.
 
 An explorer never steps an environment. It gives *orders*, and a world carries them out and answers with the
 transitions it met, counted. States are numbered in the order of discovery, the initial state is 0, and an action
-is its position among the state's own actions. RESET is no action of the world: it is always there, known, and one step.
+is its index among the state's own actions. RESET is no action of the world: it is always there, known, and one step.
+
+A world is a subclass of `World` with four members; the others have defaults. A world that can also be resumed has the
+methods of `Resumable`, and one that workers can make for themselves those of `Replicable`.
+`axplore.testing.check_world` checks all of it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from enum import Enum
+from typing import Final, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -152,31 +158,239 @@ class Answer:
     entry_first_draws: IntArray
 
 
-class World(Protocol):
-    """A system that can be reset and stepped, seen through orders."""
+class FaultKind(Enum):
+    """How a system failed; the value is the end of a sentence about it."""
+
+    RAISED = "raised an error"
+    TIMED_OUT = "did not answer in time"
+    DIED = "ended"
+    INVALID = "gave an invalid answer"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One failure of a system, after which it was started again.
+
+    Attributes:
+        kind: how it failed.
+        message: what it said.
+        state: the label of the state in which an action was played; None if it was being reset.
+        action: the action, likewise.
+        steps: the steps of the world before it.
+    """
+
+    kind: FaultKind
+    message: str
+    state: State | None
+    action: Action | None
+    steps: int
+
+    def __str__(self) -> str:
+        where = "at a reset" if self.action is None else f"at action {self.action!r} in state {self.state!r}"
+        return f"the system {self.kind.value} {where}, after {self.steps} steps: {self.message}"
+
+
+class IncidentKind(Enum):
+    """What can happen to a worker; the value is the end of a sentence about it."""
+
+    LOST = "was lost"
+    FAILED = "failed"
+    SLOW = "is slow"
+
+
+@dataclass(frozen=True)
+class Incident:
+    """Something that made the work of a worker be done again.
+
+    Attributes:
+        kind: what happened.
+        worker: the name of the worker.
+        message: what is known of it.
+    """
+
+    kind: IncidentKind
+    worker: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"a worker {self.kind.value}, its work is done again: {self.message}"
+
+
+class World(ABC):
+    """A system that can be reset and stepped, seen through orders.
+
+    Four members are abstract; the rest are defaults for a world that has nothing more to say.
+    """
 
     @property
+    @abstractmethod
     def states(self) -> Sequence[State]:
         """The labels of the states discovered so far, by number; the initial state is the first."""
 
     @property
+    @abstractmethod
     def steps(self) -> int:
-        """How many steps were taken so far, RESET included."""
+        """The number of steps taken so far, RESET included."""
 
+    @abstractmethod
     def actions_of(self, state: int) -> tuple[Action, ...]:
-        """The actions of a discovered state beside RESET; none if it is terminal."""
+        """Returns the actions of a discovered state beside RESET; none if it is terminal.
 
+        Raises:
+            UnknownStateError: no discovered state has this number.
+        """
+
+    @abstractmethod
     def carry_out(self, orders: Sequence[Order]) -> list[Answer]:
         """Carries out orders one after the other and answers each.
 
         An order may name the states discovered before the call. All orders are checked before the first step.
 
-        The random stream of an order depends on the seed of the world, on how many calls came before, and on the
-        place of the order in its call, on nothing else.
+        The random stream of an order depends on the seed of the world, on the number of calls before, and on the
+        index of the order in its call, on nothing else; see `repeatable`.
+
+        Raises:
+            InvalidOrderError: an order cannot be carried out. No step was taken.
+            WorldError: the system failed or broke its contract.
+        """
+
+    @property
+    def steps_by_now(self) -> int:
+        """The steps including those of the call in progress, as far as known; safe to read from another thread."""
+        return self.steps
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the same seed and the same orders always give the same answers."""
+        return True
+
+    @property
+    def fingerprint(self) -> str | None:
+        """A text that worlds share only if they behave alike, such as a digest of model and seed; None if unknown."""
+        return None
+
+    @property
+    def faults(self) -> Sequence[Fault]:
+        """The failures of the system so far, after each of which it was started again."""
+        return ()
+
+    @property
+    def incidents(self) -> Sequence[Incident]:
+        """What made the work of workers be done again so far."""
+        return ()
+
+    def close(self) -> None:  # noqa: B027 (a default, not an omission: many worlds hold nothing)
+        """Frees what the world holds: processes, connections. May be called again."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+NOWHERE: Final = -1
+"""The position of an agent whose world does not tell it."""
+
+
+@dataclass(frozen=True)
+class WorldSnapshot:
+    """How far a world has come: all that it needs to resume, beside its system or model and its seed.
+
+    Attributes:
+        labels: of the discovered states, by number.
+        actions: of each of them.
+        steps: steps taken.
+        calls: the number of calls of `carry_out`.
+        position: the number of the state in which the agent stands; NOWHERE if the world does not tell. A system cannot
+            be put into a state, so its world resumes with a RESET.
+    """
+
+    labels: tuple[State, ...]
+    actions: tuple[tuple[Action, ...], ...]
+    steps: int
+    calls: int
+    position: int = NOWHERE
+
+
+@runtime_checkable
+class Resumable(Protocol):
+    """A world that can resume where it, or another one of the same system and seed, was interrupted."""
+
+    @property
+    def position(self) -> int:
+        """The number of the state in which the agent stands; NOWHERE if the world cannot be put there again."""
+
+    def snapshot(self) -> WorldSnapshot:
+        """Returns how far the world has come."""
+
+    def restore(self, snapshot: WorldSnapshot) -> None:
+        """Resumes from a snapshot. With the position NOWHERE, the agent resumes in the initial state.
+
+        Raises:
+            InvalidSettingError: the snapshot is of another system.
         """
 
 
-def steps_by_now(world: World) -> int:
-    """The steps of a world with those of the call in progress, as far as it tells; safe to ask from another thread."""
-    by_now: int = getattr(world, "steps_by_now", world.steps)
-    return by_now
+@runtime_checkable
+class Replica(Protocol):
+    """What carries out batches of orders for a world, whose numbering of states it takes over."""
+
+    @property
+    def states(self) -> Sequence[State]:
+        """The labels of the states, by number; the initial state is the first."""
+
+    @property
+    def faults(self) -> Sequence[Fault]:
+        """The failures of the system so far."""
+
+    def actions_of(self, state: int) -> tuple[Action, ...]:
+        """Returns the actions of a state."""
+
+    def learn(self, n_kept: int, states: Sequence[tuple[State, tuple[Action, ...]]]) -> None:
+        """Numbers these states, with their actions, from `n_kept` on, and forgets any others from there on."""
+
+    def carry_out_batch(self, order: Order, key: Sequence[int], max_faults: int = 0) -> Answer:
+        """Carries out an order, or a batch of one, after a RESET, which is a step.
+
+        Args:
+            order: what to do.
+            key: of its random stream, see `axplore.worlds.order_checks.order_seed`.
+            max_faults: the number of failures of the system to recover from.
+
+        Raises:
+            TooManyFaultsError: the system failed more often.
+        """
+
+    def close(self) -> None:
+        """Frees what the replica holds. May be called again."""
+
+
+@runtime_checkable
+class Replicable(Protocol):
+    """A world that workers can make for themselves, so that they carry out its orders side by side."""
+
+    @property
+    def max_faults(self) -> int:
+        """The number of failures of the system to recover from, by all replicas together."""
+
+    def replica_factory(self) -> Callable[[], Replica]:
+        """Returns a function that makes replicas in any process: cloudpickle must be able to pack it.
+
+        Raises:
+            InvalidSettingError: the system exists only once.
+        """
+
+
+def snapshot_of(world: World) -> WorldSnapshot:
+    """Returns how far a world has come; of one that cannot be resumed, as far as it tells."""
+    if isinstance(world, Resumable):
+        return world.snapshot()
+    labels = tuple(world.states)
+    actions = tuple(tuple(world.actions_of(number)) for number in range(len(labels)))
+    return WorldSnapshot(labels, actions, world.steps, calls=0)
+
+
+def position_in(world: World) -> int:
+    """Returns the number of the state in which the agent of a world stands; NOWHERE if the world does not tell."""
+    return world.position if isinstance(world, Resumable) else NOWHERE

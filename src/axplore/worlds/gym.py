@@ -23,9 +23,10 @@ from gymnasium.wrappers import Autoreset, OrderEnforcing, PassiveEnvChecker, Tim
 from axplore.errors import InvalidInputError, InvalidSettingError, UnknownNameError, WorldError
 from axplore.types import Action, State
 from axplore.worlds import minigrid
+from axplore.worlds.contract import FaultKind
 from axplore.worlds.isolated import isolated
 from axplore.worlds.stepped import MAX_FAULTS, START_CHECKS, SteppedWorld
-from axplore.worlds.systems import FaultKind, SystemFaultError
+from axplore.worlds.systems import SystemFaultError
 
 Environment: TypeAlias = gymnasium.Env[Any, Any]
 GymStart: TypeAlias = Literal["fixed", "pinned", "virtual"]

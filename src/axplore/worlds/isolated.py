@@ -19,7 +19,8 @@ import numpy as np
 from axplore.errors import InvalidSettingError, WorldError
 from axplore.types import Action, State
 from axplore.worlds.child_process import Child, interpreter_environment
-from axplore.worlds.systems import Factory, FaultKind, SystemFaultError, adapter_for
+from axplore.worlds.contract import FaultKind
+from axplore.worlds.systems import Factory, SystemFaultError, adapter_for
 
 SECONDS_TO_START: Final = 120.0
 """How long a new process and the making of its system may take."""

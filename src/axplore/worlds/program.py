@@ -24,8 +24,9 @@ from typing import Any, Final, Never
 from axplore.errors import InvalidSettingError, WorldError
 from axplore.types import Action, State
 from axplore.worlds.child_process import Child
+from axplore.worlds.contract import FaultKind
 from axplore.worlds.stepped import MAX_FAULTS, START_CHECKS, Start, SteppedWorld
-from axplore.worlds.systems import FaultKind, SystemFaultError
+from axplore.worlds.systems import SystemFaultError
 
 STEP_TIMEOUT: Final = 60.0
 """Seconds after which a program that has not answered has failed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -14,7 +14,7 @@ from axplore.errors import InvalidSettingError, UnknownStateError
 from axplore.mdp import TabularMdp
 from axplore.types import Action, IntArray, State
 from axplore.worlds import simulation_kernels as stepping
-from axplore.worlds.contract import Answer, Episodes, Order, Tour, Visit
+from axplore.worlds.contract import NOWHERE, Answer, Episodes, Order, Tour, Visit, World, WorldSnapshot
 from axplore.worlds.order_checks import check_orders, checked_seed, order_seed
 from axplore.worlds.simulation_kernels import ENTRIES, PAIRS, STATES, UNDISCOVERED, Progress, UnsignedArray
 
@@ -22,24 +22,7 @@ STEPS_BETWEEN_PAUSES: Final = 5_000_000
 """Compiled code returns to Python after so many steps, a second or so on the largest models, to hear interruptions."""
 
 
-@dataclass(frozen=True, eq=False)
-class WorldSnapshot:
-    """What a simulated world needs, beside its model and its seed, to go on as if it had never stopped.
-
-    Attributes:
-        position: the number of the state in which the agent stands.
-        discovered: the model's index of each discovered state, by number, [n].
-        steps: steps taken so far.
-        calls: how often `carry_out` was called.
-    """
-
-    position: int
-    discovered: IntArray
-    steps: int
-    calls: int
-
-
-class SimulatedWorld:
+class SimulatedWorld(World):
     """A known model as a `World`: it takes orders, and tells no more than what was met."""
 
     def __init__(self, mdp: TabularMdp, seed: int) -> None:
@@ -69,7 +52,7 @@ class SimulatedWorld:
 
     @property
     def steps(self) -> int:
-        """How many steps were taken so far, RESET included."""
+        """The number of steps taken so far, RESET included."""
         return self._steps
 
     @property
@@ -87,7 +70,7 @@ class SimulatedWorld:
         return hashed.hexdigest()
 
     def actions_of(self, state: int) -> tuple[Action, ...]:
-        """The actions of a discovered state beside RESET; none if it is terminal."""
+        """Returns the actions of a discovered state beside RESET; none if it is terminal."""
         discovered = self._discovered()
         if not 0 <= state < len(discovered):
             raise UnknownStateError(f"no state {state!r}; the discovered states are 0 to {len(discovered) - 1}")
@@ -100,60 +83,56 @@ class SimulatedWorld:
         self._calls += 1
         return [self._answer(order, order_seed(self._seed, call, place)) for place, order in enumerate(orders)]
 
-    def replica(self) -> Callable[[], SimulatedWorld]:
-        """Makes worlds that behave like this one, in any process, to carry out batches: see `Replica`."""
+    @property
+    def max_faults(self) -> int:
+        """None: a simulation does not fail."""
+        return 0
+
+    def replica_factory(self) -> Callable[[], SimulatedWorld]:
+        """Returns a function that makes worlds like this one, in any process, to carry out batches: see `Replica`."""
         return partial(SimulatedWorld, self._mdp, self._seed)
 
     def learn(self, n_kept: int, states: Sequence[tuple[State, tuple[Action, ...]]]) -> None:
-        """Numbers these states from `n_kept` on, instead of any that were discovered after the first `n_kept`."""
+        """Numbers these states from `n_kept` on, and forgets any others from there on."""
         self._number(n_kept, self._mdp.indices_of([label for label, _ in states]))
 
-    def carry_out_batch(self, order: Order, *key: int) -> Answer:
-        """Carries out an order, or a batch of one, after a RESET, which is a step; the key is that of its stream."""
+    def carry_out_batch(self, order: Order, key: Sequence[int], max_faults: int = 0) -> Answer:  # noqa: ARG002 (of all)
+        """Carries out an order, or a batch of one, after a RESET, which is a step; see `Replica`."""
         self._position = self._mdp.initial_index
         self._steps += 1
         answer = self._answer(order, order_seed(self._seed, *key))
         return replace(answer, steps=answer.steps + 1)
 
     def snapshot(self) -> WorldSnapshot:
-        """Everything that changed since the world was made; hand it to `restore` on the same model and seed."""
-        return WorldSnapshot(
-            position=self.position,
-            discovered=self._discovered().astype(np.int64),
-            steps=self._steps,
-            calls=self._calls,
-        )
+        """Returns everything that changed since the world was made; hand it to `restore` on the same model and seed."""
+        labels = tuple(self.states)
+        actions = tuple(map(self._mdp.actions_of, labels))
+        return WorldSnapshot(labels, actions, self._steps, self._calls, self.position)
 
     def restore(self, snapshot: WorldSnapshot) -> None:
-        """Takes the world back, or forward, to a snapshot."""
-        discovered = self._checked(snapshot)
+        """Takes the world back, or forward, to a snapshot, as if it had never stopped."""
+        position = 0 if snapshot.position == NOWHERE else snapshot.position
+        discovered = self._indices_of(snapshot.labels)
+        if not 0 <= position < len(discovered) or snapshot.steps < 0 or snapshot.calls < 0:
+            raise InvalidSettingError(
+                f"the snapshot stands in state {position} of {len(discovered)} after {snapshot.steps} steps "
+                f"and {snapshot.calls} calls, which cannot be"
+            )
         self._number(0, discovered)
-        self._position = int(discovered[snapshot.position])
+        self._position = int(discovered[position])
         self._steps = snapshot.steps
         self._calls = snapshot.calls
 
-    def restore_labels(self, labels: Sequence[State], position: int, steps: int, calls: int) -> None:
-        """Goes on where a world of the same model and seed stood, its states given by their labels; see `snapshot`."""
+    def _indices_of(self, labels: Sequence[State]) -> IntArray:
+        """The model's index of each discovered state of a snapshot, [n]; refuses a snapshot of another model."""
         unknown = [label for label in labels if label not in self._mdp]
         if unknown:
-            raise InvalidSettingError(f"the world that is to go on is of another model: this one has no {unknown[0]!r}")
-        self.restore(WorldSnapshot(position, self._mdp.indices_of(labels), steps, calls))
-
-    def _checked(self, snapshot: WorldSnapshot) -> IntArray:
-        """The discovered states of a snapshot, if this world can have made it."""
-        discovered = np.asarray(snapshot.discovered)
-        in_model = discovered.size and discovered.min() >= 0 and discovered.max() < self._mdp.n_states
-        if not in_model or discovered[0] != self._mdp.initial_index or len(np.unique(discovered)) != len(discovered):
+            raise InvalidSettingError(f"the snapshot is of another model: this one has no state {unknown[0]!r}")
+        if labels[:1] != (self._mdp.initial_state,) or len(set(labels)) != len(labels):
             raise InvalidSettingError(
-                "the snapshot is of another model: its discovered states must be distinct states of this one, the "
-                "initial state first"
+                "the snapshot is of another model: its states must be distinct, the initial state of this one first"
             )
-        if not 0 <= snapshot.position < len(discovered) or snapshot.steps < 0 or snapshot.calls < 0:
-            raise InvalidSettingError(
-                f"the snapshot stands in state {snapshot.position} of {len(discovered)} after {snapshot.steps} steps "
-                f"and {snapshot.calls} calls, which cannot be"
-            )
-        return discovered.astype(np.int64)
+        return self._mdp.indices_of(labels)
 
     def _number(self, n_kept: int, indices: IntArray) -> None:
         """Numbers states from `n_kept` on, by their indices, instead of any discovered after the first `n_kept`."""

@@ -16,7 +16,6 @@ import logging
 import math
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal, NoReturn, TypeAlias
 
@@ -24,12 +23,21 @@ import numpy as np
 
 from axplore.errors import AxploreError, InvalidSettingError, TooManyFaultsError, UnfixedStartError, WorldError
 from axplore.types import Action, State
-from axplore.worlds.contract import Answer, Episodes, Order, Tour, Visit
+from axplore.worlds.contract import (
+    NOWHERE,
+    Answer,
+    Episodes,
+    Fault,
+    FaultKind,
+    Order,
+    Tour,
+    Visit,
+    World,
+    WorldSnapshot,
+)
 from axplore.worlds.order_checks import check_orders, checked_seed, order_seed
 from axplore.worlds.systems import (
     Factory,
-    Fault,
-    FaultKind,
     System,
     SystemAdapter,
     SystemFaultError,
@@ -51,30 +59,11 @@ Start: TypeAlias = Literal["fixed", "virtual"]
 _logger = logging.getLogger("axplore")
 
 
-@dataclass(frozen=True)
-class SteppedSnapshot:
-    """What a stepped world needs, beside its system and its seed, to go on from.
-
-    A system cannot be put into a state, so the world goes on from the initial one.
-
-    Attributes:
-        labels: of the discovered states, by number.
-        actions: of each of them.
-        steps: steps taken so far.
-        calls: how often `carry_out` was called.
-    """
-
-    labels: tuple[State, ...]
-    actions: tuple[tuple[Action, ...], ...]
-    steps: int
-    calls: int
-
-
 class _InterruptedJourneyError(Exception):
     """The system failed and was started again: the agent stands in the initial state."""
 
 
-class SteppedWorld:
+class SteppedWorld(World):
     """A system as a `World`."""
 
     def __init__(
@@ -134,7 +123,7 @@ class SteppedWorld:
         return self._steps
 
     @property
-    def can_be_reseeded(self) -> bool:
+    def repeatable(self) -> bool:
         """Whether the noise of the system follows the streams of orders."""
         return self._adapter.can_be_reseeded
 
@@ -162,10 +151,10 @@ class SteppedWorld:
         self._calls += 1
         return [self._answer(order, call, place) for place, order in enumerate(orders)]
 
-    def replica(self) -> Callable[[], SteppedWorld]:
-        """Makes worlds that behave like this one, in any process, to carry out batches: see `Replica`.
+    def replica_factory(self) -> Callable[[], SteppedWorld]:
+        """Returns a function that makes worlds like this one, in any process, to carry out batches: see `Replica`.
 
-        Their resets are checked like all others, but the start is not tried first, and the first fault is an error.
+        Their resets are checked like all others, but the start is not tried first.
         """
         if self._factory is None:
             raise InvalidSettingError(
@@ -183,22 +172,28 @@ class SteppedWorld:
         )
 
     def learn(self, n_kept: int, states: Sequence[tuple[State, tuple[Action, ...]]]) -> None:
-        """Numbers these states from `n_kept` on, instead of any that were discovered after the first `n_kept`."""
+        """Numbers these states from `n_kept` on, and forgets any others from there on."""
         self._discovered.forget(n_kept)
         self._discovered.extend(states)
 
-    def carry_out_batch(self, order: Order, *key: int) -> Answer:
-        """Carries out an order, or a batch of one, after a RESET, which is a step; the key is that of its stream."""
+    def carry_out_batch(self, order: Order, key: Sequence[int], max_faults: int = 0) -> Answer:
+        """Carries out an order, or a batch of one, after a RESET, which is a step; see `Replica`."""
         self._needs_reset = True
+        self._max_faults = len(self._faults) + max_faults
         return self._answer(order, *key)
 
-    def snapshot(self) -> SteppedSnapshot:
-        """What was discovered and how far the world has come; hand it to `restore`."""
-        return SteppedSnapshot(tuple(self._labels), tuple(self._actions), self._steps, self._calls)
+    @property
+    def position(self) -> int:
+        """NOWHERE: a system cannot be put into a state."""
+        return NOWHERE
 
-    def restore(self, snapshot: SteppedSnapshot) -> None:
-        """Goes on from a snapshot of the same system. The next order begins with a RESET."""
-        self._discovered.restore(zip(snapshot.labels, snapshot.actions, strict=True))
+    def snapshot(self) -> WorldSnapshot:
+        """Returns what was discovered and how far the world has come."""
+        return self._discovered.snapshot(self._steps, self._calls)
+
+    def restore(self, snapshot: WorldSnapshot) -> None:
+        """Resumes from a snapshot of the same system. The next order begins with a RESET."""
+        self._discovered.restore(snapshot)
         self._steps, self._calls = snapshot.steps, snapshot.calls
         self._needs_reset = True
 
@@ -213,12 +208,6 @@ class SteppedWorld:
     def close(self) -> None:
         """Closes the system."""
         self._adapter.close()
-
-    def __enter__(self) -> SteppedWorld:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _begin(self, system: Any, start_checks: int) -> None:
         """Starts the system for the first time; one that fails even here is refused."""

@@ -27,6 +27,9 @@ from axplore.worlds.stepped import MAX_FAULTS, Start, SteppedWorld
 PRISM_ENDINGS: Final = (".nm", ".pm", ".prism")
 JANI_ENDINGS: Final = (".jani",)
 DRN_ENDINGS: Final = (".drn",)
+STEPS_TO_LANDMARK: Final = 20
+"""Steps by which a common successor of the initial state is chosen."""
+
 DISCRETE: Final = ("DTMC", "MDP")
 """The kinds of models whose steps are steps. Of a POMDP only observations would be seen, and they are no states."""
 
@@ -139,7 +142,9 @@ class _ProgramEngine:
         self._simulator = create_simulator(program)
         self._report = self._simulator.restart()
         # Going back to a stored state is thousands of times quicker than asking for the initial one.
+        self._copy = BitVector
         self._initial = BitVector(self._simulator._get_current_state())
+        self._landmark = self._common_successor()
 
     def reset(self) -> None:
         self._report = self._simulator.restart(self._initial)
@@ -160,7 +165,30 @@ class _ProgramEngine:
         return map(str, self._report[2])
 
     def reseed(self, seed: int) -> None:
+        """Gives the simulator a new stream, whose first draw depends on nothing that happened before.
+
+        Storm draws among the successors of a state in the order of their numbers. A step numbers them anew, but going
+        back to a stored state keeps the numbers of the step before it. So the simulator always comes from one state.
+        """
+        if self._landmark is not None:
+            here = self._copy(self._simulator._get_current_state())
+            while self._after_one_step() != self._landmark:
+                pass
+            self._report = self._simulator.restart(here)
         self._simulator.set_seed(seed)
+
+    def _common_successor(self) -> State | None:
+        """A state to which the first action of the initial state leads often; None if there is no action."""
+        if not self._simulator.nr_available_actions():
+            return None
+        self._simulator.set_seed(0)  # the same state in every process
+        met = Counter(self._after_one_step() for _ in range(STEPS_TO_LANDMARK))
+        self.reset()
+        return met.most_common(1)[0][0]
+
+    def _after_one_step(self) -> State:
+        self._simulator.restart(self._initial)
+        return _described(self._simulator.step(0)[0])
 
 
 class _SparseEngine:

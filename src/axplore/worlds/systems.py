@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 
 from axplore.errors import InvalidInputError
 from axplore.types import Action, State
+from axplore.worlds.contract import FaultKind
 
 VIRTUAL_START: Final = "virtual start"
 """The label of the state before a random start."""
@@ -126,38 +126,6 @@ def with_virtual_start(handle: SystemAdapter) -> SystemAdapter:
 
 def _nothing(*_: object) -> None:
     """For what a system does not have."""
-
-
-class FaultKind(Enum):
-    """How a system failed; the value is the end of a sentence about it."""
-
-    RAISED = "raised an error"
-    TIMED_OUT = "did not answer in time"
-    DIED = "ended"
-    INVALID = "gave an invalid answer"
-
-
-@dataclass(frozen=True)
-class Fault:
-    """One failure of a system, after which it was started again.
-
-    Attributes:
-        kind: how it failed.
-        message: what it said.
-        state: the label of the state in which an action was played; None if it was being reset.
-        action: the action, likewise.
-        steps: the steps of the world before it.
-    """
-
-    kind: FaultKind
-    message: str
-    state: State | None
-    action: Action | None
-    steps: int
-
-    def __str__(self) -> str:
-        where = "at a reset" if self.action is None else f"at action {self.action!r} in state {self.state!r}"
-        return f"the system {self.kind.value} {where}, after {self.steps} steps: {self.message}"
 
 
 class SystemFaultError(Exception):

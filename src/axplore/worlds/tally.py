@@ -9,7 +9,7 @@ import numpy as np
 
 from axplore.errors import InvalidSettingError, UnknownStateError
 from axplore.types import Action, IntArray, State
-from axplore.worlds.contract import Answer
+from axplore.worlds.contract import NOWHERE, Answer, WorldSnapshot
 
 
 class Tally:
@@ -116,13 +116,16 @@ class DiscoveredStates:
             del self.numbers[label]
         del self.labels[n_kept:], self.actions[n_kept:]
 
-    def restore(self, states: Iterable[tuple[State, tuple[Action, ...]]]) -> None:
-        """Has these states instead; refuses those of another system, which starts elsewhere."""
-        states = list(states)
-        if not states or states[0][0] != self.labels[0]:
+    def restore(self, snapshot: WorldSnapshot) -> None:
+        """Replaces the states by those of a snapshot; refuses one of another system, which starts elsewhere."""
+        if snapshot.labels[:1] != (self.labels[0],):
             raise InvalidSettingError(f"the snapshot is of another system: this one starts in {self.labels[0]!r}")
         self.forget(0)
-        self.extend(states)
+        self.extend(zip(snapshot.labels, snapshot.actions, strict=True))
+
+    def snapshot(self, steps: int, calls: int, position: int = NOWHERE) -> WorldSnapshot:
+        """Returns the snapshot of a world with these states."""
+        return WorldSnapshot(tuple(self.labels), tuple(self.actions), steps, calls, position)
 
     def since(self, n_first: int) -> tuple[tuple[State, tuple[Action, ...]], ...]:
         """The states after the first so many, each with its actions."""
