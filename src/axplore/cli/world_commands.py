@@ -104,20 +104,53 @@ def truth(
     world: World,
     radius: Radius,
     settings: Settings = None,
+    lower_bound: Annotated[
+        bool,
+        typer.Option(
+            "--lower-bound",
+            help="Also bound the expected steps of every algorithm from below; Ctrl-C ends the search, and what is "
+            "proven by then is printed.",
+        ),
+    ] = False,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(help="Of the lower bound: steps by which a policy may miss its bound (ε).", show_default=False),
+    ] = None,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="Of the lower bound: probability with which an answer may be wrong (δ).", show_default="0.1"),
+    ] = None,
+    objective: Annotated[
+        str | None,
+        typer.Option(metavar="[optimal|within-radius]", help="Of the lower bound.", show_default="optimal"),
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option(help="Seconds that the search for a lower bound may take.", show_default="120")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Print the exact atlas of a known world: states, layers, steps.
 
     Known are the built-in worlds, and Gymnasium's toy environments, as gym:FrozenLake-v1.
-    """
+
+    \b
+    Example:
+      axplore truth confusing-chain --radius 4.5 --epsilon 0.1 --delta 0.1 --lower-bound
+    """  # noqa: D301
+    from axplore.cli.lower_bound_options import LowerBoundOptions
     from axplore.reference_models import known_model
     from axplore.truth import controllable_states
 
+    options = LowerBoundOptions.checked(lower_bound, epsilon, delta, objective, seconds)
     answer = controllable_states(known_model(world, parsed(settings)), radius)
+    found = None if options is None else options.lower_bound(answer)
     if as_json:
-        print_json(_truth_as_json(world, answer))
-    else:
-        _print_truth(world, answer)
+        bound = {} if found is None else {"lower_bound": found.as_json()}
+        print_json(_truth_as_json(world, answer) | bound)
+        return
+    _print_truth(world, answer)
+    if found is not None:
+        found.print()
 
 
 @app.command()

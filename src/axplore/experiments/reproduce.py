@@ -10,6 +10,7 @@ from typing import Final
 from axplore.domains import domain
 from axplore.errors import UnknownNameError
 from axplore.experiments import paper as published
+from axplore.experiments.limits import LIMITS_FILE, limits_table, with_limits
 from axplore.experiments.paper import (
     CERTIFIED_EXPERIMENTS,
     CHAIN,
@@ -50,12 +51,14 @@ class Artifact:
         output: what it makes of them.
         draws: whether it is a figure.
         among_all: whether "all" means it too.
+        computes: makes a table without any runs, and reports its progress; instead of `output`.
     """
 
     experiments: tuple[Experiment, ...]
-    output: Output
+    output: Output | None
     draws: bool = False
     among_all: bool = True
+    computes: Callable[[Path, Callable[[int, int], None] | None], Table] | None = None
 
 
 def reproduce(
@@ -88,12 +91,18 @@ def reproduce(
     if any(TARGETS[name].draws for name in chosen):
         require_matplotlib()  # before hours of runs, not after
     experiments = list(dict.fromkeys(experiment for name in chosen for experiment in TARGETS[name].experiments))
-    path = out / RUNS_FILE
-    records = run_experiments(experiments, path, runs=runs, workers=workers, ray=ray, on_done=on_done)
-    sort_file(path)
+    records: list[RunRecord] = []
+    if experiments:
+        path = out / RUNS_FILE
+        records = run_experiments(experiments, path, runs=runs, workers=workers, ray=ray, on_done=on_done)
+        sort_file(path)
     tables = []
     for name in chosen:
         target = TARGETS[name]
+        if target.computes is not None:
+            tables.append(target.computes(out, on_done))
+        if target.output is None:
+            continue
         groups = [(e, [record for record in records if record.experiment == e.id]) for e in target.experiments]
         table = target.output(groups, out)
         if table is not None:
@@ -166,7 +175,7 @@ def _theory_table(groups: Sequence[Group], out: Path) -> Table:
 
 def _certified_table(groups: Sequence[Group], out: Path) -> Table:
     title = "The certified explorer beside DisCo with the settings of the paper's simulations, delta = 0.1"
-    table = certified_table("certified", title, groups)
+    table = with_limits(certified_table("certified", title, groups), out / LIMITS_FILE)
     table.save(out)
     return table
 
@@ -184,7 +193,8 @@ TARGETS: Final = {
     "fig-lock": Artifact(_default(LOCK_EXPERIMENTS), _lock_figure, draws=True),
     "certified": Artifact(CERTIFIED_EXPERIMENTS, _certified_table, among_all=False),
     "theory": Artifact((THEORY_EXPERIMENT,), _theory_table, among_all=False),
+    "limits": Artifact((), None, among_all=False, computes=limits_table),
 }
 """What can be made: [DisCo] Tab. (new_results), Tab. (expectedtime.confusing), Fig. (3plots) with Fig. (bbb), and App.
-"Combination Lock" with its figure; and what the paper does not have: the certified explorer beside DisCo, and a run of
-the theory to its end."""
+"Combination Lock" with its figure; and what the paper does not have: the certified explorer beside DisCo, a run of
+the theory to its end, and the least steps that any algorithm needs."""

@@ -1,0 +1,25 @@
+"""A proven lower bound on the steps of every algorithm: how far any explorer is from the least that is possible.
+
+`programme` is the linear programme, `alternatives` the exact check on which the bound rests; `search` and `other_ways`
+propose alternatives, and `bound` is the loop. docs/algorithms/lower-bound.md has the proof.
+"""
+
+from __future__ import annotations
+
+from axplore.lower_bounds.alternatives import UNSEEN, Alternative, ChangedRow, Kind, Question, Unseen
+from axplore.lower_bounds.bound import SECONDS, BindingAlternative, LowerBound, PairDraws, Progress, lower_bound
+
+__all__ = [
+    "SECONDS",
+    "UNSEEN",
+    "Alternative",
+    "BindingAlternative",
+    "ChangedRow",
+    "Kind",
+    "LowerBound",
+    "PairDraws",
+    "Progress",
+    "Question",
+    "Unseen",
+    "lower_bound",
+]

@@ -1,0 +1,105 @@
+"""The linear programme: the least draws that tell the model from finitely many alternatives, and a proof of its value.
+
+Minimise ∑ N(s,a) + ∑ N(s,RESET) subject to
+
+    flow, for every s:   ∑_a N(s,a) + N(s,RESET) − ∑ N(y,b) p(s|y,b) − 1{s = s0} ∑_y N(y,RESET) <= 1{s = s0}
+    information, for every alternative j:   ∑ N(s,a) KL_j(s,a) >= kl(δ, 1 − δ).
+
+The value is not taken from the solver. Any φ >= 0 and w >= 0 with
+
+    ∑_j w_j KL_j(s,a) − φ(s) + ∑_y p(y|s,a) φ(y) <= 1 for every pair   and   φ(s0) − φ(s) <= 1 for every s
+
+give the bound kl(δ, 1 − δ) ∑_j w_j − φ(s0), by weak duality. The solver's multipliers are clipped at zero, divided by
+the largest left side if that is above one, and evaluated: inexact multipliers weaken the bound and never break it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from axplore.errors import NotConvergedError
+from axplore.mdp import TabularMdp
+from axplore.types import FloatArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+ROUNDING: Final = 1e-9
+"""The part of the bound that is given away for rounding, far more than double precision can lose."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """An allocation of draws, with what it proves.
+
+    Attributes:
+        steps: a lower bound on the value of the programme.
+        visits: the expected draws of each pair, N(s,a), [P].
+        resets: the expected resets in each state, N(s,RESET), [S].
+        shares: the steps that each alternative adds, [J].
+    """
+
+    steps: float
+    visits: FloatArray
+    resets: FloatArray
+    shares: FloatArray
+
+
+def solve(mdp: TabularMdp, divergences: Sequence[FloatArray], information: float) -> Solution:
+    """Solves the programme.
+
+    Args:
+        mdp: the model.
+        divergences: of each alternative, KL_j(s,a) of each pair, [P].
+        information: kl(δ, 1 − δ).
+    """
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_array, vstack
+
+    needed = np.array(divergences).reshape(len(divergences), mdp.n_pairs) / max(information, 1e-300)
+    flow = _flow(mdp)
+    # Each alternative is scaled so that its largest entry is one: solvers want numbers of like size.
+    scales = np.maximum(needed.max(axis=1, initial=0.0), 1e-300)
+    learned = np.hstack((needed / scales[:, None], np.zeros((len(needed), mdp.n_states))))
+    arriving = np.zeros(mdp.n_states)
+    arriving[mdp.initial_index] = 1.0
+    found = linprog(  # type: ignore[call-overload]  # its stubs know dense matrices only
+        np.ones(mdp.n_pairs + mdp.n_states),
+        A_ub=vstack((flow, csr_array(-learned))),
+        b_ub=np.concatenate((arriving, -1 / scales)),
+        method="highs",
+    )
+    if found.x is None:
+        raise NotConvergedError(f"the linear programme could not be solved: {found.message}")
+    duals = np.maximum(-found.ineqlin.marginals, 0.0)
+    steps, shares = _proven(mdp, needed, duals[: mdp.n_states], duals[mdp.n_states :] / scales)
+    visits = np.maximum(found.x, 0.0)
+    return Solution(steps, visits[: mdp.n_pairs], visits[mdp.n_pairs :], shares)
+
+
+def _proven(
+    mdp: TabularMdp, needed: FloatArray, potentials: FloatArray, weights: FloatArray
+) -> tuple[float, FloatArray]:
+    """The bound that the multipliers prove, and the part of it that each alternative adds, [J]."""
+    means = np.bincount(mdp.transition_pairs, mdp.probabilities * potentials[mdp.successors], minlength=mdp.n_pairs)
+    pairs = weights @ needed - potentials[mdp.pair_states] + means
+    resets = potentials[mdp.initial_index] - potentials
+    excess = max(1.0, float(pairs.max(initial=0.0)), float(resets.max(initial=0.0)))
+    steps = (float(weights.sum()) - float(potentials[mdp.initial_index])) / excess
+    return max(0.0, steps * (1 - ROUNDING)), weights / excess
+
+
+def _flow(mdp: TabularMdp) -> csr_array[np.float64]:
+    """What is played in each state minus what is expected to arrive there, by pair and then by RESET, [S, P + S]."""
+    from scipy.sparse import csr_array
+
+    n_states, n_pairs = mdp.n_states, mdp.n_pairs
+    states = np.arange(n_states)
+    rows = np.concatenate((mdp.pair_states, mdp.successors, states, np.full(n_states, mdp.initial_index)))
+    columns = np.concatenate((np.arange(n_pairs), mdp.transition_pairs, n_pairs + states, n_pairs + states))
+    entries = np.concatenate((np.ones(n_pairs), -mdp.probabilities, np.ones(n_states), -np.ones(n_states)))
+    return csr_array((entries, (rows, columns)), shape=(n_states, n_pairs + n_states))
