@@ -113,7 +113,7 @@ def test_on_deterministic_systems_every_order_is_carried_out_as_in_plain_python(
         order = data.draw(orders([len(moves[label]) for label in plain.states]))
         assert as_lists(one(world, order)) == as_lists(plain.carry_out(order))
         assert list(world.states) == plain.states
-        assert (world.steps, world._position) == (plain.steps, plain.position)
+        assert (world.steps, world._agent.position) == (plain.steps, plain.position)
 
 
 @settings(max_examples=150)
@@ -492,7 +492,7 @@ def test_a_world_goes_on_from_a_snapshot_with_a_reset() -> None:
     assert list(second.states) == list(first.states)
     assert [second.actions_of(number) for number in range(len(second.states))] == [("a0", "a1")] * len(first.states)
     # The first stands elsewhere and resets too; so both draw the same.
-    assert first._position != 0
+    assert first._agent.position != 0
     assert as_lists(one(second, visit)) == as_lists(one(first, visit))
     assert (second.steps, second.snapshot().calls) == (first.steps, 2)
     with pytest.raises(InvalidSettingError, match="another system"):
@@ -527,3 +527,26 @@ def test_a_system_that_crashes_now_and_then_is_explored_all_the_same() -> None:
     assert all(fault.kind is FaultKind.RAISED for fault in world.faults)
     assert set(controllable_states(mdp, 3.0).states) <= set(found.states) <= set(controllable_states(mdp, 4.0).states)
     assert found.counts.to_arrays()["visits"].sum() == steps - len(world.faults)
+
+
+def test_a_system_that_fails_between_two_orders_is_started_again() -> None:
+    class Dying(Moves):
+        """Fails when it is given its third stream: one at the start, and one for each order."""
+
+        n_made = 0
+
+        def __init__(self) -> None:
+            super().__init__(LINE, "a")
+            type(self).n_made += 1
+            self._n_streams = 0
+
+        def reseed(self, _: np.random.SeedSequence) -> None:
+            self._n_streams += 1
+            if self._n_streams == 3:
+                raise RuntimeError("the connection was closed")
+
+    world = SteppedWorld(Dying)
+    visit = Visit(0, 0, 1, policy(), 5)
+    first, second = one(world, visit), one(world, visit)
+    assert (first.completed, second.completed, Dying.n_made) == (1, 1, 2)
+    assert [(fault.kind, fault.action) for fault in world.faults] == [(FaultKind.RAISED, None)]

@@ -25,7 +25,8 @@ from axplore.types import Action, State
 from axplore.worlds import minigrid
 from axplore.worlds.contract import FaultKind
 from axplore.worlds.isolated import isolated
-from axplore.worlds.stepped import MAX_FAULTS, START_CHECKS, SteppedWorld
+from axplore.worlds.stepped import SteppedWorld
+from axplore.worlds.supervision import MAX_FAULTS, START_CHECKS
 from axplore.worlds.systems import SystemFaultError
 
 Environment: TypeAlias = gymnasium.Env[Any, Any]

@@ -25,7 +25,8 @@ from axplore.errors import InvalidSettingError, WorldError
 from axplore.types import Action, State
 from axplore.worlds.child_process import Child
 from axplore.worlds.contract import FaultKind
-from axplore.worlds.stepped import MAX_FAULTS, START_CHECKS, Start, SteppedWorld
+from axplore.worlds.stepped import Start, SteppedWorld
+from axplore.worlds.supervision import MAX_FAULTS, START_CHECKS
 from axplore.worlds.systems import SystemFaultError
 
 STEP_TIMEOUT: Final = 60.0

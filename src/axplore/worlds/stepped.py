@@ -4,63 +4,28 @@ It carries out the same orders as a simulated world, with the same meaning. What
 
 - Its reset must land in one state. That is checked when the world is made and at every reset after it.
 - It may fail: raise, hang, die, or give a state that is none. What it was doing then is not counted. Where a factory
-  was given, the world makes a new system, which stands in the initial state, and goes on; that counts as one step. The
+  was given, the world makes a new system, which stands in the initial state, and continues; that is one step. A
   journey that was interrupted is neither arrived nor cut: it sets out again; an interrupted episode is run again.
-- It may end an episode by itself after so many steps. Then the world resets before that: on a visit or a tour the
+- It may end an episode by itself after a number of steps. Then the world resets before that: on a visit or a tour the
   journey counts as cut, and in an episode it is as if the policy had played RESET.
 """
 
 from __future__ import annotations
 
-import logging
-import math
-from collections.abc import Callable, Hashable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, Literal, NoReturn, TypeAlias
+from typing import Literal, TypeAlias
 
-import numpy as np
-
-from axplore.errors import AxploreError, InvalidSettingError, TooManyFaultsError, UnfixedStartError, WorldError
-from axplore.types import Action, State
-from axplore.worlds.contract import (
-    NOWHERE,
-    Answer,
-    Episodes,
-    Fault,
-    FaultKind,
-    Order,
-    Tour,
-    Visit,
-    World,
-    WorldSnapshot,
-)
-from axplore.worlds.order_checks import check_orders, checked_seed, order_seed
-from axplore.worlds.systems import (
-    Factory,
-    System,
-    SystemAdapter,
-    SystemFaultError,
-    adapter_for,
-    is_system,
-    with_virtual_start,
-)
+from axplore.errors import InvalidSettingError, WorldError
+from axplore.types import RESET_ACTION, Action, State
+from axplore.worlds.contract import NOWHERE, Answer, Fault, Order, World, WorldSnapshot
+from axplore.worlds.order_checks import LARGEST, check_orders, checked_seed
+from axplore.worlds.supervision import MAX_FAULTS, START_CHECKS, SupervisedSystem, check_label
+from axplore.worlds.systems import Factory, System, SystemAdapter, recipe_of
 from axplore.worlds.tally import DiscoveredStates, Tally
-from axplore.worlds.tour_progress import TourProgress
-
-START_CHECKS: Final = 5
-"""How often a new world is reset to see whether its start is fixed."""
-
-MAX_FAULTS: Final = 100
-"""After so many faults a world gives up."""
+from axplore.worlds.walkers import INTERRUPTED, Agent, Outcome, Walker, walker_of
 
 Start: TypeAlias = Literal["fixed", "virtual"]
-
-_logger = logging.getLogger("axplore")
-
-
-class _InterruptedJourneyError(Exception):
-    """The system failed and was started again: the agent stands in the initial state."""
 
 
 class SteppedWorld(World):
@@ -88,57 +53,49 @@ class SteppedWorld(World):
             start: `fixed` refuses a reset that lands in different states; `virtual` puts a state before it, whose one
                 action leads to wherever the reset lands.
             max_episode_steps: the step after which the system ends an episode by itself; it is never reached.
-            max_faults: after so many faults the world gives up.
-            start_checks: how often to reset at first.
+            max_faults: the number of faults of the system to recover from.
+            start_checks: the number of resets at first.
         """
         _check_settings(start, max_episode_steps, max_faults, start_checks)
         self._seed = checked_seed(seed)
-        self._factory: Factory | None = None if is_system(system) else system  # type: ignore[assignment]
-        self._given_actions = actions
-        self._virtual = start == "virtual"
+        self._recipe = recipe_of(system, actions, virtual_start=start == "virtual")
         self._max_episode_steps = max_episode_steps
-        self._steps_between_resets = math.inf if max_episode_steps is None else max_episode_steps - 1
-        self._max_faults = max_faults
-        self._faults: list[Fault] = []
-        self._steps = self._calls = 0
-        self._stream: tuple[int, ...] = ()  # the key of the current order
-        self._faults_before = 0
-        self._tally = Tally()
-        self._discovered = DiscoveredStates()
-        self._labels, self._actions = self._discovered.labels, self._discovered.actions
-        self._numbers = self._discovered.numbers
-        self._position = 0
+        self._steps_between_resets = LARGEST if max_episode_steps is None else max_episode_steps - 1
+        self._system = SupervisedSystem(self._recipe, self._seed, max_faults, start_checks)
+        self._discovered = DiscoveredStates([(self._system.start, self._system.start_actions)])
+        self._actions, self._numbers = self._discovered.actions, self._discovered.numbers
+        self._agent = Agent(position=0, steps=0, deadline=self._steps_between_resets)
         self._needs_reset = False
-        self._deadline = self._steps_between_resets
-        self._begin(system if self._factory is None else self._factory, start_checks)
+        self._calls = 0
+        self._tally = Tally()
 
     @property
     def states(self) -> Sequence[State]:
         """The labels of the states discovered so far, by number; the initial state is the first."""
-        return self._labels
+        return self._discovered.labels
 
     @property
     def steps(self) -> int:
-        """How many steps were taken so far, RESET included."""
-        return self._steps
+        """The number of steps taken so far, RESET included."""
+        return self._agent.steps
 
     @property
     def repeatable(self) -> bool:
         """Whether the noise of the system follows the streams of orders."""
-        return self._adapter.can_be_reseeded
+        return self._system.adapter.can_be_reseeded
 
     @property
     def max_faults(self) -> int:
-        """After so many faults the world gives up."""
-        return self._max_faults
+        """The number of faults of the system to recover from."""
+        return self._system.max_faults
 
     @property
     def faults(self) -> Sequence[Fault]:
         """The faults so far, after each of which the system was started again."""
-        return tuple(self._faults)
+        return tuple(self._system.faults)
 
     def actions_of(self, state: int) -> tuple[Action, ...]:
-        """The actions of a discovered state beside RESET; none if it is terminal."""
+        """Returns the actions of a discovered state beside RESET; none if it is terminal."""
         return self._discovered.actions_of(state)
 
     def carry_out(self, orders: Sequence[Order]) -> list[Answer]:
@@ -149,23 +106,23 @@ class SteppedWorld(World):
         check_orders(orders, self._discovered.action_counts())
         call = self._calls
         self._calls += 1
-        return [self._answer(order, call, place) for place, order in enumerate(orders)]
+        return [self._answer(order, (call, index)) for index, order in enumerate(orders)]
 
     def replica_factory(self) -> Callable[[], SteppedWorld]:
         """Returns a function that makes worlds like this one, in any process, to carry out batches: see `Replica`.
 
         Their resets are checked like all others, but the start is not tried first.
         """
-        if self._factory is None:
+        if not self._recipe.is_repeatable:
             raise InvalidSettingError(
                 "workers make systems of their own, and so need a factory: give a function that makes the system"
             )
         return partial(
             SteppedWorld,
-            self._factory,
+            self._recipe.source,
             self._seed,
-            actions=self._given_actions,
-            start="virtual" if self._virtual else "fixed",
+            actions=self._recipe.actions,
+            start="virtual" if self._recipe.virtual_start else "fixed",
             max_episode_steps=self._max_episode_steps,
             max_faults=0,
             start_checks=1,
@@ -179,8 +136,8 @@ class SteppedWorld(World):
     def carry_out_batch(self, order: Order, key: Sequence[int], max_faults: int = 0) -> Answer:
         """Carries out an order, or a batch of one, after a RESET, which is a step; see `Replica`."""
         self._needs_reset = True
-        self._max_faults = len(self._faults) + max_faults
-        return self._answer(order, *key)
+        self._system.max_faults = len(self._system.faults) + max_faults
+        return self._answer(order, tuple(key))
 
     @property
     def position(self) -> int:
@@ -189,248 +146,102 @@ class SteppedWorld(World):
 
     def snapshot(self) -> WorldSnapshot:
         """Returns what was discovered and how far the world has come."""
-        return self._discovered.snapshot(self._steps, self._calls)
+        return self._discovered.snapshot(self.steps, self._calls)
 
     def restore(self, snapshot: WorldSnapshot) -> None:
         """Resumes from a snapshot of the same system. The next order begins with a RESET."""
         self._discovered.restore(snapshot)
-        self._steps, self._calls = snapshot.steps, snapshot.calls
+        self._agent.steps, self._calls = snapshot.steps, snapshot.calls
         self._needs_reset = True
 
     def lend(self) -> tuple[SystemAdapter, int | None]:
-        """The system itself, for an examination, and the step at which it ends an episode, if there is one.
+        """Returns the system itself, for an examination, and the step at which it ends an episode, if there is one.
 
         Steps taken on it are not counted. The next order begins with a RESET.
         """
         self._needs_reset = True
-        return self._adapter, self._max_episode_steps
+        return self._system.adapter, self._max_episode_steps
 
     def close(self) -> None:
         """Closes the system."""
-        self._adapter.close()
+        self._system.adapter.close()
 
-    def _begin(self, system: Any, start_checks: int) -> None:
-        """Starts the system for the first time; one that fails even here is refused."""
-        try:
-            self._take(self._adapter_for(system if self._factory is None else system()))
-            self._adapter.reseed(self._new_seed())
-            self._discover(self._adapter.reset())
-            for _ in range(start_checks - 1):
-                self._check_start(self._adapter.reset())
-        except AxploreError:
-            raise
-        except Exception as error:
-            raise WorldError(f"the system cannot be started and reset: {_told(error)}") from error
-
-    def _answer(self, order: Order, *key: int) -> Answer:
-        self._stream = key
-        self._faults_before = len(self._faults)
-        self._adapter.reseed(order_seed(self._seed, *key))
+    def _answer(self, order: Order, key: tuple[int, ...]) -> Answer:
+        agent, before = self._agent, self._agent.steps
+        if self._system.begin(key, agent.steps):
+            self._stand_at_start()
         self._tally = Tally()
-        before = self._steps
         if self._needs_reset:
-            self._position = self._reset()
+            self._reset()
         self._needs_reset = True  # until the order is over: nobody knows where an exception leaves the system
-        match order:
-            case Visit():
-                outcome = self._visit(order)
-            case Episodes():
-                outcome = self._run(order)
-            case Tour():
-                outcome = self._tour(order)
+        outcome = self._follow(walker_of(order, agent))
         self._needs_reset = False
-        return self._tally.answer(self._steps - before, *outcome)
+        return self._tally.answer(agent.steps - before, *outcome)
 
-    def _visit(self, order: Visit) -> tuple[int, int, int, int]:
-        play, reset = self._play, self._reset
-        staged = order.policy.ndim == 2
-        policies: list[list[int]] = order.policy.tolist() if staged else [order.policy.tolist()]
-        planned, target, action = order.policy.shape[-1], int(order.state), int(order.action)
-        times, max_journey, max_cuts = int(order.times), int(order.max_journey), int(order.max_cuts)
-        position = self._position
-        completed = cuts = cuts_in_a_row = journey = 0
-        while completed < times and cuts_in_a_row < max_cuts:
-            try:
-                if staged and journey == 0 and (position != 0 or self._steps >= self._deadline):
-                    position = reset()
-                elif self._steps >= self._deadline or (journey == max_journey and position != target):
-                    cuts, cuts_in_a_row, journey = cuts + 1, cuts_in_a_row + 1, 0
-                    if position != 0 or not staged:
-                        position = reset()
-                elif position == target:
-                    position = play(position, action)
-                    completed += 1
-                    journey = cuts_in_a_row = 0
-                else:
-                    chosen = policies[journey if staged else 0][position] if position < planned else -1
-                    journey += 1
-                    position = reset() if chosen < 0 else play(position, chosen)
-            except _InterruptedJourneyError:
-                position = journey = 0
-        self._position = position
-        return completed, completed, 0, cuts
-
-    def _run(self, order: Episodes) -> tuple[int, int, int, int]:
-        play, reset = self._play, self._reset
-        staged = order.policy.ndim == 2
-        policies: list[list[int]] = order.policy.tolist() if staged else [order.policy.tolist()]
-        planned, goal = order.policy.shape[-1], int(order.goal)
-        times, horizon = int(order.times), int(order.horizon)
-        position = self._position
-        completed = arrivals = travelled = journey = 0
-        while completed < times:
-            try:
-                if journey == 0 and position != 0:
-                    position = reset()
-                if position == goal or journey == horizon:
-                    arrivals += position == goal
-                    travelled += journey
-                    completed += 1
-                    journey = 0
-                    if travelled > completed * order.allowance + order.slack:
-                        break
-                    continue
-                chosen = policies[journey if staged else 0][position] if position < planned else -1
-                journey += 1
-                position = reset() if chosen < 0 or self._steps >= self._deadline else play(position, chosen)
-            except _InterruptedJourneyError:
-                position = journey = 0
-        self._position = position
-        return completed, arrivals, travelled, 0
-
-    def _tour(self, order: Tour) -> tuple[int, int, int, int]:
-        play, reset = self._play, self._reset
-        itinerary = TourProgress(order)
-        waiting, actions = itinerary.waiting, itinerary.actions
-        policies, planned = itinerary.policies, itinerary.planned
-        times, max_journey, max_cuts = itinerary.outstanding, int(order.max_journey), int(order.max_cuts)
-        position = self._position
-        heading: int | None = None
-        cuts = cuts_in_a_row = journey = 0
-        while itinerary.outstanding and cuts_in_a_row < max_cuts:
-            try:
-                target = waiting.get(position)
-                if self._steps >= self._deadline or (journey == max_journey and target is None):
-                    cuts, cuts_in_a_row, journey, heading = cuts + 1, cuts_in_a_row + 1, 0, None
-                    position = reset()
-                elif target is not None:
-                    chosen = itinerary.next_play(target)
-                    successor = play(position, actions[chosen])
-                    itinerary.strike_off(chosen, position)
-                    position, heading = successor, None
-                    journey = cuts_in_a_row = 0
-                else:
-                    journey += 1
-                    if heading is None:
-                        heading = itinerary.nearest_from(position)
-                    chosen = policies[heading][position] if position < planned else -1
-                    position = reset() if chosen < 0 else play(position, chosen)
-            except _InterruptedJourneyError:
-                position, journey, heading = 0, 0, None
-        self._position = position
-        completed = times - itinerary.outstanding
-        return completed, completed, 0, cuts
-
-    def _play(self, position: int, action: int) -> int:
-        """Plays an action, counts the transition and returns the number of the state it led to."""
-        self._steps += 1
+    def _follow(self, walker: Walker) -> Outcome:
+        """Plays what a walker says, and tells it where that leads."""
+        play, reset, tell = self._play, self._reset, walker.send
         try:
-            label = self._step(self._actions[position][action])
-        except WorldError:  # it said itself that it cannot be explored; a new one could not either
-            raise
+            chosen = next(walker)
+            while True:
+                chosen = tell(reset() if chosen == RESET_ACTION else play(chosen))
+        except StopIteration as end:
+            outcome: Outcome = end.value
+            return outcome
+
+    def _play(self, action: int) -> int:
+        """Plays an action, counts the transition and returns the number of the state it led to, or INTERRUPTED."""
+        agent = self._agent
+        position = agent.position
+        agent.steps += 1
+        try:
+            label = self._system.step(self._actions[position][action])
         except Exception as error:
-            self._start_again(error, position, action)
+            return self._recover(error, action)
         try:
             successor = self._numbers[label]
-        except KeyError:
-            try:
-                successor = self._discover(label)
-            except WorldError:
-                raise
-            except Exception as error:
-                self._start_again(error, position, action)
-        except TypeError:
-            self._start_again(_unhashable(label), position, action)
+        except (KeyError, TypeError):  # new, or no state at all
+            successor = self._discover(label, action)
+            if successor == INTERRUPTED:
+                return INTERRUPTED
         pair = (position, action)
         try:
             self._tally.rows[pair][successor] += 1
         except KeyError:
             self._tally.note_first(pair, successor)
+        agent.position = successor
         return successor
 
     def _reset(self) -> int:
         """Resets the system, and returns the number of the initial state, 0."""
-        self._steps += 1
-        self._deadline = self._steps + self._steps_between_resets
-        try:
-            label = self._adapter.reset()
-            self._check_start(label)
-        except WorldError:
-            raise
-        except Exception as error:
-            with suppress(_InterruptedJourneyError):  # it stands where the reset was to lead
-                self._start_again(error, None, None)
+        agent = self._agent
+        agent.steps += 1
+        self._system.reset(agent.steps)
+        agent.position, agent.deadline = 0, agent.steps + self._steps_between_resets
         return 0
 
-    def _discover(self, label: State) -> int:
-        """Numbers a state that was just entered for the first time."""
-        _check_label(label)
-        return self._discovered.add(label, self._adapter.actions(label))
+    def _discover(self, label: State, action: int) -> int:
+        """Numbers a state that was just entered for the first time; INTERRUPTED if it cannot be one."""
+        try:
+            check_label(label)
+            return self._discovered.add(label, self._system.adapter.actions(label))
+        except Exception as error:
+            return self._recover(error, action)
 
-    def _check_start(self, label: State) -> None:
-        _check_label(label)
-        if self._numbers.get(label) != 0:
-            raise UnfixedStartError(
-                f"resets land in different states, {self._labels[0]!r} and {label!r}, so that RESET is not what every "
-                "proof takes it for. Fix the start, or let a virtual state stand before it: start='virtual' "
-                "(a Gymnasium environment also takes start='pinned')"
-            )
+    def _recover(self, error: Exception, action: int) -> int:
+        """Starts the system again, after an action failed where the agent stands."""
+        if isinstance(error, WorldError):  # it said itself that it cannot be explored; a new one could not either
+            raise error
+        agent = self._agent
+        label, played = self._discovered.labels[agent.position], self._actions[agent.position][action]
+        self._system.recover(error, label, played, agent.steps)
+        self._stand_at_start()
+        return INTERRUPTED
 
-    def _start_again(self, error: Exception, position: int | None, action: int | None) -> NoReturn:
-        """Replaces a system that failed; the journey it was on is lost."""
-        while True:
-            self._note_fault(error, position, action)
-            with suppress(Exception):
-                self._adapter.close()
-            try:
-                assert self._factory is not None
-                self._take(self._adapter_for(self._factory()))
-                self._adapter.reseed(self._new_seed())
-                self._check_start(self._adapter.reset())
-            except WorldError:
-                raise
-            except Exception as another:
-                error, position, action = another, None, None
-                continue
-            self._deadline = self._steps + self._steps_between_resets
-            raise _InterruptedJourneyError
-
-    def _note_fault(self, error: Exception, position: int | None, action: int | None) -> None:
-        """Counts a fault; gives up if there were too many, or if there is no way to start again."""
-        kind = error.kind if isinstance(error, SystemFaultError) else FaultKind.RAISED
-        label = None if position is None else self._labels[position]
-        name = None if position is None or action is None else self._actions[position][action]
-        fault = Fault(kind, _told(error), label, name, self._steps)
-        self._faults.append(fault)
-        if self._factory is None:
-            raise WorldError(f"{fault}. Give the world a factory, and it starts the system again") from error
-        if len(self._faults) > self._max_faults:
-            raise TooManyFaultsError(
-                f"{fault}. That is fault {len(self._faults)}; {self._max_faults} are allowed"
-            ) from error
-        _logger.warning("%s; starting it again (fault %d)", fault, len(self._faults))
-
-    def _adapter_for(self, system: Any) -> SystemAdapter:
-        handle = adapter_for(system, self._given_actions)
-        return with_virtual_start(handle) if self._virtual else handle
-
-    def _new_seed(self) -> np.random.SeedSequence:
-        """Of a stream that no system had before: not that of the order, of which a failed one has used a part."""
-        return order_seed(self._seed, *self._stream, len(self._faults) - self._faults_before)
-
-    def _take(self, handle: SystemAdapter) -> None:
-        self._adapter = handle
-        self._step = handle.step
+    def _stand_at_start(self) -> None:
+        """Notes that a new system is running, which stands in the initial state."""
+        self._agent.position = 0
+        self._agent.deadline = self._agent.steps + self._steps_between_resets
 
 
 def _check_settings(start: str, max_episode_steps: int | None, max_faults: int, start_checks: int) -> None:
@@ -442,30 +253,3 @@ def _check_settings(start: str, max_episode_steps: int | None, max_faults: int, 
         raise InvalidSettingError(
             f"max_faults is {max_faults} and start_checks is {start_checks}; they must be at least 0 and 1"
         )
-
-
-def _check_label(label: Hashable) -> None:
-    """Refuses what cannot name a state."""
-    try:
-        hash(label)
-    except TypeError:
-        raise _unhashable(label) from None
-    if _has_nan(label):
-        raise SystemFaultError(
-            FaultKind.INVALID, f"the state {label!r} holds NaN, which equals nothing, not even itself"
-        )
-
-
-def _has_nan(label: object) -> bool:
-    if isinstance(label, tuple):
-        return any(map(_has_nan, label))
-    return bool(label != label)  # noqa: PLR0124 (true of NaN alone)
-
-
-def _told(error: Exception) -> str:
-    return str(error) if isinstance(error, SystemFaultError | AxploreError) else f"{type(error).__name__}: {error}"
-
-
-def _unhashable(label: object) -> SystemFaultError:
-    hint = "return the state alone" if isinstance(label, tuple) else "turn it into numbers, text or tuples"
-    return SystemFaultError(FaultKind.INVALID, f"the state {label!r} cannot be hashed; {hint}")

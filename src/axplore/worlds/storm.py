@@ -22,7 +22,8 @@ import numpy as np
 
 from axplore.errors import InvalidInputError, InvalidSettingError, StorageError
 from axplore.types import Action, State
-from axplore.worlds.stepped import MAX_FAULTS, Start, SteppedWorld
+from axplore.worlds.stepped import Start, SteppedWorld
+from axplore.worlds.supervision import MAX_FAULTS
 
 PRISM_ENDINGS: Final = (".nm", ".pm", ".prism")
 JANI_ENDINGS: Final = (".jani",)

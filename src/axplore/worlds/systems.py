@@ -128,6 +128,38 @@ def _nothing(*_: object) -> None:
     """For what a system does not have."""
 
 
+@dataclass(frozen=True)
+class SystemRecipe:
+    """How to make a system.
+
+    Attributes:
+        source: a system, or a function that makes one.
+        actions: what can be played, if the system does not say.
+        virtual_start: whether a state stands before its random start.
+        is_repeatable: whether it can be made more than once.
+    """
+
+    source: System | Factory
+    actions: Sequence[Action] | Callable[[State], Sequence[Action]] | None
+    virtual_start: bool
+    is_repeatable: bool
+
+    def make(self) -> SystemAdapter:
+        """Makes the system."""
+        source: Any = self.source
+        adapter = adapter_for(source() if self.is_repeatable else source, self.actions)
+        return with_virtual_start(adapter) if self.virtual_start else adapter
+
+
+def recipe_of(
+    source: System | Factory,
+    actions: Sequence[Action] | Callable[[State], Sequence[Action]] | None,
+    virtual_start: bool,
+) -> SystemRecipe:
+    """Returns the recipe of a system that exists once, or that a function makes."""
+    return SystemRecipe(source, actions, virtual_start, is_repeatable=not is_system(source))
+
+
 class SystemFaultError(Exception):
     """Raised by a system that knows how it failed; worlds take every other exception as `FaultKind.RAISED`."""
 

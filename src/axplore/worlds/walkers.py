@@ -1,0 +1,206 @@
+"""How an agent that is stepped in Python carries out each kind of order.
+
+A walker is a generator. It yields what to play where the agent stands, an action or RESET_ACTION, and is sent the
+number of the state that this led to, or INTERRUPTED if the system failed and was started again. It returns the outcome
+of the order. So one loop steps the system, whatever the order is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeAlias
+
+from axplore.types import RESET_ACTION
+from axplore.worlds.contract import Episodes, Order, Tour, Visit
+
+INTERRUPTED: Final = -2
+"""Sent to a walker instead of a state: the journey is lost, and the agent stands in the initial state."""
+
+
+@dataclass(slots=True)
+class Agent:
+    """Where the agent stands.
+
+    Attributes:
+        position: the number of the state.
+        steps: steps taken so far, RESET included.
+        deadline: the steps after which it must be reset, as the system would end the episode by itself.
+    """
+
+    position: int
+    steps: int
+    deadline: int
+
+
+class Outcome(NamedTuple):
+    """What came of an order, beside the transitions met; see `Answer`."""
+
+    completed: int
+    arrivals: int
+    travelled: int
+    cut_journeys: int
+
+
+Walker: TypeAlias = Generator[int, int, Outcome]
+
+
+def walker_of(order: Order, agent: Agent) -> Walker:
+    """Returns the walker that carries out an order from where the agent stands."""
+    match order:
+        case Visit():
+            return _visit(order, agent)
+        case Episodes():
+            return _run_episodes(order, agent)
+        case Tour():
+            return _tour(order, agent)
+
+
+def _visit(order: Visit, agent: Agent) -> Walker:
+    staged = order.policy.ndim == 2
+    policies: list[list[int]] = order.policy.tolist() if staged else [order.policy.tolist()]
+    planned, target, action = order.policy.shape[-1], int(order.state), int(order.action)
+    times, max_journey, max_cuts = int(order.times), int(order.max_journey), int(order.max_cuts)
+    position = agent.position
+    completed = cuts = cuts_in_a_row = journey = 0
+    while completed < times and cuts_in_a_row < max_cuts:
+        is_late = agent.steps >= agent.deadline
+        if staged and journey == 0 and (position != 0 or is_late):
+            position = yield RESET_ACTION
+        elif is_late or (journey == max_journey and position != target):
+            cuts, cuts_in_a_row, journey = cuts + 1, cuts_in_a_row + 1, 0
+            if position != 0 or not staged:
+                position = yield RESET_ACTION
+        elif position == target:
+            position = yield action
+            if position != INTERRUPTED:
+                completed += 1
+                journey = cuts_in_a_row = 0
+        else:
+            chosen = policies[journey if staged else 0][position] if position < planned else RESET_ACTION
+            journey += 1
+            position = yield chosen
+        if position == INTERRUPTED:
+            position = journey = 0
+    return Outcome(completed, completed, 0, cuts)
+
+
+def _run_episodes(order: Episodes, agent: Agent) -> Walker:
+    staged = order.policy.ndim == 2
+    policies: list[list[int]] = order.policy.tolist() if staged else [order.policy.tolist()]
+    planned, goal = order.policy.shape[-1], int(order.goal)
+    times, horizon = int(order.times), int(order.horizon)
+    position = agent.position
+    completed = arrivals = travelled = journey = 0
+    while completed < times:
+        if journey == 0 and position != 0:
+            position = yield RESET_ACTION
+        if position == goal or journey == horizon:
+            arrivals += position == goal
+            travelled += journey
+            completed += 1
+            journey = 0
+            if travelled > completed * order.allowance + order.slack:
+                break
+            continue
+        chosen = policies[journey if staged else 0][position] if position < planned else RESET_ACTION
+        journey += 1
+        position = yield RESET_ACTION if agent.steps >= agent.deadline else chosen
+        if position == INTERRUPTED:
+            position = journey = 0
+    return Outcome(completed, arrivals, travelled, 0)
+
+
+def _tour(order: Tour, agent: Agent) -> Walker:
+    progress = TourProgress(order)
+    waiting, actions = progress.waiting, progress.actions
+    policies, planned = progress.policies, progress.planned
+    times, max_journey, max_cuts = progress.outstanding, int(order.max_journey), int(order.max_cuts)
+    position = agent.position
+    heading: int | None = None
+    cuts = cuts_in_a_row = journey = 0
+    while progress.outstanding and cuts_in_a_row < max_cuts:
+        target = waiting.get(position)
+        if agent.steps >= agent.deadline or (journey == max_journey and target is None):
+            cuts, cuts_in_a_row, journey, heading = cuts + 1, cuts_in_a_row + 1, 0, None
+            position = yield RESET_ACTION
+        elif target is not None:
+            play, state = progress.next_play(target), position
+            position = yield actions[play]
+            if position != INTERRUPTED:
+                progress.strike_off(play, state)
+                heading = None
+                journey = cuts_in_a_row = 0
+        else:
+            journey += 1
+            if heading is None:
+                heading = progress.nearest_from(position)
+            position = yield policies[heading][position] if position < planned else RESET_ACTION
+        if position == INTERRUPTED:
+            position, journey, heading = 0, 0, None
+    completed = times - progress.outstanding
+    return Outcome(completed, completed, 0, cuts)
+
+
+class TourProgress:
+    """What is outstanding of a tour. A target is known by its index in `Tour.targets`.
+
+    Attributes:
+        outstanding: the number of plays left.
+        actions: what each play plays, [m].
+        policies: what to play in each state on the way to each target, [t][n].
+        planned: n, the number of states for which that is said.
+        waiting: the target that each state is, if plays are outstanding there.
+    """
+
+    __slots__ = (
+        "_asked", "_distances", "_left", "_nearest", "_plays_at", "_remaining", "_shares", "actions", "outstanding",
+        "planned", "policies", "waiting",
+    )  # fmt: skip
+
+    def __init__(self, tour: Tour) -> None:
+        targets: list[int] = tour.targets.tolist()
+        self.policies: list[list[int]] = tour.policies.tolist()
+        self.planned = tour.policies.shape[1]
+        self.waiting = {state: target for target, state in enumerate(targets)}
+        self.actions: list[int] = tour.actions.tolist()
+        self._asked: list[int] = tour.times.tolist()
+        self._left = list(self._asked)
+        self._shares = [1.0] * len(self._asked)
+        self._plays_at: list[list[int]] = [[] for _ in targets]
+        for play, state in enumerate(tour.states.tolist()):
+            self._plays_at[self.waiting[state]].append(play)
+        self._remaining = [sum(self._asked[play] for play in plays) for plays in self._plays_at]
+        self.outstanding = sum(self._asked)
+        self._distances = tour.distances
+        # The nearest target of a state stays so until nothing is outstanding there: targets are only ever struck off.
+        self._nearest: dict[int, int] = {}
+
+    def next_play(self, target: int) -> int:
+        """The outstanding play of a target with the largest remaining share; of equal ones the first."""
+        return max(self._plays_at[target], key=self._shares.__getitem__)
+
+    def strike_off(self, play: int, state: int) -> None:
+        """Notes that a play was made in a state that waited for it."""
+        target = self.waiting[state]
+        self._left[play] -= 1
+        self._shares[play] = self._left[play] / self._asked[play]
+        self._remaining[target] -= 1
+        self.outstanding -= 1
+        if self._remaining[target] == 0:
+            del self.waiting[state]
+
+    def nearest_from(self, state: int) -> int:
+        """The nearest target with outstanding plays, of equal ones the first; there must be one."""
+        # Where nothing is planned the agent resets, so the initial state chooses, whose number is 0.
+        asking = state if state < self.planned else 0
+        target = self._nearest.get(asking)
+        if target is None or self._remaining[target] == 0:
+            open_targets = [target for target, remaining in enumerate(self._remaining) if remaining]
+            if self.planned:
+                distances = self._distances[:, asking].tolist()
+                target = min(open_targets, key=lambda place: float(distances[place]))
+            else:
+                target = open_targets[0]
+            self._nearest[asking] = target
+        return target
