@@ -12,6 +12,7 @@ import pytest
 
 import axplore
 from axplore import RESET, Atlas, Status, TabularMdp
+from axplore.atlas.journeys import estimated_chances
 from axplore.atlas.state_report import rounded_down, rounded_up
 from axplore.atlas.table import StateRow, headings_of, rows_of, state_rows
 from axplore.atlas.why_not import Reason
@@ -21,6 +22,12 @@ from axplore.truth import controllable_states, optimal_steps
 from axplore.worlds.simulated import SimulatedWorld
 
 CHAIN = axplore.domain("confusing-chain")
+
+
+@pytest.fixture(scope="module")
+def slippery_stepwise() -> Atlas:
+    """Its policies depend on the step, and its actions fail at times."""
+    return axplore.explore("confusing-chain", 3.0, 1.0, explorer="ucb-explore-experiment", max_steps=20_000)
 
 
 # ------------------------------------------------------------------------------------------------------------- routes
@@ -37,6 +44,24 @@ def test_the_most_likely_route_is_made_of_the_policys_own_moves(chain: Atlas) ->
             met = chain.successors(state, action)
             likely *= met[successor] / sum(met.values())
         assert route.probability == pytest.approx(likely)
+
+
+def test_no_other_way_of_a_policy_is_likelier_than_the_route(slippery_stepwise: Atlas) -> None:
+    atlas = slippery_stepwise
+    for goal in atlas.states[1:]:
+        policy, best, arrived = atlas.policy(goal), {atlas.states[0]: 1.0}, 0.0
+        for step in range(policy.horizon or 0):
+            after: dict[object, float] = {}
+            for state, chance in best.items():
+                action = policy(state, step)
+                met = {} if action is RESET else atlas.successors(state, action)
+                for successor, times in met.items():
+                    after[successor] = max(after.get(successor, 0.0), chance * times / sum(met.values()))
+            arrived = max(arrived, after.pop(goal, 0.0))
+            best = after
+        route = atlas.path(goal)
+        assert route.probability == pytest.approx(arrived)
+        assert [policy(state, step) for step, state in enumerate(route.states[:-1])] == list(route.actions)
 
 
 def test_of_two_ways_the_likelier_is_the_route() -> None:
@@ -115,6 +140,44 @@ def test_the_chance_of_a_policy_that_depends_on_the_step_is_one_in_a_determinist
     length = len(stepwise.path(goal))
     assert stepwise.probability(goal, length).estimate == pytest.approx(1)
     assert stepwise.probability(goal, length - 1).estimate == 0
+
+
+def followed_step_by_step(atlas: Atlas, goal: object, steps: int) -> list[float]:
+    """The chance to have arrived after 0, 1, ... steps by the frequencies met: all journeys at once, state by state."""
+    policy, mass, arrived = atlas.policy(goal), {(atlas.states[0], 0): 1.0}, [float(goal == atlas.states[0])]
+    for _ in range(steps):
+        after: dict[tuple[object, int], float] = {}
+        reached = arrived[-1]
+        for (state, step), chance in mass.items():
+            action = policy(state, step)
+            if action is RESET:
+                after[atlas.states[0], 0] = after.get((atlas.states[0], 0), 0.0) + chance
+                continue
+            met = atlas.successors(state, action)
+            for successor, times in met.items():
+                part = chance * times / sum(met.values())
+                if successor == goal:
+                    reached += part
+                else:
+                    after[successor, step + 1] = after.get((successor, step + 1), 0.0) + part
+        mass = after if arrived[0] < 1 else {}
+        arrived.append(reached)
+    return arrived
+
+
+@pytest.mark.parametrize("which", ["chain", "unfinished", "estimated", "stepwise", "slippery_stepwise"])
+def test_the_estimated_chances_are_those_of_following_the_policy(which: str, request: pytest.FixtureRequest) -> None:
+    atlas: Atlas = request.getfixturevalue(which)
+    for goal in atlas.states:
+        assert atlas.probability(goal, 25).estimates == pytest.approx(followed_step_by_step(atlas, goal, 25))
+
+
+def test_estimates_end_where_they_are_sure_enough_or_take_too_long(chain: Atlas) -> None:
+    whole = chain.probability("s5", 60).estimates
+    sure = estimated_chances(chain, 5, 60, enough=0.9)
+    assert sure == pytest.approx(whole[: len(sure)])
+    assert sure[-2] < 0.9 <= sure[-1]
+    assert len(estimated_chances(chain, 5, 60, work=20)) < 20
 
 
 @pytest.mark.parametrize("steps", [-1, 1.5, True, "3"])
@@ -265,8 +328,8 @@ def test_a_row_says_what_the_atlas_says_of_its_state(which: str, request: pytest
 
 
 def test_tables_for_people_show_the_rows_with_headings_of_one_list(chain: Atlas, estimated: Atlas) -> None:
-    assert headings_of(chain) == ("state", "lower", "upper", "regret", "visits", "found at", "status")
-    assert headings_of(estimated) == ("state", "estimate", "visits", "found at", "status")
+    assert headings_of(chain) == ("state", "lower", "upper", "regret", "status", "visits", "found at")
+    assert headings_of(estimated) == ("state", "estimate", "status", "visits", "found at")
     assert rows_of(chain)[-1][:3] == ("s5", rounded_down(chain.lower[5]), rounded_up(chain.upper[5]))
 
 

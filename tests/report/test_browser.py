@@ -225,13 +225,13 @@ def test_everything_that_can_be_used_has_a_name(browser: Browser, chain_run: Pat
 def test_tables_are_sorted_by_a_click(browser: Browser) -> None:
     atlas = tree_atlas(40)
     browser.open_text(page_of(atlas, History(), Path("run")))
-    heading = "#goals thead th:nth-child(6)"
+    heading = "#states thead th:nth-child(7)"
 
     browser.find(f"{heading} button").click()
     browser.find(f"{heading} button").click()
 
     assert browser.find(heading).get_attribute("aria-sort") == "descending"
-    found = [int(text.replace(",", "")) for text in browser.texts("#goals tbody td:nth-child(6)")]
+    found = [int(text.replace(",", "")) for text in browser.texts("#states tbody td:nth-child(7)")]
     assert found == sorted(atlas.found_at.tolist(), reverse=True)
 
 
@@ -241,7 +241,7 @@ def test_a_label_with_tags_shows_as_text(browser: Browser) -> None:
     choose(browser, 1)
 
     assert browser.text("#panel-title") == f"The way to {HOSTILE}"
-    assert HOSTILE in browser.texts("#goals button.goal")
+    assert HOSTILE in browser.texts("#states button.goal")
     assert browser.run("return window.hacked") is None
     assert browser.complaints() == []
 

@@ -10,13 +10,9 @@ from trees import tree_atlas
 
 from axplore import explore
 from axplore.atlas import Atlas
-from axplore.report.layout import MAX_DRAWN, WIDTH, Layout, labels_of, layout_of, shown_steps
-from axplore.report.transitions import ELSEWHERE, transitions_of
+from axplore.atlas.transitions import ELSEWHERE
+from axplore.report.layout import MAX_DRAWN, WIDTH, labels_of, layout_of, shown_steps
 from axplore.types import Status
-
-
-def laid_out(atlas: Atlas) -> Layout:
-    return layout_of(atlas, transitions_of(atlas))
 
 
 def moving(moves: Sequence[tuple[int, int]], n_states: int) -> Atlas:
@@ -42,7 +38,7 @@ def moving(moves: Sequence[tuple[int, int]], n_states: int) -> Atlas:
 
 def test_pairs_of_whole_numbers_are_rows_and_columns() -> None:
     atlas = explore("slippery-grid", 2.0, 1.0, world_parameters={"rows": 4, "columns": 5, "slip": 0.0})
-    layout = laid_out(atlas)
+    layout = layout_of(atlas)
     assert layout.kind == "grid"
     cells: Any = labels_of(atlas)
     for (row, column), x, y in zip(cells, layout.x, layout.y, strict=True):
@@ -53,7 +49,7 @@ def test_pairs_of_whole_numbers_are_rows_and_columns() -> None:
 def test_numbers_that_move_as_on_a_lake_are_its_cells() -> None:
     width = 4
     moves = [(s, s + 1) for s in range(12) if s % width < width - 1] + [(s, s + width) for s in range(8)]
-    layout = laid_out(moving([*moves, (5, 0), (7, 7)], 12))  # a hole that leads to the start, a wall
+    layout = layout_of(moving([*moves, (5, 0), (7, 7)], 12))  # a hole that leads to the start, a wall
     assert layout.kind == "grid"
     assert layout.cells == (3, 4)
     assert np.allclose((layout.x - layout.x[0]) / (2 * layout.size), np.arange(12) % width)
@@ -62,19 +58,19 @@ def test_numbers_that_move_as_on_a_lake_are_its_cells() -> None:
 
 def test_numbers_that_move_otherwise_have_no_grid() -> None:
     line = [(s, s + 1) for s in range(11)]
-    assert laid_out(moving(line, 12)).kind == "rings"
-    assert laid_out(moving([*line, (0, 4)], 12)).kind == "rings"  # by one across the ends of rows
-    assert laid_out(moving([(0, 1), (0, 4), (1, 7)], 12)).kind == "rings"
+    assert layout_of(moving(line, 12)).kind == "rings"
+    assert layout_of(moving([*line, (0, 4)], 12)).kind == "rings"  # by one across the ends of rows
+    assert layout_of(moving([(0, 1), (0, 4), (1, 7)], 12)).kind == "rings"
 
 
 def test_a_grid_that_would_be_nearly_empty_is_none() -> None:
     labels = ((0, 0), *((1000 * number, 7 * number) for number in range(1, 10)))
-    assert laid_out(tree_atlas(10, labels=labels)).kind == "rings"
+    assert layout_of(tree_atlas(10, labels=labels)).kind == "rings"
 
 
 def test_rings_are_at_the_expected_steps() -> None:
     atlas = tree_atlas(13)
-    layout = laid_out(atlas)
+    layout = layout_of(atlas)
     scale = layout.rings[-1][1] / layout.rings[-1][0]
     distances = np.hypot(layout.x - WIDTH / 2, layout.y - layout.height / 2)
     assert layout.rings[-1][0] == atlas.target.radius
@@ -82,7 +78,7 @@ def test_rings_are_at_the_expected_steps() -> None:
 
 
 def test_nodes_of_a_readable_map_do_not_cover_each_other() -> None:
-    layout = laid_out(tree_atlas(250, 50))
+    layout = layout_of(tree_atlas(250, 50))
     points = np.stack((layout.x, layout.y), axis=1)
     gaps = np.linalg.norm(points[:, None] - points[None], axis=2) + 1e9 * np.eye(len(points))
     assert gaps.min() > layout.size  # no middle under another node
@@ -90,14 +86,14 @@ def test_nodes_of_a_readable_map_do_not_cover_each_other() -> None:
 
 def test_states_set_aside_stand_outside_of_the_radius() -> None:
     atlas = tree_atlas(30, 20)
-    layout = laid_out(atlas)
+    layout = layout_of(atlas)
     aside = np.array([status is Status.SET_ASIDE for status in atlas.statuses])
     distances = np.hypot(layout.x - WIDTH / 2, layout.y - layout.height / 2)
     assert distances[aside].min() > layout.rings[-1][1]
 
 
 def test_no_more_states_are_drawn_than_a_browser_can_take_and_those_of_the_atlas_first() -> None:
-    layout = laid_out(tree_atlas(200, MAX_DRAWN))
+    layout = layout_of(tree_atlas(200, MAX_DRAWN))
     assert len(layout.drawn) == MAX_DRAWN
     assert set(range(200)) <= set(layout.drawn.tolist())
 
@@ -110,7 +106,7 @@ def test_steps_without_an_upper_bound_are_shown_at_the_lower_one() -> None:
 
 def test_transitions_are_by_place_whatever_order_they_were_counted_in() -> None:
     atlas = explore("confusing-chain", 4.5, 0.5)
-    transitions = transitions_of(atlas)
+    transitions = atlas.transitions
     pair = 0
     for state, actions in zip(atlas.states, atlas.actions, strict=True):
         for action in actions:

@@ -3,7 +3,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import re
+import shutil
 import zlib
 from dataclasses import replace
 from html import unescape
@@ -18,12 +20,19 @@ from trees import tree_atlas
 from axplore import Atlas, explore
 from axplore.atlas.state_report import rounded_down, rounded_up
 from axplore.errors import StorageError
+from axplore.report import page as page_module
 from axplore.report import write_report
-from axplore.report.page import page_of
-from axplore.report.page_data import as_json, packed
+from axplore.report.page import SECTIONS, Section, page_of
+from axplore.report.page_data import MAX_ROUTE, MAX_SHOWN_STEPS, as_json, packed
 from axplore.runs.history import History, moments_of, thousandths
 
 HOSTILE = "</script><script>alert(1)</script>&<!--"
+
+
+def content_of(page: str) -> Any:
+    """What the scripts of a page read."""
+    (text,) = re.findall(r'id="content">(.*?)</script>', page)
+    return json.loads(text)
 
 
 def unpacked(text: dict[str, str]) -> npt.NDArray[Any]:
@@ -54,19 +63,21 @@ def test_the_page_names_no_address_of_any_network(chain_run: Path) -> None:
     assert not re.search(r"@import|url\(|<link(?! rel=\"icon\" href=\"data:,\")", page)
 
 
-def test_the_browser_is_told_to_run_the_one_script_only(chain_run: Path) -> None:
+def test_the_browser_is_told_to_run_the_scripts_of_the_page_only(chain_run: Path) -> None:
     page = write_report(chain_run).read_text()
     (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', page)
-    (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    assert policy.startswith(f"default-src 'none'; script-src 'sha256-{digest}';")
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    assert unescape(policy).startswith(f"default-src 'none'; script-src {allowed};")
     assert "connect-src" not in policy
+    assert page.count("<script") == len(scripts) + 1  # and the content, which is no script
 
 
 def test_rows_of_the_table_are_those_of_the_atlas(chain_run: Path) -> None:
     atlas = Atlas.load(chain_run)
     page = write_report(chain_run).read_text()
-    table = page[page.index('<table id="goals">') : page.index("</table>", page.index('<table id="goals">'))]
+    table = page[page.index('<table id="states">') : page.index("</table>", page.index('<table id="states">'))]
     rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in table.split("<tr>")[2:]]
     plain = [[unescape(re.sub(r"<[^>]*>", "", cell)) for cell in row] for row in rows]
     assert [row[:4] for row in plain] == [
@@ -74,8 +85,8 @@ def test_rows_of_the_table_are_those_of_the_atlas(chain_run: Path) -> None:
         for state in atlas.states
         for b in [atlas.bounds(state)]
     ]
-    assert [int(row[5].replace(",", "")) for row in plain] == atlas.found_at.tolist()
-    assert [row[6] for row in plain] == [atlas.status(state).status.value for state in atlas.states]
+    assert [int(row[6].replace(",", "")) for row in plain] == atlas.found_at.tolist()
+    assert [row[4] for row in plain] == [atlas.status(state).status.value for state in atlas.states]
 
 
 def test_every_state_left_out_has_its_reason(chain_run: Path) -> None:
@@ -114,16 +125,15 @@ def test_an_explorer_without_proof_is_shown_without_promises(tmp_path: Path) -> 
 def test_the_page_has_the_bounds_over_steps_and_ends_with_those_of_the_atlas(chain_run: Path) -> None:
     atlas = Atlas.load(chain_run)
     page = write_report(chain_run).read_text()
-    (text,) = re.findall(r'id="content">(.*?)</script>', page)
-    content = json.loads(text)
+    content = content_of(page)
     n, known = len(atlas.states), content["boundKnown"]
     assert (known[-1], content["boundSteps"][-1]) == (n, atlas.steps)
     for name, bounds in (("boundLower", atlas.lower[:n]), ("boundUpper", atlas.upper[:n])):
-        values = unpacked(content[name])
+        values = unpacked(content["arrays"][name])
         assert len(values) == sum(known)
         assert values[-n:] / 1000 == pytest.approx(bounds, abs=0.0021)
-    assert (unpacked(content["boundLower"])[-n:] <= 1000 * atlas.lower[:n]).all()
-    assert (unpacked(content["boundUpper"])[-n:] >= 1000 * atlas.upper[:n]).all()
+    assert (unpacked(content["arrays"]["boundLower"])[-n:] <= 1000 * atlas.lower[:n]).all()
+    assert (unpacked(content["arrays"]["boundUpper"])[-n:] >= 1000 * atlas.upper[:n]).all()
 
 
 def test_the_curve_of_widths_has_a_table_that_says_the_same(chain_run: Path) -> None:
@@ -140,7 +150,7 @@ def test_the_curve_of_widths_has_a_table_that_says_the_same(chain_run: Path) -> 
 
 def test_a_page_without_bounds_over_steps_says_so(chain_run: Path) -> None:
     page = page_of(Atlas.load(chain_run), History(), chain_run)
-    assert "There are no bounds over steps to show. The log of the run holds none" in page
+    assert "There are no bounds over steps to show.\nThe log of the run holds none" in page
     assert '<table id="narrowing">' not in page
 
 
@@ -194,5 +204,81 @@ def test_packed_arrays_hold_every_number(values: list[int]) -> None:
 def test_policies_beyond_what_a_page_can_hold_are_left_out_from_the_last_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("axplore.report.page_data.MAX_CHOICES", 35)
     page = page_of(tree_atlas(10), History(), Path("run"))
-    (content,) = re.findall(r'id="content">(.*?)</script>', page)
-    assert json.loads(content)["widths"] == [10, 10, 10]
+    assert content_of(page)["widths"] == [10, 10, 10]
+
+
+@pytest.mark.parametrize("which", ["chain", "unfinished", "estimated", "stepwise"])
+def test_the_page_has_the_answers_of_the_atlas(which: str, request: pytest.FixtureRequest) -> None:
+    atlas: Atlas = request.getfixturevalue(which)
+    content = content_of(page_of(atlas, History(), Path("run")))
+    arrays = {name: unpacked(packed_array) for name, packed_array in content["arrays"].items()}
+    unit = content["chanceUnit"]
+    assert content["answered"] == len(atlas.states)
+    for goal, state in enumerate(atlas.states):
+        first, last = arrays["routeOffsets"][goal : goal + 2]
+        assert [atlas.states[place] for place in arrays["routes"][first:last]] == list(atlas.path(state).states)
+        first, last = arrays["chanceOffsets"][goal : goal + 2]
+        chance = atlas.probability(state, int(last - first) - 1)
+        assert arrays["estimates"][first:last] / unit == pytest.approx(chance.estimates, abs=1.01 / unit)
+        by_mean = markov(atlas, goal, last - first)
+        assert (arrays["lowers"][first:last] <= unit * np.maximum(chance.lowers, by_mean)).all()
+        if atlas.proven and math.isfinite(atlas.upper[goal]):
+            assert (arrays["lowers"][first:last] >= unit * by_mean - 1).all()
+        if content["meanSteps"][goal] is not None:
+            farther = atlas.probability(state, 2000).estimates
+            assert content["meanSteps"][goal] == pytest.approx((1 - farther).sum(), abs=0.01)
+
+
+def markov(atlas: Atlas, goal: int, length: int) -> npt.NDArray[np.float64]:
+    """At least this chance to arrive within 0, 1, ... steps, as the expected steps have a bound."""
+    return np.asarray(np.maximum(0, 1 - atlas.upper[goal] / np.arange(1, length + 1)))
+
+
+def test_answers_beyond_what_takes_little_time_are_left_out_from_the_last_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    atlas = tree_atlas(10)
+    monkeypatch.setattr("axplore.report.page_data.MAX_FOLLOWED", 3 * (10 + len(atlas.transitions.counts)))
+    content = content_of(page_of(atlas, History(), Path("run")))
+    assert content["answered"] == len(content["routeLengths"]) == len(content["meanSteps"]) == 3
+
+
+def test_the_answers_of_many_states_are_bounded_in_size() -> None:
+    content = content_of(page_of(tree_atlas(1700, 300), History(), Path("run")))
+    assert content["answered"] == 1700
+    sizes = {name: len(unpacked(array)) for name, array in content["arrays"].items()}
+    assert sizes["routes"] <= 1700 * MAX_ROUTE
+    assert sizes["estimates"] == sizes["lowers"] <= 1700 * (MAX_SHOWN_STEPS + 1)
+
+
+# ------------------------------------------------------------------------------------------------------------ sections
+
+
+def test_a_section_is_a_template_with_its_script_and_an_entry_of_the_list(
+    chain_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(page_module.FOLDER, tmp_path / "report")
+    added = tmp_path / "report" / "sections" / "greeting"
+    added.mkdir()
+    (added / "section.html").write_text("<p>{{ atlas.world }} took {{ atlas.steps }} steps, says {{ '<you>' }}.</p>")
+    (added / "section.js").write_text("elements.say(`Hello from ${atlas.labels[0]}`);")
+    monkeypatch.setattr(page_module, "FOLDER", tmp_path / "report")
+    monkeypatch.setattr(page_module, "SECTIONS", (*SECTIONS, Section("greeting", "greeting", "Greetings")))
+
+    page = write_report(chain_run, tmp_path / "page.html").read_text()
+
+    atlas = Atlas.load(chain_run)
+    assert '<a href="#greeting-section">greeting</a>' in page
+    assert '<h2 id="greeting-title">Greetings</h2>' in page
+    assert f"<p>confusing-chain took {atlas.steps} steps, says &lt;you&gt;.</p>" in page
+    assert "<script>elements.say(`Hello from ${atlas.labels[0]}`);</script>" in page
+
+
+def test_every_section_has_its_folder_and_every_folder_its_section() -> None:
+    folders = {path.name for path in (page_module.FOLDER / "sections").iterdir()}
+    assert folders == {section.name for section in SECTIONS}
+    scripts = {path.stem for path in (page_module.FOLDER / "scripts").iterdir()}
+    assert scripts == {*page_module.SCRIPTS, page_module.LAST_SCRIPT}
+
+
+def test_no_script_can_end_its_element() -> None:
+    for path in page_module.FOLDER.rglob("*.js"):
+        assert "</script" not in path.read_text().lower()

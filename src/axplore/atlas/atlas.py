@@ -19,6 +19,7 @@ from axplore.types import Action, FloatArray, IntArray, State, Status
 if TYPE_CHECKING:
     from axplore.atlas.journeys import Arrival, Route
     from axplore.atlas.plans import Costs, Plan
+    from axplore.atlas.transitions import Transitions
     from axplore.atlas.validation import Validation
     from axplore.atlas.why_not import WhyNot
     from axplore.certificate import Certificate
@@ -107,6 +108,13 @@ class Atlas:
         from axplore.atlas.learned_model import learned_model
 
         return learned_model(self)
+
+    @cached_property
+    def transitions(self) -> Transitions:
+        """The transitions out of the states of the atlas, by place."""
+        from axplore.atlas.transitions import transitions_of
+
+        return transitions_of(self)
 
     @cached_property
     def counts(self) -> CountedRows:

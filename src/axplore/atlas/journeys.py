@@ -1,12 +1,11 @@
-"""The chance to arrive at a goal within a number of steps."""
+"""The most likely way to a goal, and the chance to arrive there within a number of steps."""
 
 from __future__ import annotations
 
-import heapq
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -15,11 +14,15 @@ from axplore.compilation import compiled
 from axplore.errors import InvalidInputError, InvalidSettingError
 from axplore.labels import readable
 from axplore.proofs.bound_kernels import Rows, least_mean
-from axplore.proofs.bounds import IntervalModel
-from axplore.types import RESET, RESET_ACTION, RESET_PAIR, Action, FloatArray, IntArray, State
+from axplore.types import RESET_PAIR, Action, FloatArray, IntArray, State
 
 if TYPE_CHECKING:
     from axplore.atlas.atlas import Atlas
+
+NO_LIMIT: Final = 2**62
+
+SHORTER_IF_EQUAL: Final = 1e-12
+"""Added to the length of each step, so that of ways that are equally likely a shorter one is taken."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,64 +64,121 @@ def arrival(atlas: Atlas, goal: State, steps: int) -> Arrival:
     """The chance to arrive at a goal of the atlas within a number of steps, and within each smaller number."""
     if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 0:
         raise InvalidSettingError(f"steps is {steps!r}; it must be a whole number, 0 or more")
-    model, policy = atlas.model, atlas.policy(goal)
-    position = position_of(model, int(atlas.numbers[atlas.states.index(goal)]))
-    if policy.horizon is not None:
-        estimates = _by_step(atlas, model, policy.choices, position, int(steps))
+    policy = atlas.policy(goal)
+    estimates = estimated_chances(atlas, atlas.place_of(goal), int(steps))
+    if not atlas.proven or policy.horizon is not None:
         return Arrival(np.zeros(steps + 1), estimates, np.ones(steps + 1), proven=False)
+    model = atlas.model
+    position = position_of(model, int(atlas.numbers[atlas.place_of(goal)]))
     pairs = pairs_of_policy(atlas, model, policy.choices)
-    chances = arrival_chances(model.rows, position, pairs, len(model.numbers) + 1, int(steps))
-    if not atlas.proven:
-        chances[:, 0], chances[:, 2] = 0.0, 1.0
-    return Arrival(chances[:, 0].copy(), chances[:, 1].copy(), chances[:, 2].copy(), atlas.proven)
+    bounds = arrival_bounds(model.rows, position, pairs, len(model.numbers) + 1, int(steps))
+    return Arrival(bounds[:, 0].copy(), estimates, bounds[:, 1].copy(), atlas.proven)
 
 
-def _by_step(atlas: Atlas, model: IntervalModel, choices: IntArray, goal: int, steps: int) -> FloatArray:
-    """The chances of a policy that depends on the step of a journey, which RESET begins anew, [steps + 1]."""
-    rows, horizon = model.rows, len(choices)
-    played = [pairs_of_policy(atlas, model, row) for row in (*choices, np.full(0, RESET_ACTION))]
-    mass = {(0, 0): 1.0}  # by position and step of the journey
-    arrived = [1.0 if goal == 0 else 0.0]
-    for _ in range(steps):
-        after: dict[tuple[int, int], float] = {}
-        reached = arrived[-1]
-        for (position, step), chance in mass.items():
-            pair = played[min(step, horizon)][position] if position < model.n_known else RESET_PAIR
-            if goal == 0:
-                continue
-            if pair == RESET_PAIR:
-                after[0, 0] = after.get((0, 0), 0.0) + chance
-                continue
-            for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
-                successor, part = int(rows.successors[entry]), chance * float(rows.frequencies[entry])
-                if successor == goal:
-                    reached += part
-                else:
-                    after[successor, step + 1] = after.get((successor, step + 1), 0.0) + part
-        mass = after
-        arrived.append(reached)
-    return np.array([min(chance, 1.0) for chance in arrived])
+def estimated_chances(atlas: Atlas, goal: int, steps: int, enough: float = 2.0, work: int = NO_LIMIT) -> FloatArray:
+    """Returns the chances to have arrived after 0, 1, ... steps if the frequencies met were the probabilities.
+
+    Args:
+        atlas: what was counted.
+        goal: a place.
+        steps: how many to look ahead.
+        enough: no farther once the chance is at least this.
+        work: no farther once this many transitions were followed.
+
+    Returns:
+        The chances, [n + 1] with n <= steps.
+    """
+    transitions, choices = atlas.transitions, atlas.policies[goal]
+    played = transitions.pairs_played(choices, goal)
+    depends_on_step = choices.ndim == 2
+    rows = transitions.row_offsets, transitions.successors, transitions.entry_frequencies
+    return followed(*rows, played, depends_on_step, goal, steps, enough, work)
 
 
 @compiled
-def arrival_chances(rows: Rows, goal: int, policy: IntArray, n_seen: int, steps: int) -> FloatArray:
-    """Lower bound, estimate and upper bound of the chance to arrive within 0, 1, ..., `steps` steps, [steps + 1, 3].
+def followed(
+    row_offsets: IntArray,
+    successors: IntArray,
+    frequencies: FloatArray,
+    played: IntArray,
+    depends_on_step: bool,
+    goal: int,
+    steps: int,
+    enough: float,
+    work: int,
+) -> FloatArray:
+    """Follows a policy from the initial state; see `estimated_chances`.
+
+    A node is a state of the atlas, or last of all every state outside, at a step of the journey, which RESET begins
+    anew; at one and the same step if the policy does not depend on it.
 
     Args:
-        rows: region and counts.
+        row_offsets, successors, frequencies: the transitions met, by place.
+        played: the pair, or RESET_PAIR, by step and place, [H, k].
+        depends_on_step: whether it does; else H = 1.
+        goal, steps, enough, work: as for `estimated_chances`.
+    """
+    horizon, members = played.shape
+    width = members + 1
+    levels = horizon + 1 if depends_on_step else 1
+    chances = np.zeros(steps + 1)
+    chances[0] = 1.0 if goal == 0 else 0.0
+    mass, later = np.zeros(levels * width), np.zeros(levels * width)
+    nodes, later_nodes = np.zeros(levels * width, dtype=np.int64), np.zeros(levels * width, dtype=np.int64)
+    mass[0], count = 1.0, 0 if goal == 0 else 1
+    for step in range(1, steps + 1):
+        if chances[step - 1] >= enough or work <= 0:
+            return chances[:step].copy()
+        arrived, later_count = chances[step - 1], 0
+        for index in range(count):
+            node = nodes[index]
+            chance, mass[node] = mass[node], 0.0
+            level, place = node // width, node % width
+            pair = played[level, place] if place < members and level < horizon else RESET_PAIR
+            if pair == RESET_PAIR:
+                if later[0] == 0.0:
+                    later_nodes[later_count] = 0
+                    later_count += 1
+                later[0] += chance
+                work -= 1
+                continue
+            for entry in range(row_offsets[pair], row_offsets[pair + 1]):
+                work -= 1
+                successor, part = successors[entry], chance * frequencies[entry]
+                if successor == goal:
+                    arrived += part
+                    continue
+                inside = 0 <= successor < members
+                target = (level + 1 if depends_on_step else 0) * width + (successor if inside else members)
+                if later[target] == 0.0:
+                    later_nodes[later_count] = target
+                    later_count += 1
+                later[target] += part
+        mass, later = later, mass
+        nodes, later_nodes, count = later_nodes, nodes, later_count
+        chances[step] = min(arrived, 1.0)
+    return chances
+
+
+@compiled
+def arrival_bounds(rows: Rows, goal: int, policy: IntArray, n_seen: int, steps: int) -> FloatArray:
+    """Lower and upper bound of the chance to arrive within 0, 1, ..., `steps` steps, [steps + 1, 2].
+
+    Args:
+        rows: the region.
         goal: a position.
         policy: a pair, or RESET_PAIR, for each known state, [n].
         n_seen: how many positions there are, n + others.
         steps: the horizon.
     """
     n_known = len(policy)
-    chances = np.zeros((steps + 1, 3))
-    now = np.zeros((3, n_seen))
+    chances = np.zeros((steps + 1, 2))
+    now = np.zeros((2, n_seen))
     now[:, goal] = 1.0
     chances[0] = now[:, 0]
     for step in range(1, steps + 1):
-        after = np.zeros((3, n_seen))
-        for kind in range(3):
+        after = np.zeros((2, n_seen))
+        for kind in range(2):
             least = now[kind].min()
             for state in range(n_seen):
                 pair = policy[state] if state < n_known else RESET_PAIR
@@ -129,19 +189,12 @@ def arrival_chances(rows: Rows, goal: int, policy: IntArray, n_seen: int, steps:
                 elif kind == 0:
                     mean, _, _ = least_mean(rows, pair, now[kind], least, -1.0, rows.slack[pair])
                     after[kind, state] = least + mean
-                elif kind == 1:
-                    for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
-                        after[kind, state] += rows.frequencies[entry] * now[kind, rows.successors[entry]]
                 else:
                     mean, _, _ = least_mean(rows, pair, now[kind], 1.0, 1.0, rows.slack[pair])
                     after[kind, state] = 1.0 - mean
         now = after
         chances[step] = np.minimum(np.maximum(now[:, 0], 0.0), 1.0)
     return chances
-
-
-_Node: TypeAlias = tuple[State, int]
-"""A state, and the step of the journey where the policy depends on it; else 0."""
 
 
 @dataclass(frozen=True)
@@ -168,45 +221,53 @@ class Route:
 
 
 def most_likely_route(atlas: Atlas, goal: State) -> Route:
-    """Dijkstra's shortest path with lengths -log(frequency), under the policy of the atlas."""
-    start: _Node = (atlas.states[0], 0)
-    came_from: dict[_Node, tuple[_Node, Action]] = {}
-    length = {start: 0.0}
-    waiting: list[tuple[float, int, _Node]] = [(0.0, 0, start)]
-    done: set[_Node] = set()
-    while waiting:
-        so_far, _, node = heapq.heappop(waiting)
-        if node[0] == goal:
-            return _route(came_from, node, math.exp(-so_far))
-        if node in done:
-            continue
-        done.add(node)
-        for action, successor, frequency in _moves(atlas, goal, node):
-            reached = so_far - math.log(frequency)
-            if reached < length.get(successor, math.inf):
-                length[successor] = reached
-                came_from[successor] = (node, action)
-                heapq.heappush(waiting, (reached, len(came_from), successor))
-    raise InvalidInputError(f"no transition that was met leads the policy to {goal!r}")
+    """Returns the most likely way to a goal under the policy of the atlas.
 
-
-def _moves(atlas: Atlas, goal: State, node: _Node) -> Iterator[tuple[Action, _Node, float]]:
-    """Where the policy leads from a node, without RESET."""
-    state, step = node
-    policy = atlas.policy(goal)
-    action = policy(state, step)
-    if action is RESET:
-        return
-    met = atlas.successors(state, action)
-    next_step = step + 1 if policy.horizon is not None else 0
-    for successor, times in met.items():
-        yield action, (successor, next_step), times / sum(met.values())
-
-
-def _route(came_from: dict[_Node, tuple[_Node, Action]], node: _Node, probability: float) -> Route:
-    states, actions = [node[0]], []
-    while node in came_from:
-        node, action = came_from[node]
-        states.append(node[0])
+    Raises:
+        InvalidInputError: no transitions that were met lead there.
+    """
+    places = likeliest_places(atlas, atlas.place_of(goal))
+    if places is None:
+        raise InvalidInputError(f"no transition that was met leads the policy to {goal!r}")
+    policy, states = atlas.policy(goal), [atlas.states[place] for place in places]
+    actions, probability = [], 1.0
+    for step, (state, successor) in enumerate(pairwise(states)):
+        action = policy(state, step)
+        met = atlas.successors(state, action)
         actions.append(action)
-    return Route(tuple(reversed(states)), tuple(reversed(actions)), probability)
+        probability *= met[successor] / sum(met.values())
+    return Route(tuple(states), tuple(actions), probability)
+
+
+def likeliest_places(atlas: Atlas, goal: int) -> list[int] | None:
+    """Returns the places of the most likely way to a goal; None if no transitions that were met lead there.
+
+    It is Dijkstra's shortest path with lengths -log(frequency); of ways that are equally likely, a shorter one.
+    """
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import dijkstra
+
+    transitions, choices = atlas.transitions, atlas.policies[goal]
+    played = transitions.pairs_played(choices, goal)
+    width = played.shape[1] + 1  # the last node of a step stands for every state outside
+    pairs = np.concatenate((played, np.full((len(played), 1), RESET_PAIR)), axis=1).ravel()
+    lengths = np.append(np.diff(transitions.row_offsets), 0)[pairs]  # RESET_PAIR is the last, which has no entries
+    row_offsets = np.concatenate(([0], np.cumsum(lengths)))
+    entries = np.repeat(transitions.row_offsets[pairs] - row_offsets[:-1], lengths) + np.arange(row_offsets[-1])
+    successors = transitions.successors[entries]
+    targets = np.where((successors >= 0) & (successors < width - 1), successors, width - 1)
+    levels = len(played)
+    if choices.ndim == 2:  # after each step the policy is that of the next one
+        levels += 1
+        targets = targets + width * (1 + np.repeat(np.arange(len(pairs)) // width, lengths))
+        row_offsets = np.concatenate((row_offsets, np.full(width, row_offsets[-1])))
+    steps = SHORTER_IF_EQUAL - np.log(transitions.entry_frequencies[entries])
+    graph = csr_matrix((steps, targets, row_offsets), shape=(levels * width, levels * width))
+    (distances,), (before,) = dijkstra(graph, indices=[0], return_predecessors=True)
+    node = goal + width * int(np.argmin(distances[goal::width]))
+    if not math.isfinite(distances[node]):
+        return None
+    route = [node]
+    while route[-1] != 0:
+        route.append(int(before[route[-1]]))
+    return [node % width for node in reversed(route)]

@@ -112,10 +112,10 @@ def state_rows(atlas: Atlas) -> list[StateRow]:
 def shown_columns(atlas: Atlas) -> dict[str, str]:
     """Returns the attributes that a table of the states of the atlas shows, with their headings."""
     if atlas.proven:
-        names = ("state", "lower", "upper", "regret", "visits", "found_at", "status")
+        names = ("state", "lower", "upper", "regret", "status", "visits", "found_at")
         return {name: HEADINGS[name] for name in names}
     # Without a proof, the lower bound is the explorer's optimistic estimate, and nothing else is known.
-    return {name: HEADINGS[name] for name in ("state", "lower", "visits", "found_at", "status")} | {"lower": "estimate"}
+    return {name: HEADINGS[name] for name in ("state", "lower", "status", "visits", "found_at")} | {"lower": "estimate"}
 
 
 def headings_of(atlas: Atlas) -> tuple[str, ...]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from html import escape
-from typing import Final
+from typing import Final, NamedTuple
+
+import numpy as np
+from markupsafe import Markup, escape
 
 from axplore.atlas import Atlas
-from axplore.report.html import plain_table
+from axplore.labels import readable
 from axplore.runs.history import History, Moment
 
 WIDTH, HEIGHT = 640, 260
@@ -20,11 +22,17 @@ LOGARITHMIC_FROM: Final = 30
 MAX_POINTS: Final = 400
 """A curve has about as many points at most."""
 
+MOST_VISITED: Final = 30
+"""So many states are in the table of visits."""
+
+MAX_ACTIONS: Final = 12
+"""And so many actions."""
+
 Points = list[tuple[float, float]]
 
 
-def discovery_chart(atlas: Atlas, history: History) -> str:
-    """Known states over steps, and the others met, if the log of the run tells."""
+def discovery_chart(atlas: Atlas, history: History) -> Markup:
+    """Returns known states over steps, and the others met, if the log of the run tells."""
     known = [(float(step), place + 1.0) for place, step in enumerate(atlas.found_at.tolist())]
     known.append((float(atlas.steps), float(len(known))))
     before = 0 if history.manifest is None else history.manifest.steps_before
@@ -39,25 +47,18 @@ def discovery_chart(atlas: Atlas, history: History) -> str:
         logarithmic=atlas.steps > LOGARITHMIC_FROM * first,
     )
     said = f"Known states over steps: {len(atlas.states)} after {atlas.steps:,} steps."
-    curves = [axes.curve(_thinned(met), "met", "states met"), axes.curve(_thinned(known), "known", "states known")]
-    legend = '<p class="key"><span class="line known"></span> states known'
-    legend += ' <span class="line met"></span> states met' if met else ""
-    return (
-        f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(said)}">'
-        f"{axes.frame()}{''.join(curves)}</svg>{legend}</p>"
-    )
+    return axes.chart(said, axes.curve(_thinned(met), "met"), axes.curve(_thinned(known), "known"))
 
 
-def narrowing_chart(atlas: Atlas, moments: Sequence[Moment]) -> str:
-    """The width of the bounds over steps, widest and mean, and the same as a table; a sentence if nothing was noted."""
-    noted = [moment for moment in moments if moment.widths.size]
-    if not noted:
-        reason = (
-            "The log of the run holds none but of the initial state" if atlas.proven else "The explorer proves none"
-        )
-        return f'<p id="narrowing-none">There are no bounds over steps to show. {reason}.</p>'
-    widest = [(float(moment.steps), float(moment.widths.max())) for moment in noted]
-    mean = [(float(moment.steps), float(moment.widths.mean())) for moment in noted]
+def noted(moments: Sequence[Moment]) -> list[Moment]:
+    """Returns the moments at which some state other than the initial one had bounds."""
+    return [moment for moment in moments if moment.widths.size]
+
+
+def narrowing_chart(moments: Sequence[Moment]) -> Markup:
+    """Returns the width of the bounds over steps, widest and mean; the moments are those `noted`."""
+    widest = [(float(moment.steps), float(moment.widths.max())) for moment in moments]
+    mean = [(float(moment.steps), float(moment.widths.mean())) for moment in moments]
     first, last = max(1.0, widest[0][0]), max(1.0, widest[-1][0])
     axes = _Axes(
         first=first,
@@ -68,18 +69,37 @@ def narrowing_chart(atlas: Atlas, moments: Sequence[Moment]) -> str:
     )
     said = f"Width of the bounds over steps: the widest was {widest[0][1]:.3g} steps after {widest[0][0]:,.0f} steps "
     said += f"and is {widest[-1][1]:.3g} after {widest[-1][0]:,.0f}; the mean is {mean[-1][1]:.3g}. A table follows."
-    rows = [
-        (f"{moment.steps:,}", f"{len(moment.lower):,}", f"{moment.widths.mean():.3f}", f"{moment.widths.max():.3f}")
-        for moment in noted
-    ]
-    table = plain_table("narrowing", "Width of the bounds", ("steps", "states known", "mean", "widest"), rows)
-    return (
-        f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(said)}">{axes.frame()}'
-        f"{axes.curve(widest, 'widest', 'widest')}{axes.curve(mean, 'mean', 'mean')}</svg>"
-        '<p class="key"><span class="line mean"></span> mean <span class="line widest"></span> widest, in expected '
-        "steps between the bounds of a state known by then. Choose a state for its own.</p>"
-        f"<details><summary>as a table</summary>{table}</details>"
-    )
+    return axes.chart(said, axes.curve(widest, "widest"), axes.curve(mean, "mean"))
+
+
+class VisitsCell(NamedTuple):
+    """How often an action was tried, and the opacity of its shade."""
+
+    visits: int
+    shade: float
+
+
+class VisitsTable(NamedTuple):
+    """The visits of each action: headings, and rows with the name of a state and its cells; None for no such action."""
+
+    headings: tuple[str, ...]
+    rows: list[tuple[str, list[VisitsCell | None]]]
+
+
+def visits_table(atlas: Atlas) -> VisitsTable:
+    """Returns how often each action was tried in the states visited most; shaded by the logarithm."""
+    transitions = atlas.transitions
+    names = list(dict.fromkeys(action for actions in atlas.actions for action in actions))[:MAX_ACTIONS]
+    visits, first = transitions.visits, transitions.state_pairs
+    most = np.argsort(-transitions.state_visits, kind="stable")[:MOST_VISITED]
+    scale = math.log1p(max(2, int(visits.max(initial=0))))
+    rows = []
+    for place in most.tolist():
+        tried = dict(zip(atlas.actions[place], visits[first[place] : first[place + 1]].tolist(), strict=False))
+        counts = [tried.get(name) for name in names]
+        cells = [None if count is None else VisitsCell(count, 0.6 * math.log1p(count) / scale) for count in counts]
+        rows.append((readable(atlas.states[place]), cells))
+    return VisitsTable(("state", *map(readable, names)), rows)
 
 
 class _Axes:
@@ -89,14 +109,19 @@ class _Axes:
         self._first, self._last, self._top, self._logarithmic = first / 1.5, last, top, logarithmic
         self._least_mark = least_mark
 
-    def curve(self, points: Points, name: str, title: str) -> str:
+    def chart(self, said: str, *curves: str) -> Markup:
+        """The curves in their frame; what is said is for those who do not see it."""
+        head = f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(said)}">'
+        return Markup(f"{head}{self.frame()}{''.join(curves)}</svg>")
+
+    def curve(self, points: Points, name: str) -> str:
         """A staircase through the points."""
         if not points:
             return ""
         path = f"M{self._x(points[0][0]):.1f} {self._y(points[0][1]):.1f}"
         for step, value in points[1:]:
             path += f"H{self._x(step):.1f}V{self._y(value):.1f}"
-        return f'<path class="curve {name}" d="{path}"><title>{title}</title></path>'
+        return f'<path class="curve {name}" d="{path}"><title>{name}</title></path>'
 
     def frame(self) -> str:
         """Axes with their marks."""

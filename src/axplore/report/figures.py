@@ -15,7 +15,6 @@ import numpy as np
 
 from axplore.atlas import Atlas
 from axplore.errors import InvalidSettingError
-from axplore.report.transitions import transitions_of
 from axplore.statistics.summaries import estimate, half_widths, proportions
 from axplore.storage import storage_errors
 from axplore.types import FloatArray
@@ -111,7 +110,7 @@ def comparison(groups: Groups) -> Figure:
 
 
 def _share_of_draws(atlas: Atlas, parts: FloatArray) -> FloatArray:
-    visits = np.sort(transitions_of(atlas).visits)[::-1]
+    visits = np.sort(atlas.transitions.visits)[::-1]
     total = max(1, int(visits.sum()))
     shares = np.concatenate(([0.0], np.cumsum(visits) / total))
     return np.interp(parts, np.linspace(0, 1, len(shares)), shares)

@@ -13,7 +13,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from axplore.atlas import Atlas
-from axplore.report.transitions import Transitions
+from axplore.atlas.transitions import Transitions
 from axplore.types import FloatArray, IntArray, State, Status
 
 WIDTH: Final = 1000.0
@@ -71,11 +71,11 @@ class _Grid(NamedTuple):
     columns: int
 
 
-def layout_of(atlas: Atlas, transitions: Transitions) -> Layout:
+def layout_of(atlas: Atlas) -> Layout:
     """Places the states of an atlas and those left out."""
     drawn = _drawn(atlas)
-    grid = _grid_of(atlas, transitions)
-    return _rings(atlas, transitions, drawn) if grid is None else _grid(grid, drawn)
+    grid = _grid_of(atlas, atlas.transitions)
+    return _rings(atlas, atlas.transitions, drawn) if grid is None else _grid(grid, drawn)
 
 
 def shown_steps(atlas: Atlas) -> FloatArray:

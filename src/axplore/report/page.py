@@ -1,30 +1,81 @@
-"""The report: one HTML file that opens offline and asks nothing of any network."""
+"""The page of a run: one HTML file that opens offline and asks nothing of any network.
+
+It is made of templates in which everything from outside is escaped. A section is a folder of `sections/` and an entry
+of `SECTIONS`: its `section.html`, and its `section.js` if it needs a script. A template may use everything in the
+context of `page_of`; a script, the modules of `scripts/`, and what `page_data` has computed.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from html import escape
-from importlib.resources import files
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from string import Template
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from axplore.atlas import Atlas
-from axplore.report import html as fragments
-from axplore.report import text as words
-from axplore.report.charts import discovery_chart, narrowing_chart
+from axplore.atlas.table import HEADINGS, LEGEND, shown_columns, state_rows
+from axplore.report import charts, text
 from axplore.report.layout import layout_of
 from axplore.report.page_data import as_json, content_of
-from axplore.report.transitions import transitions_of
 from axplore.runs.history import History, history_of, moments_of
 from axplore.storage import replace_file, storage_errors
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
 NAME: Final = "report.html"
+
+FOLDER: Final = Path(__file__).parent
+"""Holds templates/, sections/ and scripts/."""
+
+MAX_ROWS: Final = 5000
+"""No table has more rows than this."""
+
+SCRIPTS: Final = ("elements", "atlas", "selection", "tables")
+"""Modules that all sections may use, in the order in which they are loaded."""
+
+LAST_SCRIPT: Final = "start"
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page.
+
+    Attributes:
+        name: of its folder; on the page it is #NAME-section.
+        link: what the navigation calls it.
+        title: its heading.
+        modules: scripts of its folder that its `section.js` uses, in the order in which they are loaded.
+    """
+
+    name: str
+    link: str
+    title: str
+    modules: tuple[str, ...] = ()
+
+    @property
+    def template(self) -> str:
+        """The file of its template."""
+        return f"sections/{self.name}/section.html"
+
+
+SECTIONS: Final[Sequence[Section]] = (
+    Section("map", "map", "The map", modules=("canvas", "colours", "arrows", "panel")),
+    Section("curves", "curves", "The curves"),
+    Section("states", "states", "The states"),
+    Section("left-out", "left out", "What is left out, and why"),
+    Section("guarantee", "guarantee", "What you can rely on"),
+    Section("settings", "settings", "Settings and versions"),
+)
+"""The sections of the page, from the top."""
 
 
 def write_report(folder: str | Path, out: str | Path | None = None) -> Path:
-    """Writes the report of a run.
+    """Writes the page of a run.
 
     Args:
         folder: of the run, or of an atlas.
@@ -48,7 +99,7 @@ def write_page(atlas: Atlas, history: History, folder: Path, path: Path) -> Path
 
 
 def page_of(atlas: Atlas, history: History, folder: Path, live: dict[str, Any] | None = None) -> str:
-    """The page of an atlas.
+    """Returns the page of an atlas.
 
     Args:
         atlas: what to show.
@@ -56,58 +107,75 @@ def page_of(atlas: Atlas, history: History, folder: Path, live: dict[str, Any] |
         folder: where it is.
         live: of a run that is watched: its `version` and a `message`; the page then asks for newer versions.
     """
-    transitions = transitions_of(atlas)
-    layout = layout_of(atlas, transitions)
-    moments = moments_of(atlas, history)
-    script = _part("page.js")
-    checks = "".join(f"<pre><code>{escape(command)}</code></pre>" for command in words.how_to_check(atlas, folder))
-    return Template(_part("page.html")).substitute(
-        policy=_content_policy(script, online=live is not None),
-        style=_part("page.css"),
-        script=script,
-        content=as_json({**content_of(atlas, transitions, layout, moments), "live": live}),
-        world=escape(atlas.world),
-        headline=escape(words.headline_of(atlas)),
-        live=_live(live),
-        key_facts=fragments.facts(words.key_facts(atlas)),
-        not_drawn=_not_drawn(len(atlas.statuses) - len(layout.drawn)),
-        discovery=discovery_chart(atlas, history),
-        narrowing=narrowing_chart(atlas, moments),
-        draws_in_words=fragments.paragraphs(fragments.draws_in_words(atlas, transitions)),
-        draws=fragments.draws_table(atlas, transitions),
-        goals=fragments.goals_table(atlas),
-        left_out=fragments.left_out_table(atlas) if atlas.left_out else "<p>No other state was met.</p>",
-        unseen=escape(atlas.status(_Unseen()).reason),
-        plain_words=fragments.paragraphs(words.guarantee_in_plain_words(atlas)),
-        papers_terms=fragments.paragraphs(words.guarantee_in_the_papers_terms(atlas)),
-        settings=fragments.facts(words.settings_of(atlas, history)),
-        checks=checks or "<p>Nothing is claimed, so there is nothing to check.</p>",
+    from markupsafe import Markup
+
+    layout, moments, rows = layout_of(atlas), moments_of(atlas, history), state_rows(atlas)
+    scripts = list(_scripts())
+    left_out = ("state", "lower", "status", "reason") if atlas.proven else ("state", "status", "reason")
+    return rendered(
+        "templates/page.html",
+        atlas=atlas,
+        history=history,
+        folder=folder,
+        live=live,
+        layout=layout,
+        moments=moments,
+        rows=rows,
+        columns=shown_columns(atlas),
+        left_out_columns={name: HEADINGS[name] for name in left_out},
+        legend=LEGEND,
+        limits={"rows": MAX_ROWS},
+        charts=charts,
+        text=text,
+        sections=SECTIONS,
+        style=Markup(_file("templates/style.css")),
+        scripts=[Markup(script) for script in scripts],
+        content=Markup(as_json({**content_of(atlas, layout, moments, rows), "live": live})),
+        security_policy=_security_policy(scripts, online=live is not None),
     )
 
 
-class _Unseen:
-    """A label that no state has."""
+def rendered(template: str, **context: Any) -> str:
+    """Returns a template filled in; text in the context is escaped unless it is `Markup`."""
+    return _environment(FOLDER).get_template(template).render(context)
 
 
-def _part(name: str) -> str:
-    return files("axplore.report").joinpath(name).read_text(encoding="utf-8")
+@cache
+def _environment(folder: Path) -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    loader = FileSystemLoader(folder)
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["sortable"] = _sortable
+    return environment
 
 
-def _content_policy(script: str, *, online: bool) -> str:
-    """Lets the browser run the one script and nothing else, and ask nobody but the watcher, if there is one."""
-    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+def _sortable(value: float) -> str:
+    """A number by which a script sorts."""
+    return repr(value) if math.isfinite(value) else "1e308"
+
+
+def _scripts() -> Iterator[str]:
+    """The scripts of the page, in the order in which they are loaded."""
+    for name in SCRIPTS:
+        yield _file(f"scripts/{name}.js")
+    for section in SECTIONS:
+        for module in section.modules:
+            yield _file(f"sections/{section.name}/{module}.js")
+        if (FOLDER / "sections" / section.name / "section.js").is_file():
+            yield _file(f"sections/{section.name}/section.js")
+    yield _file(f"scripts/{LAST_SCRIPT}.js")
+
+
+def _file(name: str) -> str:
+    return (FOLDER / name).read_text(encoding="utf-8")
+
+
+def _security_policy(scripts: Sequence[str], *, online: bool) -> str:
+    """Lets the browser run these scripts and nothing else, and ask nobody but the watcher, if there is one."""
+    digests = [base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii") for script in scripts]
+    sources = " ".join(f"'sha256-{digest}'" for digest in digests)
     connections = "; connect-src 'self'" if online else ""
-    return f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:{connections}"
-
-
-def _live(live: dict[str, Any] | None) -> str:
-    if live is None:
-        return ""
-    return (
-        f'<p class="live"><strong>{escape(live["message"])}</strong> '
-        '<label><input type="checkbox" id="pause"> stop refreshing</label></p>'
-    )
-
-
-def _not_drawn(count: int) -> str:
-    return f"<p>{count:,} states farther off are not drawn; search finds them.</p>" if count else ""
+    return f"default-src 'none'; script-src {sources}; style-src 'unsafe-inline'; img-src data:{connections}"

@@ -6,6 +6,8 @@ import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import numpy as np
+
 from axplore.atlas import Atlas
 from axplore.runs.history import History
 from axplore.runs.manifest import RunManifest, current_versions
@@ -60,7 +62,7 @@ def guarantee_in_plain_words(atlas: Atlas) -> list[str]:
     radius, epsilon = f"{atlas.target.radius:g}", f"{atlas.target.epsilon:g}"
     return [
         f"With a probability of at least {1 - atlas.target.delta:.4g}, everything below is true at once.",
-        "Certified: the policy shown for a state arrives, on average, within the steps given as “at most”."
+        "Certified: on average, the policy shown for a state arrives within the steps given as its upper bound."
         + _optimality(atlas),
         f"Set aside: no policy through the states of the atlas arrives within {radius} expected steps on average.",
         _missing(atlas),
@@ -93,6 +95,29 @@ def guarantee_in_the_papers_terms(atlas: Atlas) -> list[str]:
         "atlas, S_L→ the incrementally controllable states, V*_X(s₀→g) the expected steps of the best policy "
         "restricted to X, and v(π_g) those of the policy shown."
     ]
+
+
+def visits_in_words(atlas: Atlas) -> str:
+    """Returns how unevenly the samples are spread."""
+    visits = np.sort(atlas.transitions.visits)[::-1]
+    total, pairs = int(visits.sum()), len(visits)
+    if not total:
+        return "Nothing was visited."
+    tenth = max(1, pairs // 10)
+    share = visits[:tenth].sum() / total
+    return (
+        f"{total:,} visits of {pairs:,} pairs of a state and an action; the tenth visited most often ({tenth:,}) took "
+        f"{100 * share:.0f} % of them. {atlas.steps - total:,} more steps were resets and steps outside the atlas."
+    )
+
+
+def unseen(atlas: Atlas) -> str:
+    """Returns what is known of a state that was never seen."""
+    return atlas.status(_Unseen()).reason
+
+
+class _Unseen:
+    """A label that no state has."""
 
 
 def settings_of(atlas: Atlas, history: History) -> Facts:
@@ -141,7 +166,7 @@ def how_to_check(atlas: Atlas, folder: Path) -> Iterator[str]:
 def _optimality(atlas: Atlas) -> str:
     if atlas.objective is not Objective.OPTIMAL:
         return ""
-    return " “Loses at most” is how many steps the best policy through the states of the atlas could save."
+    return " Its regret is how many steps the best policy through the states of the atlas could save."
 
 
 def _missing(atlas: Atlas) -> str:

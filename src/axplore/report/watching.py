@@ -9,23 +9,17 @@ from __future__ import annotations
 import json
 import threading
 from datetime import UTC, datetime
-from html import escape
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
 
 from axplore.errors import AxploreError, StorageError
-from axplore.report.page import page_of
+from axplore.report.page import page_of, rendered
 from axplore.runs.history import History, history_of
 from axplore.runs.live_atlas import atlas_now, has_ended, version_of
 
 HOST: Final = "127.0.0.1"
-
-WAITING: Final = (
-    '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="2">'
-    '<link rel="icon" href="data:,"><title>axplore</title></head><body><p role="status">{}</p></body></html>'
-)
 
 
 class Watched:
@@ -50,7 +44,7 @@ class Watched:
                 self._version = version
             except (AxploreError, OSError) as error:
                 # The files may just be replaced by newer ones; what was seen last is better than nothing.
-                return self._page or WAITING.format(escape(f"Waiting for something to see: {error}"))
+                return self._page or rendered("templates/waiting.html", reason=str(error))
             return self._page
 
     def news(self) -> dict[str, str]:

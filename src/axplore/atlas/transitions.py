@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from axplore.atlas import Atlas
-from axplore.types import FloatArray, IntArray
+from axplore.types import RESET_ACTION, RESET_PAIR, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from axplore.atlas.atlas import Atlas
 
 ELSEWHERE = -1
 """The place of a state that is neither in the atlas nor among those left out."""
@@ -37,7 +41,7 @@ class Transitions:
         places = np.repeat(np.arange(len(self.state_pairs) - 1), np.diff(self.state_pairs))
         return np.repeat(places, np.diff(self.row_offsets))
 
-    @property
+    @cached_property
     def entry_frequencies(self) -> FloatArray:
         """How often each entry was met, by the visits of its pair, [E]."""
         frequencies: FloatArray = self.counts / np.repeat(self.visits, np.diff(self.row_offsets))
@@ -48,6 +52,21 @@ class Transitions:
         """How often the actions of each state of the atlas were drawn, [k]."""
         totals = np.concatenate(([0], np.cumsum(self.visits)))
         return totals[self.state_pairs[1:]] - totals[self.state_pairs[:-1]]
+
+    def pairs_played(self, choices: IntArray, goal: int) -> IntArray:
+        """Returns the pair that a policy plays in each state of the atlas, or RESET_PAIR, by step of a journey, [H, k].
+
+        Args:
+            choices: of the policy, [m], or by step, [H, m].
+            goal: the place where it has arrived.
+        """
+        by_step = np.atleast_2d(choices)
+        m = by_step.shape[1]
+        counted = self.state_pairs[1 : m + 1] > self.state_pairs[:m]
+        pairs = np.full((len(by_step), len(self.state_pairs) - 1), RESET_PAIR)
+        pairs[:, :m] = np.where(counted & (by_step != RESET_ACTION), self.state_pairs[:m] + by_step, RESET_PAIR)
+        pairs[:, goal] = RESET_PAIR
+        return pairs
 
 
 def transitions_of(atlas: Atlas) -> Transitions:

@@ -1,0 +1,109 @@
+"use strict";
+// What Python computed: states, layout, transitions, policies and answers. A state is known by its place: those of the
+// atlas come first, in order of admission, and then those left out. Nothing is computed here but what to look up.
+const atlas = (() => {
+  const content = JSON.parse(document.getElementById("content").textContent);
+  const arrays = {};
+
+  async function unpacked({ type, data }) {
+    const bytes = Uint8Array.from(atob(data), (character) => character.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    const buffer = await new Response(stream).arrayBuffer();
+    return new { int8: Int8Array, int16: Int16Array, int32: Int32Array, float64: Float64Array }[type](buffer);
+  }
+  /** Scripts that read arrays begin when this is settled. */
+  const ready = Promise.all(
+    Object.entries(content.arrays).map(async ([name, packed]) => { arrays[name] = await unpacked(packed); }));
+
+  const { members, labels } = content;
+  const isMember = (place) => place < members;
+  const statusOf = (place) => content.statusNames[content.statuses[place]];
+  const classOf = (place) => statusOf(place).replace(" ", "-");
+  const actionsOf = (place) => content.actionLists[content.actionListOf[place]];
+  /** Whether nothing can be played in a state of the atlas but RESET. */
+  const onlyResets = (place) => isMember(place) && actionsOf(place).length === 0;
+  const actionName = (place, action) => (action === content.reset ? "RESET" : actionsOf(place)[action]);
+
+  /** The expected steps to a state, in words. */
+  function steps(place) {
+    if (!content.proven) return isMember(place) ? `about ${content.lowerText[place]} expected steps` : "left out";
+    if (!isMember(place)) return `at least ${content.lowerText[place]} expected steps`;
+    return `${content.lowerText[place]} to ${content.upperText[place]} expected steps`;
+  }
+
+  function describe(place) {
+    const status = content.proven ? `${statusOf(place)}, ` : "";
+    const doubt = !content.proven && isMember(place) ? ", not proven" : "";
+    return `${labels[place]}: ${status}${steps(place)}${doubt}${onlyResets(place) ? "; only resets" : ""}`;
+  }
+
+  /** Whether the page has the policy of a goal; where there are very many, those of the first goals only. */
+  const hasPolicy = (goal) => goal < content.widths.length;
+
+  /** What a policy plays at a step of its journey, which RESET begins anew: the index of an action, or content.reset. */
+  function choice(goal, place, step) {
+    const width = content.widths[goal], horizon = content.horizons[goal];
+    if (!isMember(place) || place >= width || place === goal || (horizon && step >= horizon)) return content.reset;
+    return arrays.choices[arrays.policyOffsets[goal] + (horizon ? step * width : 0) + place];
+  }
+
+  /** The states after an action with their frequencies, the most frequent first; none if it was never tried. */
+  function outcomes(place, action) {
+    if (action === content.reset) return [[0, 1]];
+    const pair = arrays.statePairs[place] + action, visits = arrays.visits[pair], found = [];
+    for (let entry = arrays.rowOffsets[pair]; visits && entry < arrays.rowOffsets[pair + 1]; entry++) {
+      found.push([arrays.successors[entry], arrays.counts[entry] / visits]);
+    }
+    return found.sort((a, b) => b[1] - a[1]);
+  }
+
+  /** The states that a policy may meet, the nearest first, each with the step of the journey at which it first does. */
+  function met(goal) {
+    const first = new Map([[0, 0]]), seen = new Set(["0 0"]), waiting = [[0, 0]];
+    for (const [place, step] of waiting) {
+      const action = choice(goal, place, step);
+      if (action === content.reset) continue;
+      const next = content.horizons[goal] ? step + 1 : 0;
+      for (const [successor] of outcomes(place, action)) {
+        const node = `${successor} ${next}`;
+        if (successor < 0 || !isMember(successor) || successor === goal || seen.has(node)) continue;
+        seen.add(node);
+        if (!first.has(successor)) first.set(successor, next);
+        waiting.push([successor, next]);
+      }
+    }
+    return first;
+  }
+
+  const part = (name, offsets, goal) => arrays[name].subarray(arrays[offsets][goal], arrays[offsets][goal + 1]);
+
+  /** Whether the page has the answers for a goal: its likeliest way and its chances. */
+  const hasAnswers = (goal) => goal < content.answered;
+
+  /** The places of the likeliest way to a goal, as many as the page holds, and how many there are; null if none. */
+  function route(goal) {
+    return content.routeLengths[goal] ? { places: part("routes", "routeOffsets", goal), length: content.routeLengths[goal] } : null;
+  }
+
+  /** The chance to have arrived after 0, 1, ... steps: by the frequencies met, and at least by proof, if there is one. */
+  function chances(goal) {
+    const parts = (name) => Array.from(part(name, "chanceOffsets", goal), (value) => value / content.chanceUnit);
+    const isProven = content.proven && content.upper[goal] !== null;
+    return { estimates: parts("estimates"), lowers: isProven ? parts("lowers") : null, mean: content.meanSteps[goal] };
+  }
+
+  /** The bounds of a goal over the steps of the run. */
+  function boundsOverSteps(goal) {
+    const points = [];
+    let start = 0;
+    content.boundSteps.forEach((taken, moment) => {
+      const known = content.boundKnown[moment], upper = goal < known ? arrays.boundUpper[start + goal] : -1;
+      if (upper >= 0) points.push({ steps: taken, lower: arrays.boundLower[start + goal] / 1000, upper: upper / 1000 });
+      start += known;
+    });
+    return points;
+  }
+
+  return { content, ready, labels, members, isMember, statusOf, classOf, actionsOf, onlyResets, actionName, steps, describe,
+    hasPolicy, choice, outcomes, met, hasAnswers, route, chances, boundsOverSteps };
+})();

@@ -1,0 +1,40 @@
+"use strict";
+// The chosen state, and what else is shown, kept in the address: so it can be linked to and outlives a refresh.
+const selection = (() => {
+  const listeners = [], kept = [];
+  let chosen = null, restoring = false;
+
+  /** Calls a listener with the chosen state, or null, whenever another is chosen. */
+  const onChange = (listener) => { listeners.push(listener); };
+
+  function choose(place) {
+    chosen = place;
+    for (const listener of listeners) listener(place);
+    remember();
+  }
+
+  /** Keeps something in the address: `read` gives its text, or null for what needs no mention; `restore` takes it. */
+  const keep = (name, read, restore) => { kept.push({ name, read, restore }); };
+
+  function remember() {
+    if (restoring) return;
+    const shown = new URLSearchParams();
+    for (const { name, read } of kept) if (read() !== null) shown.set(name, read());
+    history.replaceState(null, "", shown.size ? `#${shown}` : "#");
+  }
+
+  function restore() {
+    restoring = true;
+    const shown = new URLSearchParams(location.hash.slice(1));
+    for (const { name, restore: take } of kept) if (shown.has(name)) take(shown.get(name));
+    restoring = false;
+  }
+
+  keep("state", () => (chosen === null ? null : atlas.labels[chosen]), (label) => {
+    const place = atlas.labels.indexOf(label);
+    if (place >= 0) choose(place);
+  });
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape" && chosen !== null) choose(null); });
+
+  return { get chosen() { return chosen; }, choose, onChange, keep, remember, restore };
+})();

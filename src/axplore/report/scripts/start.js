@@ -1,0 +1,28 @@
+"use strict";
+// Last of all: what the address asks for is shown, and a run that is watched is asked for news.
+atlas.ready.then(() => {
+  selection.restore();
+  if (atlas.content.live) watch(atlas.content.live);
+  document.body.dataset.ready = "true";
+
+  function watch(live) {
+    const focused = sessionStorage.getItem("focused");
+    sessionStorage.removeItem("focused");
+    if (focused) elements.byId(focused)?.focus();
+    const message = document.querySelector(".live strong");
+    const timer = setInterval(async () => {
+      if (elements.byId("pause").checked || elements.byId("play")?.textContent === "pause") return;
+      try {
+        const news = await (await fetch("news", { cache: "no-store" })).json();
+        message.textContent = news.message;
+        if (news.version === live.version) return;
+        sessionStorage.setItem("focused", document.activeElement?.id ?? "");
+        location.reload();
+      } catch {
+        clearInterval(timer);
+        message.textContent = "The watcher has ended; this is the last that it saw.";
+        elements.say(message.textContent);
+      }
+    }, atlas.content.limits.newsMilliseconds);
+  }
+});

@@ -1,0 +1,148 @@
+"use strict";
+// The drawing of the map: rings or cells, a node for each state, as many names as fit, and the part that is in view.
+const canvas = (() => {
+  const { byId, svg, short } = elements;
+  const { content, labels, isMember } = atlas;
+  const { layout } = content;
+  const isGrid = layout.kind === "grid", size = layout.size, width = layout.width;
+  const map = byId("map");
+  const layers = { ground: svg("g"), nodes: svg("g"), way: svg("g"), names: svg("g") };
+  map.append(...Object.values(layers));
+  map.classList.toggle("grid-map", isGrid);
+  const spots = new Map(layout.drawn.map((place, i) => [place, { x: layout.x[i], y: layout.y[i] }]));
+  const nodes = new Map();
+  const view = { x: 0, y: 0, width, height: layout.height };
+
+  function drawRings() {
+    const middle = layout.height / 2;
+    for (const [steps, radius] of layout.rings) {
+      const limit = steps === content.radius;
+      layers.ground.append(svg("circle", { class: limit ? "ring limit" : "ring", cx: width / 2, cy: middle, r: radius }));
+      if (radius + 17 < middle) {
+        layers.ground.append(svg("text", { class: "ring-label", x: width / 2, y: middle + radius + 17, "font-size": 15 },
+          `${steps}${limit ? " steps: the radius" : ""}`));
+      }
+    }
+  }
+
+  function drawEmptyCells() {
+    const taken = new Set(layout.drawn.map((_, i) => `${layout.x[i]} ${layout.y[i]}`));
+    const [rows, columns] = layout.cells;
+    const left = width / 2 - columns * size;
+    const unseen = "never seen, or no state." + (content.unseenLower === null ? "" :
+      ` What was never seen takes at least ${content.unseenLower} expected steps.`);
+    for (let row = 0; row < rows; row++) {
+      for (let column = 0; column < columns; column++) {
+        const x = left + 2 * column * size, y = layout.margin + 2 * row * size;
+        if (taken.has(`${+(x + size).toFixed(2)} ${+(y + size).toFixed(2)}`)) continue;
+        layers.ground.append(svg("rect", { class: "empty", x: x + 1, y: y + 1, width: 2 * size - 2, height: 2 * size - 2 },
+          svg("title", {}, unseen)));
+      }
+    }
+  }
+
+  /** The outline of a state around (0, 0): circles are certified, squares set aside, diamonds open; cells in a grid. */
+  function outline(status, half) {
+    if (isGrid) return `M${-half} ${-half}H${half}V${half}H${-half}Z`;
+    if (status === "certified") return `M${-half} 0A${half} ${half} 0 1 1 ${half} 0A${half} ${half} 0 1 1 ${-half} 0Z`;
+    if (status === "open") return `M0 ${-1.25 * half}L${1.25 * half} 0L0 ${1.25 * half}L${-1.25 * half} 0Z`;
+    const side = 0.8 * half;
+    return `M${-side} ${-side}H${side}V${side}H${-side}Z`;
+  }
+
+  function symbol(status, half, member) {
+    const parts = [svg("path", { class: "shape", d: outline(status, half) })];
+    const arm = (isGrid ? 0.45 : 0.55) * half;
+    if (status === "set aside") parts.push(svg("path", { class: "mark", d: `M${-arm} ${-arm}L${arm} ${arm}M${-arm} ${arm}L${arm} ${-arm}` }));
+    if (status === "open" && !member && half > 5) {
+      parts.push(svg("text", { class: "value", y: 0.4 * half, "font-size": 1.1 * half, fill: "currentColor" }, "?"));
+    }
+    return parts;
+  }
+
+  function drawNode(place) {
+    const { x, y } = spots.get(place), status = atlas.statusOf(place);
+    const half = isGrid ? size - Math.max(0.5, size * 0.05) : size;
+    const node = svg("g", {
+      class: `node ${atlas.classOf(place)}${isMember(place) ? "" : " left-out"}${place === 0 ? " initial" : ""}`,
+      id: `state-${place}`, "data-place": place, role: "button", tabindex: place === 0 ? 0 : -1, "aria-pressed": "false",
+      transform: `translate(${x} ${y})`,
+    }, svg("title", {}, atlas.describe(place)), ...symbol(status, half, isMember(place)));
+    if (atlas.onlyResets(place)) node.append(svg("path", { class: "terminal", d: outline(status, (isGrid ? 0.93 : 0.82) * half) }));
+    nodes.set(place, node);
+    layers.nodes.append(node);
+  }
+
+  function drawNames() {
+    layers.names.replaceChildren();
+    const visible = layout.drawn.filter((place) => {
+      const { x, y } = spots.get(place);
+      return x >= view.x && x <= view.x + view.width && y >= view.y && y <= view.y + view.height &&
+        !nodes.get(place).classList.contains("unmet");
+    });
+    if (visible.length > content.limits.names) return;
+    if (isGrid) visible.forEach(nameCell);
+    else nameNodes(visible, (16 * view.width) / width);
+  }
+
+  function nameCell(place) {
+    const { x, y } = spots.get(place), node = nodes.get(place);
+    const ink = isMember(place) && !node.classList.contains("pending") ? node.ink : "var(--soft)";
+    const text = (words, left, top, font, anchor) => {
+      const element = svg("text", { class: "name", x: left, y: top, "font-size": font }, words);
+      Object.assign(element.style, { fill: ink, textAnchor: anchor, opacity: node.classList.contains("beyond") ? 0.35 : 1 });
+      layers.names.append(element);
+    };
+    const name = short(labels[place], 10);
+    text(name, x - 0.85 * size, y - 0.55 * size, Math.min(0.36 * size, (2.6 * size) / name.length), "start");
+    if (isMember(place) && selection.chosen === null) text(content.shownSteps[place].toFixed(1), x, y + 0.35 * size, 0.62 * size, "middle");
+  }
+
+  /** Names beside nodes, the chosen one first, wherever they cover neither a node nor another name. */
+  function nameNodes(visible, font) {
+    const boxes = visible.map((place) => {
+      const { x, y } = spots.get(place);
+      return [x - 0.7 * size, y - 0.7 * size, x + 0.7 * size, y + 0.7 * size];
+    });
+    const fits = (x, y, text) => {
+      const half = 0.31 * font * text.length;
+      const box = [x - half, y - font, x + half, y + 0.25 * font];
+      if (boxes.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) return false;
+      boxes.push(box);
+      layers.names.append(svg("text", { class: "name", x, y, "font-size": font }, text));
+      return true;
+    };
+    const { chosen } = selection;
+    for (const place of new Set(visible.includes(chosen) ? [chosen, ...visible] : visible)) {
+      const { x, y } = spots.get(place), text = short(labels[place]);
+      const aside = 1.2 * size + 0.31 * font * text.length;
+      [[x, y - 1.25 * size - 2], [x, y + 1.25 * size + font], [x + aside, y + 0.35 * font], [x - aside, y + 0.35 * font]]
+        .some(([left, top]) => fits(left, top, text));
+    }
+  }
+
+  const showView = () => map.setAttribute("viewBox", `${view.x} ${view.y} ${view.width} ${view.height}`);
+
+  function zoom(factor, x = view.x + view.width / 2, y = view.y + view.height / 2) {
+    const wanted = Math.max(width / 40, Math.min(width, view.width * factor)), real = wanted / view.width;
+    Object.assign(view, { x: x - (x - view.x) * real, y: y - (y - view.y) * real, width: wanted, height: view.height * real });
+    if (wanted === width) Object.assign(view, { x: 0, y: 0, height: layout.height });
+    showView();
+    drawNames();
+  }
+
+  /** Moves the view by a distance on the screen. */
+  function pan(dx, dy) {
+    const scale = view.width / map.clientWidth;
+    view.x -= dx * scale;
+    view.y -= dy * scale;
+    showView();
+  }
+
+  drawRings();
+  if (isGrid) drawEmptyCells();
+  layout.drawn.forEach(drawNode);
+  showView();
+
+  return { map, layers, spots, nodes, isGrid, size, symbol, drawNames, zoom, pan, isWhole: () => view.width === width };
+})();

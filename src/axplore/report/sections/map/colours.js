@@ -1,0 +1,74 @@
+"use strict";
+// What the colours of the map mean, and its legend.
+const colours = (() => {
+  const { byId, svg, html } = elements;
+  const { content, isMember, statusOf } = atlas;
+  const { layout } = content;
+  const RAMP = ["#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725"]; // viridis
+  const OF_STATUS = { certified: "var(--certified)", open: "var(--open)", "set aside": "var(--aside)" };
+  const log = (visits) => Math.log10(1 + visits);
+  const MEASURES = {
+    steps: { unit: "expected steps", of: (place) => content.shownSteps[place] },
+    width: {
+      unit: "width of the bounds",
+      of: (place) => (content.upper[place] === null ? null : content.upper[place] - content.lower[place]),
+    },
+    visits: { unit: "visits, logarithmic", of: (place) => log(content.visits[place]) },
+  };
+
+  function onRamp(part) {
+    const at = Math.max(0, Math.min(1, part)) * (RAMP.length - 1);
+    const first = Math.min(RAMP.length - 2, Math.floor(at));
+    const channel = (colour, i) => parseInt(colour.slice(1 + 2 * i, 3 + 2 * i), 16);
+    const mixed = [0, 1, 2].map((i) => channel(RAMP[first], i) * (1 - at + first) + channel(RAMP[first + 1], i) * (at - first));
+    const dark = 0.3 * mixed[0] + 0.59 * mixed[1] + 0.11 * mixed[2] < 125;
+    return { fill: `rgb(${mixed.map(Math.round).join(" ")})`, ink: dark ? "#fff" : "#000" };
+  }
+
+  function paint(mode) {
+    const measure = MEASURES[mode];
+    const values = measure ? layout.drawn.filter(isMember).map(measure.of).filter((value) => value !== null) : [];
+    const low = Math.min(...values), high = Math.max(...values);
+    const colourOf = (place) => {
+      if (!isMember(place)) return { fill: "", ink: "var(--ink)" };
+      if (!measure) return { fill: OF_STATUS[statusOf(place)], ink: "var(--paper)" };
+      const value = measure.of(place);
+      return value === null ? { fill: "var(--line)", ink: "var(--ink)" } : onRamp(high > low ? (value - low) / (high - low) : 0);
+    };
+    for (const [place, node] of canvas.nodes) {
+      const colour = colourOf(place);
+      node.querySelector(".shape").style.fill = colour.fill;
+      node.ink = colour.ink;
+      const inner = node.querySelector(".terminal");
+      if (inner) inner.style.stroke = colour.ink;
+    }
+    drawLegend(mode, low, high);
+    canvas.drawNames();
+  }
+
+  function drawLegend(mode, low, high) {
+    const items = [];
+    const present = new Set(layout.drawn.map((place) => `${statusOf(place)}|${isMember(place)}`));
+    const meaning = content.proven
+      ? { "certified|true": "certified", "open|true": "in the atlas, not fully proven", "open|false": "open: left out, undecided", "set aside|false": "set aside: proven too far" }
+      : { "open|true": "found, not proven", "open|false": "left out, not proven" };
+    for (const [key, text] of Object.entries(meaning).filter(([kind]) => present.has(kind))) {
+      const [status, member] = [key.split("|")[0], key.endsWith("true")];
+      const icon = svg("svg", { viewBox: "-10 -10 20 20", "aria-hidden": "true" },
+        svg("g", { class: `node ${status.replace(" ", "-")}${member ? "" : " left-out"}` }, ...canvas.symbol(status, 8, member)));
+      if (member) icon.querySelector(".shape").style.fill = mode === "status" ? OF_STATUS[status] : RAMP[2];
+      items.push(html("span", {}, icon, ` ${text}`));
+    }
+    if (MEASURES[mode] && Number.isFinite(low)) {
+      const ramp = html("span", { class: "ramp", "aria-hidden": "true" });
+      ramp.style.background = `linear-gradient(to right, ${RAMP.join(",")})`;
+      const shown = (value) => (mode === "visits" ? elements.number(Math.round(10 ** value - 1)) : value.toFixed(2));
+      items.push(html("span", {}, `${shown(low)} `, ramp, ` ${shown(high)} ${MEASURES[mode].unit}`));
+    }
+    items.push(html("span", {}, "thick outline: the initial state"));
+    if (layout.drawn.some(atlas.onlyResets)) items.push(html("span", {}, "double outline: only resets"));
+    byId("legend").replaceChildren(...items);
+  }
+
+  return { paint, isMode: (mode) => mode === "status" || mode in MEASURES };
+})();

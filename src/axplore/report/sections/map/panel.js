@@ -1,0 +1,128 @@
+"use strict";
+// What the panel shows of a state: its steps, its way, its chances, and its bounds over the steps of the run.
+const panel = (() => {
+  const { svg, html, number, percent } = elements;
+  const { content, labels, choice, outcomes } = atlas;
+  const label = (text, left, top, anchor) => svg("text", { x: left, y: top, "text-anchor": anchor }, text);
+  const axes = () => svg("path", { class: "axis", d: "M40 15V120H330" });
+
+  /** What a policy plays in a state, and where that led. */
+  function sentence(goal, place, step) {
+    const action = choice(goal, place, step);
+    const item = html("li", {}, "in ", html("b", {}, labels[place]));
+    if (action === content.reset) {
+      item.append(" RESET");
+      return item;
+    }
+    const found = outcomes(place, action);
+    const parts = found.slice(0, 4).map(([successor, part]) => `${successor < 0 ? "elsewhere" : labels[successor]} (${percent(part)})`);
+    if (found.length > 4) parts.push(`${found.length - 4} others`);
+    item.append(" play ", html("b", {}, atlas.actionName(place, action)), parts.length ? `, which led to ${parts.join(", ")}` : "");
+    return item;
+  }
+
+  function way(goal) {
+    const route = atlas.route(goal);
+    if (!route) return [html("p", {}, "No way through the states of the atlas was observed.")];
+    const list = html("ol", { id: "route" });
+    // Nothing is reset on the way, so the step of the journey is the place in the list.
+    [...route.places].slice(0, route.length - 1).forEach((place, step) => list.append(sentence(goal, place, step)));
+    const parts = [html("p", {}, "The likeliest way:"), list];
+    const rest = route.length - 1 - list.childElementCount;
+    if (rest > 0) parts.push(html("p", {}, `… and ${rest} more states.`));
+    parts.push(html("p", {}, "Then it has arrived. Wherever it strays, the policy says how to continue; outside the atlas it resets."));
+    return parts;
+  }
+
+  function wholePolicy(goal, met) {
+    const places = [...met.keys()], { listed } = content.limits;
+    const whole = html("details", {}, html("summary", {}, `The whole policy: ${places.length} states may be met`));
+    whole.addEventListener("toggle", () => {
+      if (whole.childElementCount > 1) return;
+      const steps = html("ul", { id: "whole-policy" });
+      for (const place of places.slice(0, listed)) steps.append(sentence(goal, place, met.get(place)));
+      whole.append(steps);
+      if (places.length > listed) whole.append(html("p", {}, `${places.length - listed} more are in the atlas.`));
+    });
+    return whole;
+  }
+
+  function chances(goal) {
+    const { estimates, lowers, mean } = atlas.chances(goal);
+    const last = estimates.length - 1;
+    const at = (values, steps) => values[Math.min(steps, last)];
+    const start = Math.ceil(2 * (content.shownSteps[goal] || 1));
+    const input = html("input", { id: "chance-steps", type: "number", min: 0, step: 1, value: start });
+    const output = html("output", { id: "chance", for: "chance-steps" });
+    const show = () => {
+      const steps = Math.max(0, Math.floor(+input.value || 0));
+      const beyond = steps > last && at(estimates, last) < 0.999 ? "at least " : "";
+      const proven = lowers ? `; at least ${percent(Math.floor(1000 * at(lowers, steps) + 1e-9) / 1000)} proven` : "";
+      output.textContent = `${beyond}${percent(at(estimates, steps))} by the observed frequencies${proven}`;
+    };
+    input.addEventListener("input", show);
+    show();
+    const usual = estimates.findIndex((part) => part >= 0.99), half = estimates.findIndex((part) => part >= 0.5);
+    const end = Math.max(4, usual < 0 ? last : Math.ceil(1.2 * usual));
+    const x = (steps) => (40 + (steps / end) * 290).toFixed(1), y = (part) => (120 - 105 * part).toFixed(1);
+    const curve = (values) => Array.from({ length: 101 }, (_, i) => Math.round((i * end) / 100))
+      .map((steps, i) => `${i ? "L" : "M"}${x(steps)} ${y(at(values, steps))}`).join("");
+    const said = `Chance to have arrived over steps; ${half < 0 ? "less than half" : `half after ${half} steps`}.`;
+    const chart = svg("svg", { class: "chart", viewBox: "0 0 340 150", role: "img", "aria-label": said },
+      axes(), label("100 %", 36, 19, "end"), label("0", 36, 124, "end"), label(`${end} steps`, 330, 136, "end"), label("0", 40, 136, "middle"),
+      ...(lowers ? [svg("path", { class: "curve promise", d: curve(lowers) })] : []),
+      svg("path", { class: "curve chance", d: curve(estimates) }));
+    const key = html("p", { class: "key" }, html("span", { class: "line" }), " by the observed frequencies");
+    if (lowers) key.append(" ", html("span", { class: "line promise" }), " proven at least");
+    const average = mean === null ? `By the observed frequencies it may not have arrived after ${last} steps.`
+      : `By the observed frequencies it takes ${mean.toFixed(2)} steps on average.`;
+    return [html("h4", {}, "Chance to arrive"),
+      html("p", {}, html("label", { for: "chance-steps" }, "within "), input, " steps: ", output), chart, key, html("p", {}, average)];
+  }
+
+  /** The bounds of a goal over the steps of the run, as a band and as a table. */
+  function bounds(goal) {
+    const points = atlas.boundsOverSteps(goal), title = html("h4", {}, "Bounds over steps");
+    if (!points.length) return [title, html("p", { id: "bounds-none" }, "The log of the run holds no bounds of it.")];
+    const [first, last] = [points[0], points[points.length - 1]];
+    const end = Math.max(last.steps, first.steps + 1);
+    const bottom = Math.floor(Math.min(...points.map(({ lower }) => lower)));
+    const top = Math.ceil(Math.max(...points.map(({ upper }) => upper), bottom + 0.1) * 10) / 10;
+    const logarithmic = end > content.limits.logarithmicFrom * first.steps && first.steps > 0;
+    const scale = logarithmic ? Math.log : (steps) => steps;
+    const x = (steps) => (40 + ((scale(steps) - scale(first.steps)) / (scale(end) - scale(first.steps))) * 290).toFixed(1);
+    const y = (value) => (120 - (105 * (value - bottom)) / (top - bottom)).toFixed(1);
+    // A staircase: a bound was known until the next was noted.
+    const stairs = (name) => points.map((point, i) => (i ? `H${x(point.steps)}V${y(point[name])}` : `${x(point.steps)} ${y(point[name])}`)).join("");
+    const back = [...points].reverse().map((point) => `V${y(point.lower)}H${x(point.steps)}`);
+    const said = `Bounds over steps: ${first.lower} to ${first.upper} after ${number(first.steps)} steps, ${last.lower} to ${last.upper} after ${number(last.steps)}. A table follows.`;
+    const chart = svg("svg", { class: "chart", id: "bounds-chart", viewBox: "0 0 340 150", role: "img", "aria-label": said },
+      axes(), label(top.toFixed(1), 36, 19, "end"), label(bottom, 36, 124, "end"),
+      label(`${number(end)} steps${logarithmic ? ", logarithmic" : ""}`, 330, 136, "end"), label(number(first.steps), 40, 136, "start"),
+      svg("path", { class: "band", d: `M${stairs("upper")}${back.join("")}Z` }),
+      svg("path", { class: "curve bound", d: `M${stairs("upper")}` }), svg("path", { class: "curve bound", d: `M${stairs("lower")}` }));
+    const rows = points.map(({ steps, lower, upper }) =>
+      html("tr", {}, html("th", { scope: "row" }, number(steps)), html("td", {}, lower.toFixed(3)), html("td", {}, upper.toFixed(3))));
+    const heads = ["steps", "lower", "upper"].map((text) => html("th", { scope: "col" }, text));
+    return [title, chart, html("p", { class: "key" }, "lower and upper bound on the expected steps to it"),
+      html("details", {}, html("summary", {}, "as a table"), html("table", { id: "bounds-table" },
+        html("caption", {}, "Bounds over the steps of the run"), html("thead", {}, html("tr", {}, ...heads)), html("tbody", {}, ...rows)))];
+  }
+
+  /** The parts of the panel of a state; `met` are the states that its policy may meet, if it has one. */
+  function parts(place, met) {
+    const shown = [
+      html("p", {}, html("span", { class: `badge ${atlas.classOf(place)}` }, content.proven ? atlas.statusOf(place) : "not proven")),
+      html("p", { class: "steps", id: "panel-steps" }, atlas.steps(place)), html("p", { id: "panel-reason" }, content.reasons[place])];
+    if (!atlas.isMember(place)) return shown;
+    shown.push(html("p", {}, `Found at step ${number(content.foundAt[place])}; ${number(content.visits[place])} visits.`));
+    if (place === 0) return [...shown, html("p", {}, "RESET leads here.")];
+    if (!met) return [...shown, html("p", {}, "Its policy is in the atlas: there was no room for it on this page.")];
+    shown.push(html("h4", {}, "The way"), ...(atlas.hasAnswers(place) ? way(place) : []), wholePolicy(place, met));
+    if (atlas.hasAnswers(place)) shown.push(...chances(place));
+    else shown.push(html("p", {}, "Its likeliest way and its chances are in the atlas: there was no room for them on this page."));
+    return content.proven ? [...shown, ...bounds(place)] : shown;
+  }
+
+  return { parts };
+})();

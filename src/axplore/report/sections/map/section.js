@@ -1,0 +1,185 @@
+"use strict";
+// The controls of the map: search, colours, sliders, zoom, keys; and what happens when a state is chosen.
+atlas.ready.then(() => {
+  const { byId, fill, html, number, say } = elements;
+  const { content, labels, members } = atlas;
+  const { map, nodes, spots, size } = canvas;
+  const colour = byId("colour"), radius = byId("radius"), replay = byId("replay");
+
+  // ---- sliders --------------------------------------------------------------------------------------------------
+
+  const top = Math.ceil(10 * (content.radius + content.epsilon)) / 10;
+  fill(radius, { min: 0, max: top, step: top > 20 ? 0.5 : 0.1 }, []).value = top;
+  fill(replay, { max: members }, []).value = members;
+
+  function filter() {
+    const within = +radius.value, stage = +replay.value;
+    const everything = within >= +radius.max;
+    const metBy = Math.max(...content.numbers.slice(0, stage));
+    const counts = { inside: 0, perhaps: 0, beyond: 0 };
+    for (let place = 0; place < labels.length; place++) {
+      const isIn = atlas.isMember(place), lower = content.lower[place], upper = content.proven ? content.upper[place] : lower;
+      const isBeyond = lower > within || (!content.proven && !isIn);
+      counts[upper !== null && upper <= within && isIn ? "inside" : isBeyond ? "beyond" : "perhaps"]++;
+      const pending = stage < members && place >= stage, node = nodes.get(place);
+      node?.classList.toggle("beyond", !everything && isBeyond);
+      node?.classList.toggle("pending", pending);
+      node?.classList.toggle("unmet", pending && content.numbers[place] > metBy);
+    }
+    byId("radius-value").textContent = within.toFixed(1);
+    byId("replay-value").textContent = `${stage} of ${members}, at step ${number(content.foundAt[stage - 1])}`;
+    byId("within").textContent = content.proven
+      ? `Within ${within.toFixed(1)} expected steps: ${counts.inside} states for sure, ${counts.perhaps} perhaps, ${counts.beyond} surely not.`
+      : `Within ${within.toFixed(1)} steps by the explorer’s estimates: ${counts.inside} states; nothing is proven.`;
+    canvas.drawNames();
+  }
+
+  let playing = null;
+  function play() {
+    byId("play").textContent = playing ? "play" : "pause";
+    if (playing) {
+      clearInterval(playing);
+      playing = null;
+      return;
+    }
+    if (+replay.value >= members) replay.value = 1;
+    const stride = Math.max(1, Math.round(members / 100));
+    playing = setInterval(() => {
+      replay.value = Math.min(members, +replay.value + stride);
+      filter();
+      if (+replay.value >= members) play();
+    }, Math.max(60, Math.min(600, 8000 / members)));
+  }
+
+  radius.addEventListener("input", () => { filter(); selection.remember(); });
+  replay.addEventListener("input", filter);
+  byId("play").addEventListener("click", play);
+  selection.keep("radius", () => (radius.value === radius.max ? null : radius.value), (value) => { radius.value = value; filter(); });
+
+  // ---- colours --------------------------------------------------------------------------------------------------
+
+  colour.addEventListener("change", () => { colours.paint(colour.value); filter(); selection.remember(); });
+  selection.keep("colour", () => (colour.value === "steps" ? null : colour.value), (mode) => {
+    if (!colours.isMode(mode)) return;
+    colour.value = mode;
+    colours.paint(mode);
+  });
+
+  // ---- zoom -----------------------------------------------------------------------------------------------------
+
+  byId("zoom-in").addEventListener("click", () => canvas.zoom(0.7));
+  byId("zoom-out").addEventListener("click", () => canvas.zoom(1 / 0.7));
+  byId("zoom-fit").addEventListener("click", () => canvas.zoom(1e9));
+  map.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey) return; // the page scrolls
+    event.preventDefault();
+    const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(map.getScreenCTM().inverse());
+    canvas.zoom(event.deltaY < 0 ? 0.85 : 1 / 0.85, at.x, at.y);
+  }, { passive: false });
+  let held = null;
+  map.addEventListener("pointerdown", (event) => {
+    if (event.target.closest(".node") || canvas.isWhole()) return;
+    held = { x: event.clientX, y: event.clientY };
+    map.setPointerCapture(event.pointerId);
+    map.classList.add("held");
+  });
+  map.addEventListener("pointermove", (event) => {
+    if (!held) return;
+    canvas.pan(event.clientX - held.x, event.clientY - held.y);
+    held = { x: event.clientX, y: event.clientY };
+  });
+  function release() {
+    if (!held) return;
+    held = null;
+    map.classList.remove("held");
+    canvas.drawNames();
+  }
+  map.addEventListener("pointerup", release);
+  map.addEventListener("pointercancel", release);
+
+  // ---- a state is chosen ----------------------------------------------------------------------------------------
+
+  selection.onChange((place) => {
+    const before = map.querySelector(".node.chosen"), node = nodes.get(place);
+    before?.classList.remove("chosen");
+    before?.setAttribute("aria-pressed", "false");
+    arrows.clear();
+    if (place === null) {
+      byId("panel-title").textContent = "Choose a state";
+      byId("panel-body").replaceChildren(html("p", {}, "No state is chosen."));
+      canvas.drawNames();
+      return;
+    }
+    node?.classList.add("chosen");
+    node?.setAttribute("aria-pressed", "true");
+    const isGoal = atlas.isMember(place) && place > 0, met = isGoal && atlas.hasPolicy(place) ? atlas.met(place) : null;
+    byId("panel-title").textContent = isGoal ? `The way to ${labels[place]}` : labels[place];
+    byId("panel-body").replaceChildren(...panel.parts(place, met));
+    const hidden = met ? arrows.draw(place, met) : 0;
+    if (hidden) byId("panel-body").append(html("p", {}, `${hidden} states farther off have no arrow.`));
+    if (node) rove(place);
+    canvas.drawNames();
+    say(`${atlas.describe(place)}. ${content.reasons[place]}`);
+  });
+
+  // ---- keys and search ------------------------------------------------------------------------------------------
+
+  let roving = 0;
+  function rove(place) {
+    nodes.get(roving)?.setAttribute("tabindex", -1);
+    roving = place;
+    nodes.get(place).setAttribute("tabindex", 0);
+  }
+
+  /** The nearest state in a direction: what is aside counts as farther. */
+  function neighbour(place, dx, dy) {
+    const from = spots.get(place);
+    let best = null, least = Infinity;
+    for (const [other, to] of spots) {
+      const ahead = (to.x - from.x) * dx + (to.y - from.y) * dy;
+      const aside = Math.abs((to.x - from.x) * dy) + Math.abs((to.y - from.y) * dx);
+      if (ahead <= 0.1 * size || aside > 2 * ahead || nodes.get(other).classList.contains("unmet")) continue;
+      if (ahead + 2 * aside < least) [best, least] = [other, ahead + 2 * aside];
+    }
+    return best;
+  }
+
+  const directions = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+  map.addEventListener("keydown", (event) => {
+    const node = event.target.closest(".node");
+    if (!node) return;
+    const place = +node.dataset.place;
+    const next = event.key === "Home" ? 0 : directions[event.key] ? neighbour(place, ...directions[event.key]) : null;
+    if (event.key === "Enter" || event.key === " ") {
+      selection.choose(place);
+      if (event.key === "Enter") byId("panel").focus();
+    } else if (event.key !== "Home" && !directions[event.key]) {
+      return;
+    }
+    event.preventDefault();
+    if (next !== null) {
+      rove(next);
+      nodes.get(next).focus();
+    }
+  });
+  map.addEventListener("click", (event) => {
+    const node = event.target.closest(".node");
+    if (node) selection.choose(+node.dataset.place);
+  });
+
+  function find(text) {
+    const wanted = text.trim().toLowerCase();
+    const names = labels.map((label) => label.toLowerCase());
+    const place = [(name) => name === wanted, (name) => name.startsWith(wanted), (name) => name.includes(wanted)]
+      .map((matches) => names.findIndex(matches)).find((found) => found >= 0);
+    if (!wanted || place === undefined) say(`No state is called ${text}.`);
+    else selection.choose(place);
+    byId("search").setAttribute("aria-invalid", String(place === undefined));
+  }
+
+  byId("labels").append(...labels.slice(0, content.limits.suggested).map((label) => html("option", { value: label })));
+  byId("search-form").addEventListener("submit", (event) => { event.preventDefault(); find(byId("search").value); });
+
+  colours.paint(colour.value);
+  filter();
+});
