@@ -12,13 +12,14 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "report"))
 
 from browsing import Browser
-from trees import tree_atlas
 
 from axplore.report.page import page_of
 from axplore.runs.history import History
+from trees import tree_atlas
 
 SIZES = ((40, 10), (250, 50), (1700, 300))
 LOADS = 5

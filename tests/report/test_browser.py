@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from browsing import Browser
 from selenium.webdriver.common.keys import Keys
-from trees import tree_atlas
 
 from axplore import Atlas, explore
 from axplore.atlas.state_report import rounded_down, rounded_up
@@ -15,6 +14,7 @@ from axplore.report import write_report
 from axplore.report.page import page_of
 from axplore.runs.history import History
 from axplore.types import Status
+from trees import tree_atlas
 
 HOSTILE = "<script>window.hacked = true</script><img src=x onerror='window.hacked = true'>&amp;\"'</title>"
 

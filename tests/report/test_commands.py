@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from typer.testing import CliRunner
 
 from axplore import Atlas
 from axplore.cli import app
-from axplore.errors import InvalidInputError
+from axplore.errors import DamagedFileError, InvalidInputError
 from commands import run
 
 
@@ -27,6 +28,37 @@ def test_exploring_ends_by_naming_the_report(tmp_path: Path) -> None:
 def test_exploring_as_json_names_the_report_too(tmp_path: Path) -> None:
     said = run("explore", "confusing-chain", "--radius", "2", "--epsilon", "1", "--out", tmp_path / "run", "--json")
     assert json.loads(said)["report"] == str(tmp_path / "run" / "report.html")
+
+
+def test_a_page_that_cannot_be_written_leaves_the_result_and_its_exit_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("no page today")
+
+    monkeypatch.setattr("axplore.report.page.page_of", fail)
+    command = ["explore", "confusing-chain", "--radius", "2", "--epsilon", "1", "--out", str(tmp_path / "run")]
+    for arguments in (command, ["resume", str(tmp_path / "run")]):
+        result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+        assert result.exit_code == 0
+        assert "s2" in result.stdout
+        assert "See it" not in result.stdout
+        assert "the page of the run was not written: no page today" in result.stderr
+    result = CliRunner().invoke(app, ["resume", str(tmp_path / "run"), "--json"], catch_exceptions=False)
+    assert json.loads(result.stdout)["report"] is None
+
+
+def test_a_log_that_was_changed_is_an_error_in_a_line_and_does_not_keep_a_run_from_being_resumed(
+    chain_run: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(chain_run, tmp_path / "run")
+    log = tmp_path / "run" / "events.jsonl"
+    log.write_text(log.read_text().replace('"known"', '"unknown"'))
+    with pytest.raises(DamagedFileError, match=r"events.jsonl is damaged in line 2: known is None"):
+        run("report", tmp_path / "run")
+    result = CliRunner().invoke(app, ["resume", str(tmp_path / "run")], catch_exceptions=False)
+    assert result.exit_code == 0
+    assert "the page of the run was not written" in result.stderr
 
 
 def test_the_report_of_a_run_is_written_where_it_is_asked_for(chain_run: Path, tmp_path: Path) -> None:

@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from trees import tree_atlas
 
 from axplore import explore
 from axplore.atlas import Atlas
 from axplore.atlas.transitions import ELSEWHERE
 from axplore.report.layout import MAX_DRAWN, WIDTH, labels_of, layout_of, shown_steps
 from axplore.types import Status
+from trees import tree_atlas
 
 
 def moving(moves: Sequence[tuple[int, int]], n_states: int) -> Atlas:

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from trees import tree_atlas
 
 from axplore import Atlas, explore
 from axplore.atlas.state_report import rounded_down, rounded_up
@@ -25,6 +24,7 @@ from axplore.report import write_report
 from axplore.report.page import SECTIONS, Section, page_of
 from axplore.report.page_data import MAX_ROUTE, MAX_SHOWN_STEPS, as_json, packed
 from axplore.runs.history import History, moments_of, thousandths
+from trees import tree_atlas
 
 HOSTILE = "</script><script>alert(1)</script>&<!--"
 

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +19,7 @@ from browsing import Browser
 from axplore import Atlas, explore
 from axplore.errors import StorageError
 from axplore.explorers.base import RoundReport
-from axplore.report.watching import HOST, WatchServer
+from axplore.report.watching import HOST, MAX_CONNECTIONS, WatchServer
 from axplore.runs.live_atlas import atlas_now, has_ended, version_of
 
 
@@ -54,8 +56,8 @@ def content_of(page: str) -> Any:
     return json.loads(content)
 
 
-def test_before_the_run_there_is_a_page_to_wait_on(tmp_path: Path) -> None:
-    with serving(tmp_path / "run") as server:
+def test_before_the_run_has_begun_there_is_a_page_to_wait_on(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
         status, page = ask(server, "/")
     assert status == 200
     assert "Waiting" in page
@@ -129,6 +131,46 @@ def test_the_version_changes_with_every_checkpoint_only(tmp_path: Path) -> None:
     assert len(set(versions)) > 3
     assert version_of(folder) == version_of(folder)
     assert version_of(tmp_path / "nothing") == ""
+
+
+def test_a_folder_without_a_run_is_refused_at_once(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="there is no folder"):
+        WatchServer(tmp_path / "nope")
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(StorageError, match="holds no run"):
+        WatchServer(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["round", "bounds", "ended"])
+def test_a_damaged_log_is_told_on_the_page(chain_run: Path, tmp_path: Path, kind: str) -> None:
+    shutil.copytree(chain_run, tmp_path / "run")
+    log = tmp_path / "run" / "events.jsonl"
+    log.write_text(log.read_text().replace(f'"event": "{kind}"', f'"event": "{kind}", "time": 7'))
+    with serving(tmp_path / "run") as server:
+        status, page = ask(server, "/")
+        news = json.loads(ask(server, "/news")[1])
+    assert status == 200
+    assert "events.jsonl is damaged in line" in page
+    assert "events.jsonl is damaged in line" in news["message"]
+
+
+def test_many_silent_connections_hold_few_threads_and_keep_nobody_out(chain_run: Path) -> None:
+    before = threading.active_count()
+    with serving(chain_run) as server:
+        silent = [socket.create_connection((HOST, server.server_port)) for _ in range(200)]
+        try:
+            assert ask(server, "/news")[0] == 200
+            assert threading.active_count() <= before + 1 + 2 * MAX_CONNECTIONS
+        finally:
+            for connection in silent:
+                connection.close()
+
+
+def test_a_silent_connection_is_closed_after_a_while(chain_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("axplore.report.watching._Handler.timeout", 0.05)
+    with serving(chain_run) as server, socket.create_connection((HOST, server.server_port)) as silent:
+        silent.settimeout(60)
+        assert silent.recv(1) == b""
 
 
 def test_it_listens_on_this_machine_only(tmp_path: Path) -> None:

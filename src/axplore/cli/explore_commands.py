@@ -16,6 +16,7 @@ from axplore.cli.console import (
     INTERRUPTED,
     STOPPED_BY_LIMIT,
     interruption,
+    notify,
     print_json,
     print_lines,
     print_table,
@@ -39,7 +40,6 @@ from axplore.cli.options import (
 if TYPE_CHECKING:
     from axplore.atlas import Atlas
     from axplore.explorers.base import RoundReport, StopReason
-    from axplore.runs.history import History
 
 RUNS: Final = Path("runs")
 """Where runs go that no other place was given for."""
@@ -202,15 +202,12 @@ def _stop_if(interrupted: Callable[[], bool]) -> Callable[[RoundReport], StopRea
 def _present(atlas: Atlas, folder: Path, *, as_json: bool) -> int:
     """Writes the page of a run, prints its atlas and returns the exit code."""
     from axplore.explorers.base import StopReason
-    from axplore.report.page import NAME, write_page
-    from axplore.runs.history import history_of
 
-    history = history_of(folder)
-    page = write_page(atlas, history, folder, folder / NAME)
+    page, mishaps = _write_page(atlas, folder)
     if as_json:
-        print_json({**atlas_as_json(atlas), "run": str(folder), "report": str(page)})
+        print_json({**atlas_as_json(atlas), "run": str(folder), "report": None if page is None else str(page)})
     else:
-        _print_atlas(atlas, history, folder, page)
+        _print_atlas(atlas, folder, page, mishaps)
     codes = {
         StopReason.CONTRADICTED: CLAIM_FAILED,
         StopReason.STEP_LIMIT: STOPPED_BY_LIMIT,
@@ -219,7 +216,28 @@ def _present(atlas: Atlas, folder: Path, *, as_json: bool) -> int:
     return codes.get(atlas.stop, DONE)
 
 
-def _print_atlas(atlas: Atlas, history: History, folder: Path, page: Path) -> None:
+def _write_page(atlas: Atlas, folder: Path) -> tuple[Path | None, str]:
+    """Writes the page of a run; returns it, and what the run recovered from.
+
+    Whatever goes wrong is a warning: the result of the run stands without its page.
+    """
+    from axplore.report.page import NAME, write_page
+    from axplore.runs.history import history_of
+
+    mishaps = ""
+    try:
+        history = history_of(folder)
+        mishaps = history.mishaps
+        return write_page(atlas, history, folder, folder / NAME), mishaps
+    except Exception as error:
+        notify(
+            f"axplore: warning: the page of the run was not written: {error or type(error).__name__}. The result of "
+            f"the run is not affected; `axplore report {folder}` tries again."
+        )
+        return None, mishaps
+
+
+def _print_atlas(atlas: Atlas, folder: Path, page: Path | None, mishaps: str) -> None:
     from axplore.atlas.table import LEGEND, headings_of, rows_of, summary_of, title_of
     from axplore.explorers.base import StopReason
     from axplore.runs.events import NAME as EVENTS
@@ -234,9 +252,10 @@ def _print_atlas(atlas: Atlas, history: History, folder: Path, page: Path) -> No
     elif not atlas.stop.complete:
         hints.append(f"Resume it: axplore resume {folder}")
     print_lines([" ".join(hints)])
-    if history.mishaps:
-        print_lines([f"Recovered from: {history.mishaps}. The details are in {folder / EVENTS}."])
-    print_lines([f"See it: {page}"])
+    if mishaps:
+        print_lines([f"Recovered from: {mishaps}. The details are in {folder / EVENTS}."])
+    if page is not None:
+        print_lines([f"See it: {page}"])
 
 
 def atlas_as_json(atlas: Atlas) -> dict[str, Any]:

@@ -1,13 +1,16 @@
 """A run in progress as a page, served on this machine only.
 
-The watcher reads the run's files and nothing else: it takes no lock and writes nothing, so it may begin before the run,
-end, or fail, and the run does not notice.
+The watcher reads the run's files and nothing else: it takes no lock and writes nothing, so it may begin, end or fail
+at any time, and the run does not notice.
 """
 
 from __future__ import annotations
 
 import json
+import socket
 import threading
+from collections import deque
+from contextlib import suppress
 from datetime import UTC, datetime
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,9 +20,17 @@ from typing import Any, Final
 from axplore.errors import AxploreError, StorageError
 from axplore.report.page import page_of, rendered
 from axplore.runs.history import History, history_of
-from axplore.runs.live_atlas import atlas_now, has_ended, version_of
+from axplore.runs.live_atlas import ATLAS, atlas_now, has_ended, version_of
+from axplore.runs.manifest import NAME as MANIFEST
+from axplore.storage import LOCK
 
 HOST: Final = "127.0.0.1"
+
+SECONDS_TO_ASK: Final = 5.0
+"""A connection on which nothing arrives for this long is closed."""
+
+MAX_CONNECTIONS: Final = 32
+"""No more connections than this are open at once."""
 
 
 class Watched:
@@ -70,7 +81,10 @@ class Watched:
 
 
 class WatchServer(ThreadingHTTPServer):
-    """Serves one run on the loopback address; it answers GET only."""
+    """Serves one run on the loopback address; it answers GET only.
+
+    A connection that says nothing is closed after some seconds, and of too many at once the oldest are closed.
+    """
 
     daemon_threads = True
 
@@ -78,10 +92,13 @@ class WatchServer(ThreadingHTTPServer):
         """Opens the port.
 
         Args:
-            folder: of the run, which may not exist yet.
+            folder: of the run; it may be empty, if the run is about to begin.
             port: 0 for any that is free.
         """
+        _check_run(folder)
         self.watched = Watched(folder)
+        self._connections: deque[Any] = deque()
+        self._connections_lock = threading.Lock()
         try:
             super().__init__((HOST, port), _Handler)
         except (OSError, OverflowError) as error:
@@ -92,9 +109,38 @@ class WatchServer(ThreadingHTTPServer):
         """Where the page is."""
         return f"http://{HOST}:{self.server_port}/"
 
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answers a request in a thread of its own; closes the oldest connection if there are too many."""
+        with self._connections_lock:
+            self._connections.append(request)
+            oldest = self._connections.popleft() if len(self._connections) > MAX_CONNECTIONS else None
+        if oldest is not None:
+            with suppress(OSError):
+                oldest.shutdown(socket.SHUT_RDWR)  # its thread reads the end and is done
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Ends a connection that was answered or closed."""
+        with self._connections_lock, suppress(ValueError):
+            self._connections.remove(request)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Says nothing of a reader that went away."""
+
+
+def _check_run(folder: Path) -> None:
+    """Refuses a folder that is missing, or that holds something else than a run."""
+    if not folder.is_dir():
+        raise StorageError(f"there is no folder {folder} to watch; start the run first, or check the name")
+    names = {path.name for path in folder.iterdir()}
+    if names and not names & {MANIFEST, ATLAS, LOCK}:
+        raise StorageError(f"{folder} holds no run to watch; give the folder of a run")
+
 
 class _Handler(BaseHTTPRequestHandler):
     server: WatchServer
+    timeout = SECONDS_TO_ASK
 
     def do_GET(self) -> None:
         """Answers the page and its news."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -38,7 +38,11 @@ class EventLog:
 
 
 def read_events(folder: Path) -> Iterator[Mapping[str, Any]]:
-    """The events of a run, from the first; a last line that a kill left incomplete is no event."""
+    """Yields the events of a run, from the first; a last line that a kill left incomplete is no event.
+
+    Raises:
+        DamagedFileError: a line is no event, or one of which what it tells cannot be read.
+    """
     path = folder / NAME
     try:
         lines = path.read_bytes().split(b"\n")[:-1]
@@ -47,11 +51,56 @@ def read_events(folder: Path) -> Iterator[Mapping[str, Any]]:
     for number, line in enumerate(lines, start=1):
         try:
             event = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise DamagedFileError(f"{path} is damaged in line {number}: {error}") from None
-        if not isinstance(event, dict) or "event" not in event:
-            raise DamagedFileError(f"{path} is damaged: line {number} is no event")
+        flaw = _flaw(event)
+        if flaw is not None:
+            raise DamagedFileError(f"{path} is damaged in line {number}: {flaw}")
         yield event
+
+
+COUNTS: Final[Mapping[str, Sequence[str]]] = {"round": ("round", "known", "frontier", "steps"), "bounds": ("steps",)}
+"""What some events tell in whole numbers."""
+
+LARGEST: Final = 1e12
+"""No bound and no number of seconds is larger."""
+
+
+def _flaw(event: Any) -> str | None:
+    """What is wrong with an event, as far as anybody reads it; None if nothing is."""
+    if not isinstance(event, dict) or not isinstance(event.get("event"), str):
+        return "it is no event"
+    if not _is_time(event.get("time")):
+        return f"its time is {event.get('time')!r}"
+    kind = event["event"]
+    for name in COUNTS.get(kind, ()):
+        value = event.get(name)
+        if type(value) is not int or value < 0:
+            return f"{name} is {value!r}; it must be a whole number, 0 or more"
+    if kind in ("fault", "worker") and not isinstance(event.get("kind"), str):
+        return f"kind is {event.get('kind')!r}; it must be a name"
+    if kind == "ended" and not (event.get("processor_seconds") is None or _is_number(event["processor_seconds"])):
+        return f"processor_seconds is {event['processor_seconds']!r}; it must be a number, 0 or more"
+    return _flaw_of_bounds(event.get("lower"), event.get("upper")) if kind == "bounds" else None
+
+
+def _flaw_of_bounds(lower: Any, upper: Any) -> str | None:
+    if not isinstance(lower, list) or not isinstance(upper, list) or not len(lower) == len(upper) > 0:
+        return "lower and upper must be lists with an item for each known state"
+    if not all(map(_is_number, lower)) or not all(value is None or _is_number(value) for value in upper):
+        return "a bound must be a number, 0 or more; an upper one may be null"
+    return None
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value <= LARGEST
+
+
+def _is_time(value: Any) -> bool:
+    try:
+        return datetime.fromisoformat(value).tzinfo is not None
+    except (TypeError, ValueError):
+        return False
 
 
 def now() -> str:
