@@ -114,29 +114,33 @@ def test_a_claim_that_fails_has_exit_code_one() -> None:
     assert json.loads(run("verify", "run", "--json", code=1))["holds"] is False
 
 
-def test_an_interruption_ends_with_what_is_known() -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_ends_with_what_is_known(number: signal.Signals) -> None:
     settings = ["--radius", "10", "--epsilon", "0.1", "--set", "rows=10", "--set", "columns=10", "--out", "run"]
     command = [sys.executable, "-m", "axplore", "explore", "slippery-grid", *settings]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         assert any("round" in line for line in process.stderr)  # it has begun
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         output, errors = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "It was interrupted" in output
-    assert "Stopping with what is proven so far" in errors
+    if number == signal.SIGINT:
+        assert "Stopping after this round" in errors
     assert axplore.verify("run").holds
 
 
-def test_a_second_interruption_ends_at_once() -> None:
-    before = signal.getsignal(signal.SIGINT)
+def test_a_second_ctrl_c_and_a_first_sigterm_end_within_the_round() -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     with interruption() as interrupted:
         assert not interrupted()
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGTERM)
         os.kill(os.getpid(), signal.SIGINT)
         assert interrupted()
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
-    assert signal.getsignal(signal.SIGINT) is before
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
 
 def test_the_truth_of_the_chain_is_printed_by_layers() -> None:

@@ -18,6 +18,9 @@
         ├── UnfixedStartError        its reset lands in different states
         └── TooManyFaultsError       it failed more often than is allowed
 
+    KeyboardInterrupt
+    └── Interrupted                  Ctrl-C, with what was known by then
+
 A message names the first offending item and says what to do about it.
 """
 
@@ -128,3 +131,17 @@ class UnfixedStartError(WorldError):
 
 class TooManyFaultsError(WorldError):
     """The system failed more often than is allowed."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C while a system was being explored.
+
+    Attributes:
+        state: the explorer's state before the piece of work that was interrupted.
+        atlas: what was known by then, if `explore` or `resume` was called.
+    """
+
+    def __init__(self, state: object) -> None:
+        super().__init__()
+        self.state = state
+        self.atlas: object | None = None

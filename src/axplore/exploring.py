@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,8 +12,8 @@ from typing import Any, Final, TypeAlias
 from axplore.atlas import Atlas
 from axplore.atlas.from_exploration import atlas_of
 from axplore.domains import domain
-from axplore.errors import InvalidInputError, InvalidSettingError, WorldError
-from axplore.explorers.base import Exploration, Explorer, ExplorerState, RoundReport, StopReason, check_max_steps
+from axplore.errors import Interrupted, InvalidInputError, InvalidSettingError, WorldError
+from axplore.explorers.base import Exploration, Explorer, ExplorerState, Observer, check_max_steps
 from axplore.explorers.base import run as run_explorer
 from axplore.explorers.certified import Certified, CertifiedState
 from axplore.explorers.registry import DEFAULT_EXPLORER, preset
@@ -32,11 +32,6 @@ from axplore.worlds.stepped import SteppedWorld
 
 WorldLike: TypeAlias = World | TabularMdp | str | Any
 """What `explore` takes as a world; what is none of the first three is for `world_of` to judge."""
-
-OnRound: TypeAlias = Callable[[RoundReport], StopReason | None]
-"""Called with every report; a reason that it returns ends the exploration."""
-
-_Hook: TypeAlias = Callable[[RoundReport, ExplorerState], StopReason | None]
 
 _logger = logging.getLogger("axplore")
 
@@ -63,7 +58,7 @@ def explore(
     progress: bool = False,
     states_bound: int | None = None,
     world_parameters: Mapping[str, Any] | None = None,
-    on_round: OnRound | None = None,
+    on_round: Observer | None = None,
     doctor: bool = False,
     workers: int | None = None,
     ray: str | None = None,
@@ -97,6 +92,8 @@ def explore(
 
     Raises:
         WorldError: the world failed. What was known by then is kept, in `run` and as the error's `atlas`.
+        KeyboardInterrupt: Ctrl-C. Once the exploration has begun, what was known by then is kept in the same way, in
+            `run` and as the `atlas` of the interrupt, which is an `axplore.errors.Interrupted`.
     """
     chosen, explorer_name = explorer_from(explorer, radius, epsilon, delta, objective, states_bound)
     if has_workers(workers, ray) and isinstance(explorer, str) and isinstance(chosen, Certified):
@@ -109,7 +106,8 @@ def explore(
         if doctor and isinstance(system, SteppedWorld):
             _examine(system, seed)
         system = _shared(system, workers, ray, closing)
-        exploring = _Exploring(chosen, explorer_name, world_name, system.steps, max_steps, progress, on_round)
+        state = chosen.start(system)
+        exploring = _Exploring(chosen, explorer_name, world_name, system.steps, max_steps, progress, on_round, state)
         if run is None:
             return exploring.atlas_of(system, None)
         manifest = RunManifest(
@@ -123,7 +121,7 @@ def explore(
             workers=workers,
             ray=ray,
         )
-        kept = closing.enter_context(begin_run(Path(run), manifest, chosen, system, max_steps))
+        kept = closing.enter_context(begin_run(Path(run), manifest, chosen, state, system, max_steps))
         return exploring.atlas_of(kept.world, kept)
 
 
@@ -137,7 +135,7 @@ def resume(
     objective: Objective | str | None = None,
     max_steps: int | None = None,
     progress: bool = False,
-    on_round: OnRound | None = None,
+    on_round: Observer | None = None,
     workers: int | None = None,
     ray: str | None = None,
 ) -> Atlas:
@@ -166,6 +164,7 @@ def resume(
 
     Raises:
         WorldError: the world failed, as for `explore`.
+        KeyboardInterrupt: Ctrl-C, as for `explore`.
     """
     check_max_steps(max_steps)
     with ExitStack() as closing:
@@ -183,7 +182,9 @@ def resume(
         system = _shared(system, workers, ray, closing)
         kept.limit(max_steps)
         kept.resume_from(system)
-        state = kept.checkpoint.state if chosen == before else _changed(kept, before, chosen)
+        state: Any = kept.checkpoint.state or chosen.start(kept.world)
+        if chosen != before:
+            state = _changed(kept, state, before, chosen)
         kept.note_start("resumed")
         if kept.checkpoint.narrowed:
             kept.guard = lambda state: refuse_beyond_reach(chosen, state, kept.world)
@@ -219,7 +220,7 @@ class _Exploring:
         max_steps: no order begins after so many more.
         progress: whether to show how it goes.
         on_round: what else to call.
-        state: where to go on; from the start when not given.
+        state: where to begin.
     """
 
     explorer: Explorer[Any]
@@ -228,15 +229,16 @@ class _Exploring:
     steps_before: int
     max_steps: int | None
     progress: bool
-    on_round: OnRound | None
-    state: ExplorerState | None = None
+    on_round: Observer | None
+    state: ExplorerState
 
     def atlas_of(self, world: World, kept: RunFolder | None) -> Atlas:
-        """Explores; in a run, also writes the atlas. Where the world fails, it does so with what was known."""
+        """Explores, and in a run writes the atlas. Where the world fails, or at Ctrl-C, it raises with the atlas."""
         if kept is not None and isinstance(self.explorer, Certified):
             kept.bounds_of = self.explorer.bounds
         with _progress_of(self.explorer, world) if self.progress else nullcontext() as watch:
-            exploration, failure = self._run_to_the_end(world, _hook(kept, watch, self.on_round))
+            observers = (None if kept is None else kept.note, watch, self.on_round)
+            exploration, failure = self._explored(world, [observer for observer in observers if observer is not None])
         atlas = atlas_of(
             exploration,
             world,
@@ -245,27 +247,24 @@ class _Exploring:
             steps_before=self.steps_before,
         )
         if kept is not None:
-            kept.end(atlas)
+            kept.end(atlas, is_whole=failure is None)
+        if isinstance(failure, Interrupted):
+            failure.atlas = atlas
+            raise failure
         if failure is not None:
             raise _with_atlas(failure, atlas, None if kept is None else kept.folder)
         return atlas
 
-    def _run_to_the_end(self, world: World, hook: _Hook) -> tuple[Exploration, WorldError | None]:
-        """Runs the explorer; where the world fails, what was known before the last piece of work, and the failure."""
-        latest: ExplorerState | None = None
-
-        def remembering(report: RoundReport, state: ExplorerState) -> StopReason | None:
-            nonlocal latest
-            latest = state
-            return hook(report, state)
-
+    def _explored(
+        self, world: World, observers: Sequence[Observer]
+    ) -> tuple[Exploration, WorldError | Interrupted | None]:
+        """What was found, and what ended it before its time, if anything did."""
         limit = None if self.max_steps is None else self.steps_before + self.max_steps
         try:
-            return run_explorer(self.explorer, world, state=self.state, max_steps=limit, on_round=remembering), None
-        except WorldError as failure:
-            if latest is None:
-                raise
-            return self.explorer.finish(replace(latest, stop=StopReason.WORLD_FAILED), world), failure
+            exploration = run_explorer(self.explorer, world, state=self.state, max_steps=limit, observers=observers)
+        except Interrupted as interrupted:
+            return self.explorer.finish(interrupted.state, world), interrupted
+        return exploration, exploration.failure
 
 
 def _with_atlas(failure: WorldError, atlas: Atlas, run: str | Path | None) -> WorldError:
@@ -347,19 +346,6 @@ def _with_objective(explorer: Explorer[Any], name: str, objective: Objective | s
     return replace(explorer, objective=wanted)
 
 
-def _hook(kept: RunFolder | None, watch: Watcher | None, on_round: OnRound | None) -> _Hook:
-    """What the loop calls after every piece of work."""
-
-    def hook(report: RoundReport, state: ExplorerState) -> StopReason | None:
-        if kept is not None:
-            kept.note(report, state)
-        if watch is not None:
-            watch(report)
-        return None if on_round is None else on_round(report)
-
-    return hook
-
-
 def _name_and_parameters(world: WorldLike, parameters: Mapping[str, Any] | None) -> dict[str, Any]:
     """The name from which a world can be made again, if there is one, and its parameters."""
     plain = plain_parameters(parameters or {})
@@ -386,9 +372,8 @@ def _world_again(manifest: RunManifest, given: WorldLike | None) -> World:
     return system
 
 
-def _changed(kept: RunFolder, before: Certified, chosen: Certified) -> CertifiedState:
-    """The state of a run that goes on with another precision or objective, written down before anything is done."""
-    state: Any = kept.checkpoint.state
+def _changed(kept: RunFolder, state: CertifiedState, before: Certified, chosen: Certified) -> CertifiedState:
+    """The state of a run that resumes with another target or objective, written down before anything is done."""
     while kept.world.repeating:  # to the orders that were given before, so that no answer is lost
         state = before.advance(state, kept.world)
     asked = reopened(state)

@@ -219,11 +219,7 @@ def test_a_truth_outside_the_region_is_noticed() -> None:
     truth = RegionWatch(confusing_chain(), world, 0.1)
     other = RegionWatch(confusing_chain(skip_probability=0.6), world, 0.1)
 
-    def look(*arguments: Any) -> None:
-        truth.look(*arguments)
-        other.look(*arguments)
-
-    run(explorer, world, on_round=look)
+    run(explorer, world, observers=[truth.look, other.look])
     assert not truth.left
     assert other.left
 

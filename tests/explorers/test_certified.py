@@ -241,7 +241,7 @@ def test_a_run_goes_on_as_if_it_had_not_ended() -> None:
     explorer = Certified(target=Target(radius=4.5, epsilon=0.4))
     whole = run(explorer, SimulatedWorld(confusing_chain(), 5))
     world, states = SimulatedWorld(confusing_chain(), 5), list[CertifiedState]()
-    run(explorer, world, max_steps=1500, on_round=lambda _, state: states.append(state))
+    run(explorer, world, max_steps=1500, observers=[lambda report: states.append(report.state)])
     resumed = run(explorer, world, state=states[-1])
     assert same(whole, resumed)
 
@@ -264,7 +264,7 @@ def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
 def test_the_hook_sees_every_round() -> None:
     reports: list[RoundReport] = []
     explorer = Certified(target=Target(radius=3.0, epsilon=0.5))
-    found = run(explorer, SimulatedWorld(star(), 0), on_round=lambda report, _: reports.append(report))
+    found = run(explorer, SimulatedWorld(star(), 0), observers=[reports.append])
     assert [report.round for report in reports] == list(range(1, found.rounds + 1))
     assert all(later.steps >= earlier.steps for earlier, later in pairwise(reports))
     assert reports[-1].known == 25
@@ -309,7 +309,7 @@ def test_what_was_admitted_on_false_evidence_is_not_certified_in_the_end() -> No
     explorer = Certified(target=Target(radius=2.0, epsilon=0.5))
     admitted: list[int] = []
     world = TurningWorld(world_with(0.9), world_with(0.05), calls=6)
-    found = run(explorer, world, max_steps=100_000, on_round=lambda report, _: admitted.append(report.known))
+    found = run(explorer, world, max_steps=100_000, observers=[lambda report: admitted.append(report.known)])
     assert max(admitted) > 1
     assert found.stop is StopReason.CONTRADICTED, "no sampling would ever prove it again"
     assert not found.stop.complete

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from axplore.domains import combination_lock, confusing_chain, star
-from axplore.errors import InvalidSettingError, WorldError
+from axplore.errors import InvalidSettingError
 from axplore.experiments.runner import policy_steps_of
 from axplore.explorers.base import Exploration, StopReason, run
 from axplore.explorers.disco import DisCo, spreads_of
@@ -51,10 +51,8 @@ class Drawn:
 
 
 def test_spreads_sum_over_the_known_set_and_take_the_worst_goal() -> None:
-    counts = TransitionCounts()
-    counts.add_state(0, 1)
-    counts.add_state(1, 2)
-    counts.add(Drawn([4, 1, 3, 2]))  # 0.4 and 0.1 within the known set, 0.3 and 0.2 outside it
+    counts = TransitionCounts().with_states({0: 1, 1: 2})
+    counts = counts.with_answers([Drawn([4, 1, 3, 2])])  # 0.4 and 0.1 within the known set, 0.3 and 0.2 outside it
     within, with_goal = spreads_of(counts.rows())
     known = math.sqrt(0.4 * 0.6) + math.sqrt(0.1 * 0.9)
     worst = max(math.sqrt(0.5 * 0.5), math.sqrt(0.3 * 0.7) + math.sqrt(0.2 * 0.8))
@@ -231,8 +229,9 @@ class ClosingWorld(SimulatedWorld):
 
 def test_a_world_that_changes_so_that_no_journey_arrives_is_reported() -> None:
     explorer: DisCo = disco_experiment(Target(radius=4.5, epsilon=0.8))
-    with pytest.raises(WorldError, match="no journey"):
-        run(explorer, ClosingWorld(confusing_chain(), calls=40))
+    found = run(explorer, ClosingWorld(confusing_chain(), calls=40))
+    assert found.stop is StopReason.WORLD_FAILED
+    assert "no journey" in str(found.failure)
 
 
 def test_the_result_names_the_actions_that_policies_play() -> None:

@@ -67,9 +67,9 @@ def test_a_negative_step_limit_is_refused() -> None:
         run(Walker(1), new_world(), max_steps=-1)
 
 
-def test_the_hook_sees_the_start_and_every_piece_of_work() -> None:
+def test_observers_see_the_start_and_every_piece_of_work() -> None:
     reports: list[RoundReport] = []
-    run(Walker(3), new_world(), on_round=lambda report, _: reports.append(report))
+    run(Walker(3), new_world(), observers=[reports.append])
     assert [(report.round, report.steps, report.activity) for report in reports] == [
         (1, 0, "starting"), (2, 1, "walking"), (3, 3, "walking"), (4, 5, "walking"),
     ]  # fmt: skip
@@ -78,20 +78,20 @@ def test_the_hook_sees_the_start_and_every_piece_of_work() -> None:
 def test_a_run_goes_on_from_a_state() -> None:
     states: list[ExplorerState] = []
     world = new_world()
-    run(Walker(5), world, on_round=lambda _, state: states.append(state), max_steps=3)
+    run(Walker(5), world, observers=[lambda report: states.append(report.state)], max_steps=3)
     result = run(Walker(5), world, state=states[-1])
     assert (result.rounds, result.stop, result.steps) == (6, StopReason.PROVEN, 9)
 
 
-def test_a_reason_from_the_hook_ends_the_exploration_there() -> None:
+def test_a_reason_from_an_observer_ends_the_exploration_there() -> None:
     result = run(
-        Walker(9), new_world(), on_round=lambda report, _: StopReason.INTERRUPTED if report.round == 3 else None
+        Walker(9), new_world(), observers=[lambda report: StopReason.INTERRUPTED if report.round == 3 else None]
     )
     assert (result.rounds, result.stop, result.steps) == (3, StopReason.INTERRUPTED, 3)
 
 
 def test_an_explorer_that_has_stopped_keeps_its_own_reason() -> None:
-    result = run(Walker(1), new_world(), on_round=lambda report, _: StopReason.INTERRUPTED if report.steps else None)
+    result = run(Walker(1), new_world(), observers=[lambda report: StopReason.INTERRUPTED if report.steps else None])
     assert result.stop is StopReason.PROVEN
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from axplore.domains import combination_lock, confusing_chain
-from axplore.errors import InvalidSettingError, WorldError
+from axplore.errors import InvalidSettingError
 from axplore.experiments.runner import policy_steps_of
 from axplore.explorers import ucb_explore
 from axplore.explorers.base import Exploration, StopReason, run
@@ -165,11 +165,14 @@ def test_a_world_that_closes_the_way_to_a_new_state_is_found_out(monkeypatch: py
         state = explorer.advance(state, world)
     system.open = False
     steps, draws = world.steps, state.counts.rows().visits.sum()
-    with pytest.raises(WorldError, match="7 episodes in a row did not reach 1, whose policy had passed its evaluation"):
-        explorer.advance(state, world)
+    failed = explorer.advance(state, world)
+    assert failed.stop is StopReason.WORLD_FAILED
+    assert failed.failure is not None
+    assert "7 episodes in a row did not reach 1, whose policy had passed its evaluation" in failed.failure
     # A RESET, and then seven times go and the RESET that the policy plays in its second and last step.
     assert world.steps == steps + 1 + 7 * 2
-    assert state.counts.rows().visits.sum() == draws + 7
+    assert failed.counts.rows().visits.sum() == draws + 7, "what was answered before counts"
+    assert state.counts.rows().visits.sum() == draws
 
 
 def test_dealing_into_buckets_uses_every_sample_at_most_once() -> None:
@@ -182,9 +185,7 @@ def test_dealing_into_buckets_uses_every_sample_at_most_once() -> None:
         entry_counts = np.array([50, 40, 13])
         entry_first_draws = np.array([1, 2, 3])
 
-    counts = TransitionCounts()
-    counts.add_state(0, 1)
-    counts.add(Drawn())
+    counts = TransitionCounts().with_states({0: 1}).with_answers([Drawn()])
     shares = _dealt_into_buckets(counts.rows(), 10, np.random.default_rng(0))
     assert shares.sum(axis=1) == pytest.approx(np.ones(10))
     used = (10 * shares).sum(axis=0)

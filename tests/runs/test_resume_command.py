@@ -29,11 +29,11 @@ def same_bytes(*folders: str) -> bool:
 def test_a_run_that_reached_its_limit_goes_on_to_the_end() -> None:
     chain = ("explore", "confusing-chain", "--radius", "3")
     run(*chain, "--out", "whole")
-    assert "Go on: axplore resume cut" in run(*chain, "--out", "cut", "--max-steps", "500", code=3)
-    assert "Go on" in run("resume", "cut", "--max-steps", "1000", code=3)
+    assert "Resume it: axplore resume cut" in run(*chain, "--out", "cut", "--max-steps", "500", code=3)
+    assert "Resume it" in run("resume", "cut", "--max-steps", "1000", code=3)
     output = run("resume", "cut")
     assert "certified" in output
-    assert "Go on" not in output
+    assert "Resume it" not in output
     assert same_bytes("whole", "cut")
 
 
@@ -54,7 +54,7 @@ def test_after_an_interruption_from_the_keyboard_the_run_goes_on() -> None:
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert "Go on: axplore resume run" in output
+    assert "Resume it: axplore resume run" in output
     steps = axplore.Atlas.load("run").steps
     run("resume", "run", "--max-steps", str(steps + 1), code=3)
     assert axplore.Atlas.load("run").steps > steps

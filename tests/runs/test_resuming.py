@@ -8,7 +8,7 @@ import os
 import resource
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from kills import RESULTS, kill_and_compare
 
 import axplore
 from axplore import Atlas, Objective, StopReason, TabularMdp, storage
+from axplore.domains import confusing_chain
 from axplore.errors import DamagedFileError, InvalidSettingError, StorageError, WorldError
 from axplore.explorers.base import RoundReport
 from axplore.explorers.certified import Certified, CertifiedState
@@ -30,7 +31,7 @@ from axplore.runs.events import read_events
 from axplore.runs.manifest import described, explorer_from_description, load_manifest
 from axplore.storage import Lock, read_document, write_document
 from axplore.target import Target
-from axplore.worlds.contract import World
+from axplore.worlds.contract import Answer, Order, World
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedWorld
 
@@ -351,6 +352,33 @@ def test_after_a_failure_of_the_world_the_run_can_be_taken_up(tmp_path: Path) ->
     assert atlas.steps > known.steps > 0
     events = [event["event"] for event in read_events(tmp_path)]
     assert events.count("fault") == 1
+
+
+class Interrupting(SimulatedWorld):
+    """Hears Ctrl-C in the middle of a call."""
+
+    left = 30
+
+    def carry_out(self, orders: Sequence[Order]) -> list[Answer]:
+        Interrupting.left -= 1
+        answers = super().carry_out(orders)
+        if not Interrupting.left:
+            raise KeyboardInterrupt
+        return answers
+
+
+def test_after_ctrl_c_the_run_holds_the_atlas_of_the_interrupt_and_ends_as_if_nothing_had_happened(
+    tmp_path: Path,
+) -> None:
+    whole = axplore.explore(SimulatedWorld(confusing_chain(), 0), 4.5, 0.5)
+    with pytest.raises(KeyboardInterrupt) as interrupt:
+        axplore.explore(Interrupting(confusing_chain(), 0), 4.5, 0.5, run=tmp_path)
+    known = Atlas.load(tmp_path)
+    assert known.stop is StopReason.INTERRUPTED
+    assert known.steps == interrupt.value.atlas.steps > 0  # type: ignore[attr-defined]
+    assert axplore.verify(tmp_path).holds
+    atlas = axplore.resume(tmp_path, SimulatedWorld(confusing_chain(), 0))
+    assert (atlas.steps, atlas.rounds) == (whole.steps, whole.rounds)
 
 
 def test_another_system_is_refused(tmp_path: Path) -> None:

@@ -25,8 +25,9 @@ def test_every_state_of_an_exploration_is_read_back_as_it_was(name: str) -> None
     explorer = preset(name, radius=2.0, epsilon=1.0)
     seen = 0
 
-    def check(_: RoundReport, state: Any) -> None:
+    def check(report: RoundReport) -> None:
         nonlocal seen
+        state: Any = report.state
         encoded, arrays = encode_state(state)
         again = decode_state(json.loads(json.dumps(encoded, allow_nan=False)), arrays)
         assert type(again) is type(state)
@@ -36,13 +37,12 @@ def test_every_state_of_an_exploration_is_read_back_as_it_was(name: str) -> None
             assert getattr(again, part) == getattr(state, part)
         seen += 1
 
-    run(explorer, SimulatedWorld(confusing_chain(), 0), max_steps=20_000, on_round=check)
+    run(explorer, SimulatedWorld(confusing_chain(), 0), max_steps=20_000, observers=[check])
     assert seen > 3
 
 
 def test_claims_and_numbers_that_are_not_finite_are_read_back() -> None:
-    counts = TransitionCounts()
-    counts.add_state(0, 2)
+    counts = TransitionCounts().with_states({0: 2})
     claims: frozenset[Claim] = frozenset(
         {Reachable(1, 0.1 + 0.2, None), Reachable(1, 0.3, 1), TooFar(2, np.inf), NearOptimal(3, 1e-300)}
     )

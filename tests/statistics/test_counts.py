@@ -60,12 +60,7 @@ def answer_of(stretch: Sequence[Draw]) -> Answer:
 
 
 def counted(*stretches: Sequence[Draw]) -> TransitionCounts:
-    counts = TransitionCounts()
-    for number, n_actions in ACTIONS.items():
-        counts.add_state(number, n_actions)
-    for stretch in stretches:
-        counts.add(answer_of(stretch))
-    return counts
+    return TransitionCounts().with_states(ACTIONS).with_answers(map(answer_of, stretches))
 
 
 def as_lists(rows: CountedRows) -> dict[str, list[int]]:
@@ -118,58 +113,51 @@ def test_a_stream_split_into_any_answers_gives_the_rows_of_the_whole(stream: lis
     bounds = [0, *sorted(cuts), 41]
     stretches = [stream[start:end] for start, end in pairwise(bounds)]
     assert as_lists(counted(*stretches).rows()) == expected_lists(stream)
+    one_by_one = counted()
+    for stretch in stretches:
+        one_by_one = one_by_one.with_answers([answer_of(stretch)])
+    assert as_lists(one_by_one.rows()) == expected_lists(stream)
 
 
 @given(stream=draws, cut=st.integers(0, 40))
-def test_asking_for_rows_in_between_changes_nothing(stream: list[Draw], cut: int) -> None:
-    counts = counted(stream[:cut])
-    before = counts.rows()
-    snapshot = as_lists(before)
-    counts.add(answer_of(stream[cut:]))
-    assert as_lists(counts.rows()) == expected_lists(stream)
-    assert as_lists(before) == snapshot == expected_lists(stream[:cut])
+def test_later_answers_and_states_do_not_change_counts(stream: list[Draw], cut: int) -> None:
+    before = counted(stream[:cut])
+    assert as_lists(before.with_answers([answer_of(stream[cut:])]).rows()) == expected_lists(stream)
+    assert before.with_states({9: 4}).n_states == 5
+    assert as_lists(before.rows()) == expected_lists(stream[:cut])
 
 
 @given(stream=draws, cut=st.integers(0, 40))
 def test_states_may_be_added_between_answers(stream: list[Draw], cut: int) -> None:
     early = [draw for draw in stream[:cut] if draw[0] == 7]
-    counts = TransitionCounts()
-    counts.add_state(7, 2)
-    counts.add(answer_of(early))
-    for number in (0, 3, 4):
-        counts.add_state(number, ACTIONS[number])
-    counts.add(answer_of(stream[cut:]))
+    counts = TransitionCounts().with_states({7: 2}).with_answers([answer_of(early)])
+    counts = counts.with_states({number: ACTIONS[number] for number in (0, 3, 4)})
+    counts = counts.with_answers([answer_of(stream[cut:])])
     assert as_lists(counts.rows()) == expected_lists(early + stream[cut:])
 
 
 @given(stream=draws, cut=st.integers(0, 40))
-def test_saved_counts_go_on_where_they_stopped(stream: list[Draw], cut: int) -> None:
+def test_saved_counts_resume_where_they_stopped(stream: list[Draw], cut: int) -> None:
     restored = TransitionCounts.from_arrays(counted(stream[:cut]).to_arrays())
     assert as_lists(restored.rows()) == expected_lists(stream[:cut])
-    restored.add(answer_of(stream[cut:]))
-    assert as_lists(restored.rows()) == expected_lists(stream)
+    assert as_lists(restored.with_answers([answer_of(stream[cut:])]).rows()) == expected_lists(stream)
 
 
 def test_the_order_of_the_transitions_in_an_answer_does_not_matter() -> None:
     stream = [(0, 0, 5), (0, 0, 6), (0, 0, 5), (0, 0, 7)]
     answer = answer_of(stream)
     names = ("entry_pairs", "entry_successors", "entry_counts", "entry_first_draws")
-    counts = counted()
-    counts.add(replace(answer, **{name: getattr(answer, name)[::-1] for name in names}))
-    assert as_lists(counts.rows()) == expected_lists(stream)
+    reversed_ = replace(answer, **{name: getattr(answer, name)[::-1] for name in names})
+    assert as_lists(counted().with_answers([reversed_]).rows()) == expected_lists(stream)
 
 
 def test_the_layout_of_the_rows_is_kept_while_no_new_transition_is_met() -> None:
-    counts = counted([(0, 0, 5), (7, 0, 1)])
-    before = counts.rows()
-    assert counts.rows() is before
-    counts.add(answer_of([(0, 0, 5)]))
-    after = counts.rows()
-    assert after.successors is before.successors
-    assert after.visits.tolist() == [1, 0, 2, 0, 0, 0]
-    assert after.counts.tolist() == [1, 2]
-    counts.add(answer_of([(0, 0, 6)]))
-    assert counts.rows().successors.tolist() == [1, 5, 6]
+    before = counted([(0, 0, 5), (7, 0, 1)])
+    after = before.with_answers([answer_of([(0, 0, 5)])])
+    assert after.rows().successors is before.rows().successors
+    assert after.rows().visits.tolist() == [1, 0, 2, 0, 0, 0]
+    assert after.rows().counts.tolist() == [1, 2]
+    assert after.with_answers([answer_of([(0, 0, 6)])]).rows().successors.tolist() == [1, 5, 6]
 
 
 def test_rows_cannot_be_written_to() -> None:
@@ -180,13 +168,12 @@ def test_rows_cannot_be_written_to() -> None:
 
 
 def test_many_states_need_no_more_memory_than_the_transitions_met() -> None:
-    counts = TransitionCounts()
     n_states = 20_000
-    for number in range(n_states):
-        counts.add_state(number, 2)
-    counts.add(answer_of([(number, 1, n_states - 1 - number) for number in range(0, n_states, 100)]))
+    counts = TransitionCounts().with_states(dict.fromkeys(range(n_states), 2))
+    draws = [(number, 1, n_states - 1 - number) for number in range(0, n_states, 100)]
+    counts = counts.with_answers([answer_of(draws)])
     assert counts.n_entries == 200
-    assert sum(array.nbytes for array in vars(counts).values() if isinstance(array, np.ndarray)) < 3_000_000
+    assert sum(array.nbytes for array in counts.to_arrays().values()) < 3_000_000
 
 
 @pytest.mark.parametrize(
@@ -203,29 +190,29 @@ def test_many_states_need_no_more_memory_than_the_transitions_met() -> None:
 def test_an_answer_with_a_pair_that_is_not_counted_is_refused_and_changes_nothing(draw: Draw, message: str) -> None:
     counts = counted([(0, 0, 5)])
     with pytest.raises(InvalidInputError, match=message):
-        counts.add(answer_of([(7, 0, 1), draw]))
+        counts.with_answers([answer_of([(7, 0, 1), draw])])
     assert as_lists(counts.rows()) == expected_lists([(0, 0, 5)])
 
 
 def test_an_answer_whose_transitions_do_not_add_up_is_refused() -> None:
     answer = answer_of([(7, 0, 1), (0, 0, 5), (0, 0, 6)])
     with pytest.raises(InvalidInputError, match="state 0, action 0: 3 draws, but 2 transitions"):
-        counted().add(replace(answer, pair_draws=integers([1, 3])))
+        counted().with_answers([replace(answer, pair_draws=integers([1, 3]))])
 
 
 def test_an_answer_that_names_a_pair_twice_is_refused() -> None:
     answer = answer_of([(7, 0, 1), (0, 0, 5)])
     with pytest.raises(InvalidInputError, match="names a pair twice"):
-        counted().add(replace(answer, pair_states=integers([0, 0])))
+        counted().with_answers([replace(answer, pair_states=integers([0, 0]))])
 
 
 def test_a_state_is_added_once_and_never_with_a_negative_number() -> None:
     counts = counted()
     with pytest.raises(InvalidInputError, match="state 7 was added before"):
-        counts.add_state(7, 2)
+        counts.with_states({7: 2})
     for number, n_actions in ((-1, 2), (8, -1)):
         with pytest.raises(InvalidInputError, match="neither may be negative"):
-            counts.add_state(number, n_actions)
+            counts.with_states({number: n_actions})
     assert counts.n_states == 4
 
 
@@ -243,7 +230,8 @@ def test_a_state_is_added_once_and_never_with_a_negative_number() -> None:
         ("first_draws", [0, 2], "first seen"),
         ("first_draws", [2, 1], "first seen"),
         ("first_draws", [1, 4], "first seen"),
-        ("states", [7, 0, 3, 7], "added before"),
+        ("states", [7, 0, 3, 7], "added twice"),
+        ("states", [7, 0, 3, -1], "negative number"),
     ],
 )
 def test_damaged_saved_counts_are_refused(name: str, values: list[int], message: str) -> None:

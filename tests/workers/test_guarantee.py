@@ -37,7 +37,7 @@ def trials() -> tuple[int, int]:
             explorer = Certified(target=Target(radius=given.radius, epsilon=1.0, delta=DELTA)).for_workers()
             world = DistributedWorld(SimulatedWorld(given.mdp, seed), InProcess())
             watch = RegionWatch(given.mdp, world, DELTA)
-            exploration = run(explorer, world, max_steps=50_000, on_round=watch.look)
+            exploration = run(explorer, world, max_steps=50_000, observers=[watch.look])
             left += watch.left or exploration.stop is StopReason.CONTRADICTED
             broken += bool(violations_of(exploration, given))
     return left, broken

@@ -267,7 +267,8 @@ class Atlas:
     def _standing_of_unseen(self, state: State) -> StateReport:
         bounds = Bounds(self.unseen_lower, math.inf, math.inf, self.proven)
         ruled_out = self.proven and self.unseen_lower > self.target.radius
-        reason = "It was never seen."
+        # A state may have been met in a call that failed, of which nothing was counted.
+        reason = "No transition to it was counted." if state in self.seen else "It was never seen."
         if self.proven:
             reason += (
                 f" What was never seen takes at least {rounded_down(self.unseen_lower)} expected steps through the "

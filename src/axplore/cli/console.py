@@ -120,18 +120,19 @@ def progress_bar(description: str) -> Iterator[Callable[[int, int], None]]:
 
 @contextmanager
 def interruption() -> Iterator[Callable[[], bool]]:
-    """Gives a function that says whether Ctrl-C was pressed. Pressed again, it interrupts at once."""
+    """Gives a function that says whether Ctrl-C was pressed. Pressed again, it interrupts; so does SIGTERM, at once."""
     pressed = False
 
-    def note(_number: int, _frame: FrameType | None) -> None:
+    def note(number: int, _frame: FrameType | None) -> None:
         nonlocal pressed
-        if pressed:
+        if pressed or number == signal.SIGTERM:  # who terminates a process may not wait for the end of a round
             raise KeyboardInterrupt
         pressed = True
-        notify("Stopping with what is proven so far; press Ctrl-C again to stop at once.")
+        notify("Stopping after this round with what is proven so far; press Ctrl-C again to stop without it.")
 
-    before = signal.signal(signal.SIGINT, note)
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield lambda: pressed
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -36,10 +36,11 @@ from axplore.cli.options import (
     app,
     parsed,
 )
+from axplore.errors import Interrupted
 
 if TYPE_CHECKING:
     from axplore.atlas import Atlas
-    from axplore.explorers.base import RoundReport, StopReason
+    from axplore.explorers.base import Observer
 
 RUNS: Final = Path("runs")
 """Where runs go that no other place was given for."""
@@ -91,13 +92,13 @@ def explore(
       1    the counts contradict each other: the world changes, or delta has come up
       2    something given is wrong, or a file cannot be written
       3    the step limit came first; what is known is printed and kept
-      130  interrupted; what is known is printed and kept, unless it was at once
+      130  interrupted by Ctrl-C or SIGTERM; what is known is printed and kept
     """  # noqa: D301
     from axplore.exploring import explore as explore_world
 
     folder = out or fresh_folder(RUNS, world)
-    with interruption() as interrupted:
-        atlas = explore_world(
+    atlas = _known_in_the_end(
+        lambda on_round: explore_world(
             world,
             radius,
             epsilon,
@@ -110,11 +111,12 @@ def explore(
             progress=True,
             states_bound=states_bound,
             world_parameters=parsed(settings),
-            on_round=_stop_if(interrupted),
+            on_round=on_round,
             doctor=doctor,
             workers=workers,
             ray=ray,
         )
+    )
     raise typer.Exit(_present(atlas, folder, as_json=as_json))
 
 
@@ -165,22 +167,23 @@ def resume(
       1    the counts contradict each other: the world changes, or delta has come up
       2    something given is wrong, the run is damaged or in use, or a file cannot be written
       3    the step limit came first; what is known is printed and kept
-      130  interrupted; what is known is printed and kept, unless it was at once
+      130  interrupted by Ctrl-C or SIGTERM; what is known is printed and kept
     """  # noqa: D301
     from axplore.exploring import resume as resume_run
 
-    with interruption() as interrupted:
-        atlas = resume_run(
+    atlas = _known_in_the_end(
+        lambda on_round: resume_run(
             run,
             radius=radius,
             epsilon=epsilon,
             objective=objective,
             max_steps=max_steps,
             progress=True,
-            on_round=_stop_if(interrupted),
+            on_round=on_round,
             workers=workers,
             ray=ray,
         )
+    )
     raise typer.Exit(_present(atlas, run, as_json=as_json))
 
 
@@ -193,10 +196,18 @@ def fresh_folder(runs: Path, world: str) -> Path:
     return runs / f"{name}-{number}"
 
 
-def _stop_if(interrupted: Callable[[], bool]) -> Callable[[RoundReport], StopReason | None]:
+def _known_in_the_end(exploring: Callable[[Observer], Atlas]) -> Atlas:
+    """Returns the atlas of an exploration, or what it knew when it was interrupted."""
+    from axplore.atlas import Atlas
     from axplore.explorers.base import StopReason
 
-    return lambda _: StopReason.INTERRUPTED if interrupted() else None
+    try:
+        with interruption() as interrupted:
+            return exploring(lambda _: StopReason.INTERRUPTED if interrupted() else None)
+    except Interrupted as interrupt:
+        if not isinstance(interrupt.atlas, Atlas):
+            raise
+        return interrupt.atlas
 
 
 def _present(atlas: Atlas, folder: Path, *, as_json: bool) -> int:

@@ -23,7 +23,7 @@ from axplore.experiments.coverage_models import KINDS, Case, case
 from axplore.experiments.result_tables import Table
 from axplore.experiments.runner import policy_steps_of, read_lines, sort_lines
 from axplore.explorers.base import Exploration, RoundReport, StopReason, run
-from axplore.explorers.certified import Certified, CertifiedState
+from axplore.explorers.certified import Certified
 from axplore.mdp import TabularMdp
 from axplore.proofs.bounds import GoalValues
 from axplore.proofs.evidence import Evidence
@@ -191,7 +191,7 @@ def run_trial(trial: Trial) -> TrialRecord:
     world = SimulatedWorld(given.mdp, trial.seed)
     watch = RegionWatch(given.mdp, world, trial.delta)
     begun = time.process_time()
-    exploration = run(explorer, world, max_steps=trial.max_steps, on_round=watch.look)
+    exploration = run(explorer, world, max_steps=trial.max_steps, observers=[watch.look])
     seconds = time.process_time() - begun
     return TrialRecord(
         **asdict(trial),
@@ -216,9 +216,9 @@ class RegionWatch:
         self._world = world
         self._delta = delta
 
-    def look(self, _: RoundReport, state: CertifiedState) -> None:
-        """To be called after every round."""
-        rows = state.counts.rows()
+    def look(self, report: RoundReport) -> None:
+        """To be called after every round of the certified explorer."""
+        rows = report.state.counts.rows()
         region = confidence_region(rows, self._delta)
         numbers = self._mdp.indices_of(self._world.states)
         for place, known in enumerate(numbers[rows.states]):

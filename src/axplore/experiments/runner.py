@@ -61,6 +61,8 @@ def run_seed(experiment: Experiment, seed: int) -> RunRecord:
     mdp = experiment.mdp()
     begun = time.process_time()
     exploration = run(experiment.explorer(), SimulatedWorld(mdp, seed))
+    if exploration.failure is not None:
+        raise exploration.failure
     seconds = time.process_time() - begun
     return RunRecord(
         experiment=experiment.id,

@@ -1,20 +1,21 @@
 """What an explorer is: a frozen configuration, an explicit state, and three methods.
 
-`start` gives the state before the first round, `advance` does the next piece of work and returns the state after it,
-and `finish` turns a state into a result. An explorer owns no loop (see `driver`), does no input or output, and keeps
-nothing outside its state, so that a state can be saved between any two calls and taken up again.
+`start` returns the state before the first round, `advance` does the next piece of work and returns the state after it,
+and `finish` turns a state into a result. An explorer owns no loop (see `run`), does no input or output, and keeps
+nothing outside its state. A state is a value: no round changes the one that it was given, so a state can be saved,
+shown and resumed from at any time, whatever happened since.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from axplore.errors import InvalidSettingError, UnknownStateError
+from axplore.errors import Interrupted, InvalidSettingError, UnknownStateError, WorldError
 from axplore.target import Target
 from axplore.types import RESET_ACTION, Action, FloatArray, IntArray, State
 from axplore.worlds.contract import World
@@ -35,6 +36,7 @@ class ExplorerState:
         frontier: U, the numbers of the other states discovered so far.
         activity: what was done last, in a few words.
         stop: why there is nothing left to do, or None.
+        failure: what is wrong with the world, if its answers show that: `stop` is WORLD_FAILED then.
     """
 
     round: int
@@ -43,6 +45,11 @@ class ExplorerState:
     frontier: tuple[int, ...] = ()
     activity: str = "starting"
     stop: StopReason | None = field(default=None)
+    failure: str | None = None
+
+    def failed(self: StateT, failure: str) -> StateT:
+        """Returns the state of an explorer that gives up because the world's answers cannot be right."""
+        return replace(self, stop=StopReason.WORLD_FAILED, failure=failure, activity="giving up: the world failed")
 
 
 StateT = TypeVar("StateT", bound=ExplorerState)
@@ -110,6 +117,11 @@ def action_bound(actions_bound: int | None, rows: CountedRows) -> int:
     return met if actions_bound is None else actions_bound
 
 
+def with_known(counts: TransitionCounts, numbers: Iterable[int], world: World) -> TransitionCounts:
+    """Returns counts that count the transitions out of these newly admitted states too."""
+    return counts.with_states({number: len(world.actions_of(number)) for number in numbers})
+
+
 def frontier_of(counts: TransitionCounts) -> tuple[int, ...]:
     """U: the numbers of the successors met outside the known set, ascending."""
     rows = counts.rows()
@@ -150,6 +162,7 @@ class Exploration:
         explorer: the configuration that was run.
         evidence: what is proven of each state; only of the certified explorer.
         actions: the actions of each of `states` beside RESET, [k].
+        failure: how the world failed, if `stop` is WORLD_FAILED.
     """
 
     states: tuple[State, ...]
@@ -165,6 +178,7 @@ class Exploration:
     explorer: Explorer[Any]
     evidence: Evidence | None = None
     actions: tuple[tuple[Action, ...], ...] = ()
+    failure: WorldError | None = None
 
     def position_of(self, state: State) -> int:
         """The place of a state in `states`."""
@@ -205,6 +219,7 @@ def exploration_of(
         explorer=explorer,
         evidence=evidence,
         actions=tuple(world.actions_of(number) for number in state.known),
+        failure=None if state.failure is None else WorldError(state.failure),
     )
 
 
@@ -214,10 +229,11 @@ class RoundReport:
 
     Attributes:
         round: the current round, counted from 1.
-        known: how many states are known to be controllable.
-        frontier: how many others have been discovered.
+        known: the number of states known to be controllable.
+        frontier: the number of others discovered.
         steps: steps taken in the world so far.
         activity: what was done last, in a few words.
+        state: the explorer's own state, for whoever wants to know more.
     """
 
     round: int
@@ -225,6 +241,11 @@ class RoundReport:
     frontier: int
     steps: int
     activity: str
+    state: Any = field(default=None, repr=False, compare=False)
+
+
+Observer: TypeAlias = Callable[[RoundReport], "StopReason | None"]
+"""Called with every report; a reason that it returns ends the exploration."""
 
 
 def run(
@@ -233,31 +254,44 @@ def run(
     *,
     state: StateT | None = None,
     max_steps: int | None = None,
-    on_round: Callable[[RoundReport, StateT], StopReason | None] | None = None,
+    observers: Iterable[Observer] = (),
 ) -> Exploration:
-    """Explores a world until the explorer stops or the step limit is reached.
+    """Explores a world until the explorer stops, the step limit is reached, an observer ends it, or the world fails.
 
     Args:
         explorer: what decides.
         world: what is explored.
-        state: where to go on; from the start when not given.
+        state: where to begin; at the start when not given.
         max_steps: no piece of work begins once the world has taken this many steps. The last one may exceed it.
-        on_round: called with a report and the state before the first piece of work and after each; a reason that it
-            returns ends the exploration there.
+        observers: called in turn before the first piece of work and after each.
+
+    Returns:
+        The result of the last state. Where the world failed, that is the state before the piece of work that failed,
+        `stop` is WORLD_FAILED and `failure` is the world's error.
+
+    Raises:
+        Interrupted: a KeyboardInterrupt came; its `state` is the last one.
     """
     check_max_steps(max_steps)
     state = explorer.start(world) if state is None else state
-    while True:
-        if on_round is not None:
-            report = RoundReport(state.round, len(state.known), len(state.frontier), world.steps, state.activity)
-            ended = on_round(report, state)
-            if ended is not None and state.stop is None:
-                state = replace(state, stop=ended)
-        if state.stop is not None:
-            return explorer.finish(state, world)
-        if max_steps is not None and world.steps >= max_steps:
-            return explorer.finish(replace(state, stop=StopReason.STEP_LIMIT), world)
-        state = explorer.advance(state, world)
+    observers = tuple(observers)
+    try:
+        while (state := _observed(state, world, observers, max_steps)).stop is None:
+            state = explorer.advance(state, world)
+    except WorldError as failure:
+        return replace(explorer.finish(replace(state, stop=StopReason.WORLD_FAILED), world), failure=failure)
+    except KeyboardInterrupt as interruption:
+        raise Interrupted(replace(state, stop=StopReason.INTERRUPTED)) from interruption
+    return explorer.finish(state, world)
+
+
+def _observed(state: StateT, world: World, observers: Iterable[Observer], max_steps: int | None) -> StateT:
+    """The state after every observer has seen it, with a reason to stop if there is one."""
+    report = RoundReport(state.round, len(state.known), len(state.frontier), world.steps, state.activity, state)
+    reasons = [state.stop, *[observer(report) for observer in observers]]
+    if max_steps is not None and world.steps >= max_steps:
+        reasons.append(StopReason.STEP_LIMIT)
+    return replace(state, stop=next((reason for reason in reasons if reason is not None), None))
 
 
 def check_max_steps(max_steps: int | None) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from axplore.explorers.base import Exploration, ExplorerState, StopReason, exploration_of, frontier_of
+from axplore.explorers.base import Exploration, ExplorerState, StopReason, exploration_of, frontier_of, with_known
 from axplore.proofs.bounds import IntervalModel, empirical_path, interval_model
 from axplore.proofs.claims import Claim, Draws, NearOptimal, Reachable, TooFar, cheapest_draws
 from axplore.proofs.evidence import Evidence, gather_evidence
@@ -74,8 +74,7 @@ class Certified:
 
     def start(self, world: World) -> CertifiedState:
         """Knows the initial state only."""
-        counts = TransitionCounts()
-        counts.add_state(0, len(world.actions_of(0)))
+        counts = with_known(TransitionCounts(), [0], world)
         return CertifiedState(round=1, known=(0,), found_at=(world.steps,), counts=counts)
 
     def advance(self, state: CertifiedState, world: World) -> CertifiedState:
@@ -143,13 +142,13 @@ class Certified:
 
     def _admit(self, state: CertifiedState, world: World, model: IntervalModel, goals: list[int]) -> CertifiedState:
         numbers = [int(model.numbers[goal]) for goal in goals]
-        for number in numbers:
-            state.counts.add_state(number, len(world.actions_of(number)))
+        counts = with_known(state.counts, numbers, world)
         return replace(
             state,
+            counts=counts,
             known=(*state.known, *numbers),
             found_at=(*state.found_at, *[world.steps] * len(numbers)),
-            frontier=frontier_of(state.counts),
+            frontier=frontier_of(counts),
             proven=frozenset(),
             activity=f"admitted {len(numbers)} states" if len(numbers) > 1 else "admitted a state",
         )
@@ -198,8 +197,8 @@ class Certified:
     ) -> CertifiedState:
         order = tour_of(model, np.ceil(draws).astype(np.int64), self.target)
         (answer,) = world.carry_out([order])
-        state.counts.add(answer)
-        return replace(state, frontier=frontier_of(state.counts), activity=activity)
+        counts = state.counts.with_answers([answer])
+        return replace(state, counts=counts, frontier=frontier_of(counts), activity=activity)
 
 
 def _is_refuted(claim: Claim, model: IntervalModel) -> bool:

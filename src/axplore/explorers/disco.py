@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from axplore.errors import InvalidSettingError, WorldError
+from axplore.errors import InvalidSettingError
 from axplore.explorers.base import (
     Exploration,
     ExplorerState,
@@ -22,6 +22,7 @@ from axplore.explorers.base import (
     exploration_of,
     frontier_of,
     policy_by_number,
+    with_known,
 )
 from axplore.explorers.disco_rules import Allocation, BonusRule, JourneyLimit, JourneyPolicies, Spreads
 from axplore.planning.optimistic import EmpiricalModel, optimistic_value_iteration
@@ -112,9 +113,8 @@ class DisCo:
 
     def start(self, world: World) -> DiscoState:
         """K = {s_0}, U = {} ([DisCo] Alg. 1, line 1)."""
-        counts = TransitionCounts()
-        counts.add_state(0, len(world.actions_of(0)))
         stay = np.full(1, RESET_ACTION, dtype=np.int64)
+        counts = with_known(TransitionCounts(), [0], world)
         return DiscoState(round=1, known=(0,), found_at=(world.steps,), counts=counts, policies=(stay,))
 
     def advance(self, state: DiscoState, world: World) -> DiscoState:
@@ -176,14 +176,16 @@ class DisCo:
             for pair, place in enumerate(pair_places)
             if times[pair]
         ]
-        for order, answer in zip(orders, world.carry_out(orders), strict=True):
-            state.counts.add(answer)
+        answers = world.carry_out(orders)
+        counts = state.counts.with_answers(answers)
+        state = replace(state, counts=counts, frontier=frontier_of(counts), activity="collecting samples")
+        for order, answer in zip(orders, answers, strict=True):
             if not answer.completed:
-                raise WorldError(
+                return state.failed(
                     f"no journey to {world.states[order.state]!r} arrives any more: {answer.cut_journeys} in a row "
                     "were cut; check that the world does not change over time"
                 )
-        return replace(state, frontier=frontier_of(state.counts), activity="collecting samples")
+        return state
 
     def _candidates(self, state: DiscoState) -> tuple[int, ...]:
         """W_k: the states of U reached from some pair with an estimated probability of at least (1 - ε/2)/L."""
@@ -207,9 +209,9 @@ class DisCo:
         ]
 
     def _transfer(self, state: DiscoState, world: World, closest: GoalPlan) -> DiscoState:
-        state.counts.add_state(closest.goal, len(world.actions_of(closest.goal)))
         admitted = replace(
             state,
+            counts=with_known(state.counts, [closest.goal], world),
             round=state.round + 1,
             known=(*state.known, closest.goal),
             found_at=(*state.found_at, world.steps),

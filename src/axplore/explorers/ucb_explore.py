@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from axplore.errors import InvalidSettingError, WorldError
+from axplore.errors import InvalidSettingError
 from axplore.explorers.base import (
     Exploration,
     ExplorerState,
@@ -23,6 +23,7 @@ from axplore.explorers.base import (
     exploration_of,
     frontier_of,
     policy_by_number,
+    with_known,
 )
 from axplore.explorers.ucb_rules import DiscoveryRule, EpisodesRule, HorizonBonus, Problem, StageModels
 from axplore.planning.finite_horizon import FiniteHorizonPlan, KnownRows, plan_with_horizon
@@ -100,8 +101,7 @@ class UcbExplore:
 
     def start(self, world: World) -> UcbExploreState:
         """K = {s_0}, which waits for its state discovery."""
-        counts = TransitionCounts()
-        counts.add_state(0, len(world.actions_of(0)))
+        counts = with_known(TransitionCounts(), [0], world)
         return UcbExploreState(
             round=1, known=(0,), found_at=(world.steps,), counts=counts,
             policies=(np.full((self.horizon, 1), RESET_ACTION, dtype=np.int64),), optimistic_steps=(0.0,),
@@ -117,7 +117,7 @@ class UcbExplore:
         goal, plan = self._closest(state, problem)
         if plan.optimistic_steps > self.target.radius:
             return replace(state, stop=StopReason.ALL_TOO_FAR, activity="every candidate is too far")
-        succeeded = self._evaluate(state, world, goal, plan, problem)
+        state, succeeded = self._evaluate(state, world, goal, plan, problem)
         if not succeeded:
             return replace(
                 state, round=state.round + 1, failures=state.failures + 1, activity=f"failed to reach state {goal}"
@@ -128,7 +128,8 @@ class UcbExplore:
         """The policies as they were when their rounds succeeded: UcbExplore has no consolidation."""
         return exploration_of(
             self,
-            state,
+            # Episodes may have met states since the last discovery: no candidates, but seen all the same.
+            replace(state, frontier=frontier_of(state.counts)),
             world,
             counts=state.counts,
             policies=state.policies,
@@ -144,16 +145,20 @@ class UcbExplore:
             for action in range(len(world.actions_of(newest)))
         ]
         answers = world.carry_out(orders)
-        for answer in answers:
-            state.counts.add(answer)
+        counts = state.counts.with_answers(answers)
+        state = replace(
+            state,
+            counts=counts,
+            frontier=frontier_of(counts),
+            undiscovered=False,
+            activity=f"discovered from state {newest}",
+        )
         if any(answer.completed < visits for answer in answers):
-            raise WorldError(
+            return state.failed(
                 f"{MAX_MISSES} episodes in a row did not reach {world.states[newest]!r}, whose policy had passed its "
                 "evaluation; check that the world does not change over time"
             )
-        return replace(
-            state, undiscovered=False, frontier=frontier_of(state.counts), activity=f"discovered from state {newest}"
-        )
+        return state
 
     def _closest(self, state: UcbExploreState, problem: Problem) -> tuple[int, FiniteHorizonPlan]:
         """The candidate with the least optimistic time, and the plan for it."""
@@ -174,8 +179,10 @@ class UcbExplore:
 
     def _evaluate(
         self, state: UcbExploreState, world: World, goal: int, plan: FiniteHorizonPlan, problem: Problem
-    ) -> bool:
-        """Runs at most λ episodes; the round fails once they have taken e·L·λ steps more than L each.
+    ) -> tuple[UcbExploreState, bool]:
+        """Runs at most λ episodes and returns the state with their counts, and whether the round succeeded.
+
+        It fails once the episodes have taken e·L·λ steps more than L each.
 
         Reconstructed: [DisCo] says that a check follows each episode, not which. A mean of (1 + O(e)) L is told from a
         longer one in λ ~ 1/e³ episodes by Bernstein's inequality, and a failed round costs at least e·L·λ of regret.
@@ -189,17 +196,16 @@ class UcbExplore:
             allowance=self.target.radius,
             slack=problem.accuracy * self.target.radius * episodes,
         )
-        answer = world.carry_out([order])[0]
-        state.counts.add(answer)
-        return answer.travelled <= answer.completed * order.allowance + order.slack
+        (answer,) = world.carry_out([order])
+        counted = replace(state, counts=state.counts.with_answers([answer]))
+        return counted, answer.travelled <= answer.completed * order.allowance + order.slack
 
     def _admit(self, state: UcbExploreState, world: World, goal: int, plan: FiniteHorizonPlan) -> UcbExploreState:
-        state.counts.add_state(goal, len(world.actions_of(goal)))
-        known = (*state.known, goal)
         return replace(
             state,
+            counts=with_known(state.counts, [goal], world),
             round=state.round + 1,
-            known=known,
+            known=(*state.known, goal),
             found_at=(*state.found_at, world.steps),
             frontier=tuple(number for number in state.frontier if number != goal),
             policies=(*state.policies, plan.policy),

@@ -67,7 +67,9 @@ class StagedUcbExplore:
     def advance(self, state: StagedState, world: World) -> StagedState:
         """Advances the current stage, or begins the next."""
         if state.inner.stop is None:
-            return self._with_inner(state, self._explorer(state.stage).advance(state.inner, world), world)
+            inner = self._explorer(state.stage).advance(state.inner, world)
+            advanced = self._with_inner(state, inner, world)
+            return advanced if inner.failure is None else advanced.failed(inner.failure)
         if state.stage + 1 == len(self.radii):
             return replace(state, stop=state.inner.stop)
         stage = state.stage + 1

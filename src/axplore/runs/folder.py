@@ -45,6 +45,9 @@ PART_FOR_CHECKPOINTS: Final = 0.05
 SECONDS_BETWEEN_ROUNDS: Final = 1.0
 """Rounds are noted no more often than this."""
 
+REPORTED: Final = ("round", "known", "frontier", "steps", "activity")
+"""What is noted of a round."""
+
 SECONDS_FOR_BOUNDS: Final = 0.05
 """Bounds take no more than about this time, so that a run of a second has some too,"""
 
@@ -153,9 +156,9 @@ class RunFolder:
             explorer=self._checkpoint.explorer,
         )
 
-    def note(self, report: RoundReport, state: ExplorerState) -> None:
+    def note(self, report: RoundReport) -> None:
         """Notes a report of the loop, and writes a checkpoint when one is due."""
-        self._state = state
+        self._state = state = report.state
         n_known, self._n_known = self._n_known or len(state.known), len(state.known)
         self._note_faults()
         if self._world.repeating:
@@ -164,10 +167,11 @@ class RunFolder:
         if moment >= self._noted_at + SECONDS_BETWEEN_ROUNDS or len(state.known) > n_known:
             self._noted_at = moment
             admitted = [encode_label(self._world.states[number]) for number in state.known[n_known:]]
-            self._events.note("round", **{**vars(report), **({"admitted": admitted} if admitted else {})})
+            counted = {name: getattr(report, name) for name in REPORTED}
+            self._events.note("round", **counted, **({"admitted": admitted} if admitted else {}))
         if self._bounds_are_due(state, moment):
             self._compute_bounds(state)
-        if moment >= self._next_checkpoint and can_be_kept(state):
+        if moment >= self._next_checkpoint and state.stop is None and can_be_kept(state):
             self.write_checkpoint(state)
 
     def write_checkpoint(self, state: ExplorerState, **changes: Any) -> None:
@@ -189,16 +193,19 @@ class RunFolder:
         )
         save_checkpoint(self._checkpoint, self._manifest.run, self._folder)
         self._journal = Journal(*self._journal_of(self._checkpoint), 0)
-        # The state goes on changing: only what is in the file is the checkpoint's.
-        self._checkpoint = replace(self._checkpoint, state=None)
         taken = time.monotonic() - began
         self._next_checkpoint = began + max(SECONDS_BETWEEN_CHECKPOINTS, taken / PART_FOR_CHECKPOINTS)
 
-    def end(self, atlas: Atlas) -> None:
-        """Writes the atlas of a run that has ended, for now or for good."""
+    def end(self, atlas: Atlas, *, is_whole: bool) -> None:
+        """Writes the atlas of a run that has ended, for now or for good.
+
+        Args:
+            atlas: what is known.
+            is_whole: whether the run ended between two pieces of work. Within one, the world may be ahead of the state:
+                then the last checkpoint stays, and the journal holds what was answered since.
+        """
         self._note_faults()
-        # A world that failed did so within a piece of work, of which the state may hold a part: the journal has it all.
-        whole = atlas.stop is not StopReason.WORLD_FAILED and not self._world.repeating
+        whole = is_whole and not self._world.repeating
         if whole and self._state is not None and can_be_kept(self._state):
             self.write_checkpoint(self._state)
         with storage_errors(f"the atlas in {self._folder} cannot be replaced"):
@@ -305,13 +312,17 @@ def _outwards(value: float, rounding: Callable[[float], int]) -> float | None:
 
 
 def begin_run(
-    folder: Path, manifest: RunManifest, explorer: Explorer[Any], world: World, max_steps: int | None
+    folder: Path,
+    manifest: RunManifest,
+    explorer: Explorer[Any],
+    state: ExplorerState,
+    world: World,
+    max_steps: int | None,
 ) -> RunFolder:
-    """A new run in a folder, which must be empty or not be there yet."""
+    """Begins a run in a folder, which must be empty or not exist yet; the explorer is in its first state."""
     make_empty_folder(folder)
     lock = Lock(folder)
     try:
-        state = explorer.start(world)
         checkpoint = Checkpoint(
             number=0,
             explorer=described(explorer),

@@ -7,8 +7,9 @@ which they were first seen, each with the draw of the pair, counted from 1, at w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Final, Protocol
 
 import numpy as np
@@ -18,11 +19,11 @@ from axplore.compilation import compiled
 from axplore.errors import InvalidInputError
 from axplore.types import IntArray
 
-_PAIR, _SUCCESSOR, _COUNT, _FIRST_DRAW, _OLDER = range(5)
-"""Columns of the table of entries. `_OLDER` is the entry of the same pair that was seen before it."""
+_PAIR, _SUCCESSOR, _COUNT, _FIRST_DRAW = range(4)
+"""Columns of a table of transitions met."""
 
 _NONE: Final = -1
-"""No state, or no entry."""
+"""No place."""
 
 
 class Transitions(Protocol):
@@ -79,93 +80,97 @@ class CountedRows:
         return np.repeat(np.arange(len(self.visits)), np.diff(self.row_offsets))
 
 
-class TransitionCounts:
-    """Counts of the transitions out of added states. An answer costs what it holds, not what was counted before."""
+_NOTHING: Final = CountedRows(*(np.array(values, dtype=np.int64) for values in ([], [0], [], [0], [], [], [])))
 
-    def __init__(self) -> None:
-        # Arrays have room to spare; the numbers of states, pairs and entries say how much of them is used.
-        self._n_states = self._n_pairs = self._n_entries = 0
-        self._states = np.empty(0, dtype=np.int64)
-        self._state_pairs = np.zeros(1, dtype=np.int64)
-        self._places = np.empty(0, dtype=np.int64)  # of each state, by number, among the added ones
-        self._visits = np.empty(0, dtype=np.int64)
-        self._newest = np.empty(0, dtype=np.int64)  # entry of each pair
-        self._entries = np.empty((0, 5), dtype=np.int64)
-        self._order = np.empty(0, dtype=np.int64)  # of entries in rows
-        self._rows = self._new_rows()
-        self._grown = self._changed = False  # since the rows were made
+
+@dataclass(frozen=True, eq=False)
+class TransitionCounts:
+    """Counts of the transitions out of added states.
+
+    It is a value: `with_states` and `with_answers` return new counts and leave these as they are. What did not change
+    is shared, so that counts cost little more than their newest answers.
+    """
+
+    _rows: CountedRows = _NOTHING
 
     @property
     def n_states(self) -> int:
-        """How many states were added."""
-        return self._n_states
+        """The number of added states."""
+        return len(self._rows.states)
 
     @property
     def n_pairs(self) -> int:
-        """How many pairs the added states have."""
-        return self._n_pairs
+        """The number of pairs of the added states."""
+        return len(self._rows.visits)
 
     @property
     def n_entries(self) -> int:
-        """How many different transitions were met."""
-        return self._n_entries
-
-    def add_state(self, number: int, n_actions: int) -> None:
-        """Counts the draws of a state from now on; one without actions is terminal."""
-        if number < 0 or n_actions < 0:
-            raise InvalidInputError(f"state {number} with {n_actions} actions: neither may be negative")
-        self._places = _with_room(self._places, number + 1, _NONE)
-        if self._places[number] != _NONE:
-            raise InvalidInputError(f"state {number} was added before")
-        self._places[number] = self._n_states
-        self._states = _with_room(self._states, self._n_states + 1, 0)
-        self._states[self._n_states] = number
-        self._n_states += 1
-        self._n_pairs += n_actions
-        self._state_pairs = _with_room(self._state_pairs, self._n_states + 1, 0)
-        self._state_pairs[self._n_states] = self._n_pairs
-        self._visits = _with_room(self._visits, self._n_pairs, 0)
-        self._newest = _with_room(self._newest, self._n_pairs, _NONE)
-        self._grown = True
-
-    def add(self, transitions: Transitions) -> None:
-        """Adds the transitions of an answer to what was counted before; refuses them if a state was not added."""
-        pairs = self._pairs_of(transitions.pair_states, transitions.pair_actions)
-        _check_transitions(transitions, pairs)
-        entry_pairs = pairs[transitions.entry_pairs]
-        first_draws = self._visits[entry_pairs] + transitions.entry_first_draws
-        self._visits[pairs] += transitions.pair_draws
-        self._merge(entry_pairs, transitions.entry_successors, transitions.entry_counts, first_draws)
+        """The number of different transitions met."""
+        return len(self._rows.successors)
 
     def rows(self) -> CountedRows:
-        """Everything counted so far. Rows are laid out anew only if an entry or a state was added meanwhile."""
-        if self._grown:
-            self._rows = self._new_rows()
-        elif self._changed:
-            self._rows = replace(self._rows, visits=self._current_visits(), counts=self._current_counts())
-        self._grown = self._changed = False
+        """Returns everything counted so far."""
         return self._rows
 
+    def with_states(self, n_actions: Mapping[int, int]) -> TransitionCounts:
+        """Returns counts to which the draws of these states can be added too.
+
+        Args:
+            n_actions: the number of actions of each state, by its number; a state without actions is terminal.
+        """
+        rows = self._rows
+        for number, size in n_actions.items():
+            if number < 0 or size < 0:
+                raise InvalidInputError(f"state {number} with {size} actions: neither may be negative")
+            if number < len(self._places) and self._places[number] != _NONE:
+                raise InvalidInputError(f"state {number} was added before")
+        sizes = np.array(list(n_actions.values()), dtype=np.int64)
+        n_fresh = int(sizes.sum())
+        return TransitionCounts(
+            replace(
+                rows,
+                states=np.append(rows.states, list(n_actions)).astype(np.int64),
+                state_pairs=np.append(rows.state_pairs, self.n_pairs + np.cumsum(sizes)),
+                visits=np.append(rows.visits, np.zeros(n_fresh, dtype=np.int64)),
+                row_offsets=np.append(rows.row_offsets, np.full(n_fresh, self.n_entries)),
+            )
+        )
+
+    def with_answers(self, answers: Iterable[Transitions]) -> TransitionCounts:
+        """Returns the counts with those of these answers, in their order; refuses a state that was not added."""
+        visits = self._rows.visits.copy()
+        met = [np.empty((0, 4), dtype=np.int64)]
+        for answer in answers:
+            pairs = self._pairs_of(answer.pair_states, answer.pair_actions)
+            _check_transitions(answer, pairs)
+            entry_pairs = pairs[answer.entry_pairs]
+            first_draws = visits[entry_pairs] + answer.entry_first_draws
+            met.append(np.column_stack((entry_pairs, answer.entry_successors, answer.entry_counts, first_draws)))
+            visits[pairs] += answer.pair_draws
+        return TransitionCounts(_merged(self._rows, visits, np.concatenate(met)))
+
     def to_arrays(self) -> dict[str, IntArray]:
-        """The arrays of `rows()` by name, for saving."""
-        rows = self.rows()
-        return {field.name: getattr(rows, field.name) for field in fields(rows)}
+        """Returns the arrays of `rows()` by name, for saving."""
+        return {field.name: getattr(self._rows, field.name) for field in fields(self._rows)}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.ArrayLike]) -> TransitionCounts:
-        """Restores what `to_arrays` gave; refuses arrays that contradict each other."""
+        """Restores what `to_arrays` returned; refuses arrays that contradict each other."""
         names = [field.name for field in fields(CountedRows)]
         missing = [name for name in names if name not in arrays]
         if missing:
             raise InvalidInputError(f"the saved counts are damaged: the array {missing[0]!r} is missing")
         rows = CountedRows(**{name: np.array(arrays[name], np.int64) for name in names})
         _check_rows(rows)
-        restored = cls()
-        for number, n_actions in zip(rows.states.tolist(), np.diff(rows.state_pairs).tolist(), strict=True):
-            restored.add_state(number, n_actions)
-        restored._visits[: restored._n_pairs] = rows.visits
-        restored._merge(rows.entry_pairs, rows.successors, rows.counts, rows.first_draws)
-        return restored
+        return cls(rows)
+
+    @cached_property
+    def _places(self) -> IntArray:
+        """The place of each state among the added ones, by its number; `_NONE` of the others."""
+        states = self._rows.states
+        places = np.full(int(states.max(initial=-1)) + 1, _NONE)
+        places[states] = np.arange(len(states))
+        return places
 
     def _pairs_of(self, states: IntArray, actions: IntArray) -> IntArray:
         """The pairs of added states with actions of theirs, [m]."""
@@ -175,70 +180,65 @@ class TransitionCounts:
         if (places == _NONE).any():
             number = states[np.argmax(places == _NONE)]
             raise InvalidInputError(f"a transition out of state {number} cannot be counted: the state was not added")
-        pairs: IntArray = self._state_pairs[places] + actions
-        wrong = (actions < 0) | (pairs >= self._state_pairs[places + 1])
+        state_pairs = self._rows.state_pairs
+        pairs: IntArray = state_pairs[places] + actions
+        wrong = (actions < 0) | (pairs >= state_pairs[places + 1])
         if wrong.any():
             first = np.argmax(wrong)
             raise InvalidInputError(f"state {states[first]} was added without an action {actions[first]}")
         return pairs
 
-    def _merge(self, pairs: IntArray, successors: IntArray, counts: IntArray, first_draws: IntArray) -> None:
-        """Adds counted transitions that are all different, [e] each."""
-        self._entries = _with_room(self._entries, self._n_entries + len(pairs), 0)
-        met = np.column_stack((pairs, successors, counts, first_draws))
-        n_entries = _merge(self._entries, self._n_entries, self._newest, met)
-        self._changed = True
-        self._grown |= n_entries > self._n_entries
-        self._n_entries = n_entries
 
-    def _new_rows(self) -> CountedRows:
-        entries = self._entries[: self._n_entries]
-        self._order = np.lexsort((entries[:, _FIRST_DRAW], entries[:, _PAIR]))
-        lengths = np.bincount(entries[:, _PAIR], minlength=self._n_pairs)
-        return CountedRows(
-            states=self._states[: self._n_states].copy(),
-            state_pairs=self._state_pairs[: self._n_states + 1].copy(),
-            visits=self._current_visits(),
-            row_offsets=np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
-            successors=entries[self._order, _SUCCESSOR],
-            counts=self._current_counts(),
-            first_draws=entries[self._order, _FIRST_DRAW],
-        )
-
-    def _current_visits(self) -> IntArray:
-        return self._visits[: self._n_pairs].copy()
-
-    def _current_counts(self) -> IntArray:
-        counts: IntArray = self._entries[self._order, _COUNT]
-        return counts
-
-
-def _with_room(array: IntArray, size: int, fill: int) -> IntArray:
-    """The array, or a longer copy of it if it has no room for `size` items."""
-    if size <= len(array):
-        return array
-    longer = np.full((max(size, 2 * len(array)), *array.shape[1:]), fill, dtype=np.int64)
-    longer[: len(array)] = array
-    return longer
+def _merged(rows: CountedRows, visits: IntArray, met: IntArray) -> CountedRows:
+    """The rows with these visits, [P], and with what was met, [e, 4]."""
+    counts = rows.counts.copy()
+    n_fresh = _merge(rows.row_offsets, rows.successors, counts, met)
+    if not n_fresh:  # the rest is shared
+        return replace(rows, visits=visits, counts=counts)
+    fresh = met[:n_fresh]
+    fresh = fresh[np.lexsort((fresh[:, _FIRST_DRAW], fresh[:, _PAIR]))]
+    # A transition met for the first time stands behind those of its pair that were met before.
+    ends = rows.row_offsets[fresh[:, _PAIR] + 1]
+    lengths = np.bincount(fresh[:, _PAIR], minlength=len(visits))
+    return replace(
+        rows,
+        visits=visits,
+        row_offsets=rows.row_offsets + np.append(0, np.cumsum(lengths)),
+        successors=np.insert(rows.successors, ends, fresh[:, _SUCCESSOR]),
+        counts=np.insert(counts, ends, fresh[:, _COUNT]),
+        first_draws=np.insert(rows.first_draws, ends, fresh[:, _FIRST_DRAW]),
+    )
 
 
 @compiled
-def _merge(entries: IntArray, n_entries: int, newest: IntArray, met: IntArray) -> int:
-    """Adds what was met, [e, 4], to the entries; returns how many entries there are then."""
+def _merge(row_offsets: IntArray, successors: IntArray, counts: IntArray, met: IntArray) -> int:
+    """Adds what was met, [e, 4], to the counts, [E]; transitions without an entry are gathered at the front of `met`.
+
+    Returns:
+        How many different transitions these are.
+    """
+    n_fresh = 0
+    newest = np.full(len(row_offsets) - 1, _NONE)  # of the gathered ones of each pair
+    older = np.empty(len(met), np.int64)  # the one of the same pair that was gathered before it
     for item in range(len(met)):
         pair, successor = met[item, _PAIR], met[item, _SUCCESSOR]
-        entry = newest[pair]
-        while entry != _NONE and entries[entry, _SUCCESSOR] != successor:
-            entry = entries[entry, _OLDER]
-        if entry != _NONE:
-            entries[entry, _COUNT] += met[item, _COUNT]
-        else:
-            for column in range(_OLDER):
-                entries[n_entries, column] = met[item, column]
-            entries[n_entries, _OLDER] = newest[pair]
-            newest[pair] = n_entries
-            n_entries += 1
-    return n_entries
+        entry, end = row_offsets[pair], row_offsets[pair + 1]
+        while entry < end and successors[entry] != successor:
+            entry += 1
+        if entry < end:
+            counts[entry] += met[item, _COUNT]
+            continue
+        same = newest[pair]
+        while same != _NONE and met[same, _SUCCESSOR] != successor:
+            same = older[same]
+        if same != _NONE:
+            met[same, _COUNT] += met[item, _COUNT]
+            continue
+        met[n_fresh] = met[item]
+        older[n_fresh] = newest[pair]
+        newest[pair] = n_fresh
+        n_fresh += 1
+    return n_fresh
 
 
 def _check_transitions(transitions: Transitions, pairs: IntArray) -> None:
@@ -258,6 +258,8 @@ def _check_transitions(transitions: Transitions, pairs: IntArray) -> None:
 def _check_rows(rows: CountedRows) -> None:
     """Refuses saved arrays that no counting can have led to."""
     n_pairs, n_entries = len(rows.visits), len(rows.successors)
+    if (rows.states < 0).any() or len(np.unique(rows.states)) != len(rows.states):
+        raise InvalidInputError("the saved counts are damaged: a state was added twice, or has a negative number")
     for offsets, n_rows, end in ((rows.state_pairs, len(rows.states), n_pairs), (rows.row_offsets, n_pairs, n_entries)):
         if len(offsets) != n_rows + 1 or offsets[0] != 0 or offsets[-1] != end or (np.diff(offsets) < 0).any():
             raise InvalidInputError("the saved counts are damaged: their rows do not fit each other")
