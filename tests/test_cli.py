@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import axplore
 from axplore.cli import app, main
-from axplore.cli.console import interruption, warnings_shown
+from axplore.cli.console import MAX_ROWS, interruption, print_table, warnings_shown
 from axplore.cli.explore_commands import fresh_folder
 from axplore.cli.options import EXPLORERS
 from axplore.domains import DOMAINS
@@ -192,18 +192,24 @@ def test_the_worlds_are_listed_with_their_parameters() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["explore", "maze", "--radius", "3"], "no domain 'maze'"),
+        (["explore", "maze", "--radius", "3"], "no world named 'maze'"),
         (["explore", "star", "--radius", "0.5"], "radius is 0.5"),
-        (["explore", "star", "--radius", "3", "--explorer", "magellan"], "no explorer 'magellan'"),
+        (["explore", "star", "--radius", "3", "--explorer", "magellan"], "no explorer named 'magellan'"),
         (["explore", "star", "--radius", "3", "--explorer", "disco-theory"], "states_bound is missing"),
         (["explore", "star", "--radius", "3", "--objective", "best"], "objective is 'best'"),
         (["explore", "star", "--radius", "3", "--max-steps", "-1"], "max_steps is -1"),
         (["explore", "star", "--radius", "3", "--out", "/dev/null/run"], "the folder /dev/null/run cannot be used"),
+        (
+            ["explore", "confusng-chain", "--radius", "3"],
+            "did you mean 'confusing-chain'? (`axplore worlds`",
+        ),
+        (["explore", "FrozenLake-v1", "--radius", "3"], "did you mean 'gym:FrozenLake-v1'?"),
+        (["explore", "star", "--radius", "3", "--explorer", "certifed"], "did you mean 'certified'?"),
         (["verify", "nowhere"], "there is no atlas in nowhere"),
-        (["truth", "maze", "--radius", "3"], "no domain 'maze'"),
+        (["truth", "maze", "--radius", "3"], "no world named 'maze'"),
         (["truth", "star", "--radius", "-1"], "radius is -1.0"),
         (["truth", "star", "--radius", "3", "--set", "arms"], "--set arms: write it as NAME=VALUE"),
-        (["truth", "star", "--radius", "3", "--set", "legs=2"], "star has no parameter 'legs'"),
+        (["truth", "star", "--radius", "3", "--set", "legs=2"], "no parameter of star named 'legs'"),
         (["truth", "star", "--radius", "3", "--set", "arms=two"], "arms is 'two'"),
     ],
 )
@@ -267,6 +273,32 @@ def test_of_warnings_that_differ_in_numbers_only_the_first_few_are_shown(capsys:
     assert lines[2].endswith("(fault 2) (later warnings like this one are not shown)")
     assert lines[3] == r"axplore: warning: something else: \x1b[2J\x1b]0;owned\x07"
     assert not [line for line in lines[4:] if line.startswith("axplore: ")]
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert run("--version").strip() == f"axplore {axplore.__version__}"
+
+
+ROWS = [(f"s{number}", str(number)) for number in range(321)]
+
+
+def printed(capsys: pytest.CaptureFixture[str], **settings: bool) -> str:
+    print_table("Many states", ("state", "steps"), ROWS, **settings)
+    return capsys.readouterr().out
+
+
+def test_a_long_table_is_shortened_on_a_terminal_unless_all_is_asked_for(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert printed(capsys, all_rows=False).count("│ s") == 321  # not a terminal
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "dumb")
+    shortened = printed(capsys, all_rows=False)
+    assert shortened.count("│ s") == MAX_ROWS
+    assert "│ s0 " in shortened
+    assert "│ s320 " in shortened
+    assert "281 of 321 rows are not shown; --all prints them." in shortened
+    assert printed(capsys, all_rows=True).count("│ s") == 321
 
 
 def test_the_installed_command_helps() -> None:

@@ -109,7 +109,7 @@ BAD_SETTINGS: list[tuple[dict[str, Any], type[AxploreError], str]] = [
     ({"radius": 0.5}, InvalidSettingError, "radius is 0.5"),
     ({"epsilon": 0}, InvalidSettingError, "epsilon is 0"),
     ({"delta": 1}, InvalidSettingError, "delta is 1"),
-    ({"explorer": "magellan"}, UnknownNameError, "no explorer 'magellan'"),
+    ({"explorer": "magellan"}, UnknownNameError, "no explorer named 'magellan'"),
     ({"explorer": None}, InvalidInputError, "None is no explorer"),
     ({"explorer": "disco-theory"}, InvalidSettingError, "states_bound is missing"),
     ({"explorer": Certified(target=Target(radius=3, epsilon=0.1))}, InvalidSettingError, "configured for 3"),
@@ -123,10 +123,10 @@ BAD_SETTINGS: list[tuple[dict[str, Any], type[AxploreError], str]] = [
     ({"objective": "optimal", "explorer": "disco-experiment"}, InvalidSettingError, "has one objective only"),
     ({"seed": -1}, InvalidSettingError, "the seed is -1"),
     ({"max_steps": -1}, InvalidSettingError, "max_steps is -1"),
-    ({"world": "maze"}, UnknownNameError, "no domain 'maze'"),
+    ({"world": "maze"}, UnknownNameError, "no world named 'maze'"),
     ({"world": 7}, InvalidInputError, "7 cannot be explored"),
     ({"world": CHAIN, "world_parameters": {"skip": 2}}, InvalidSettingError, "world_parameters"),
-    ({"world_parameters": {"legs": 2}}, UnknownNameError, "has no parameter 'legs'"),
+    ({"world_parameters": {"legs": 2}}, UnknownNameError, "no parameter of confusing-chain named 'legs'"),
 ]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import axplore
 from axplore.cli.world_commands import steps_text, time_text
-from axplore.errors import InvalidSettingError
+from axplore.errors import InvalidSettingError, UnknownNameError
 from axplore.forecast import Forecast, forecast, remaining_steps
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
@@ -89,7 +89,7 @@ def test_nothing_remains_where_everything_is_proven() -> None:
 def test_bad_settings_are_refused_before_the_probe() -> None:
     with pytest.raises(InvalidSettingError, match="probe_steps is 0"):
         forecast("confusing-chain", 4.5, probe_steps=0)
-    with pytest.raises(InvalidSettingError, match="no explorer 'magic'"):
+    with pytest.raises(UnknownNameError, match="no explorer named 'magic'"):
         forecast("confusing-chain", 4.5, explorers=["magic"])
 
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     )
     from axplore.types import RESET, Status
 
+__version__ = "0.1.0"
+
 __all__ = [
     "DOMAINS",
     "RESET",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import operator
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
@@ -277,13 +278,14 @@ def domain(name: str, **parameters: Any) -> TabularMdp:
     Text for a number may be a fraction (`1/3`), for a pair of numbers `2,3`, for cells `0,1 2,3`.
     """
     if name not in DOMAINS:
-        raise UnknownNameError(f"no domain {name!r}; there are {', '.join(DOMAINS)}")
+        environments = [f"gym:{name}"] if re.search(r"-v\d+$", name) else []
+        raise UnknownNameError.of("world", name, [*DOMAINS, *environments], "axplore worlds")
     build = DOMAINS[name]
     offered = inspect.signature(build).parameters
     kinds = get_type_hints(build)
     for parameter, value in parameters.items():
         if parameter not in offered:
-            raise UnknownNameError(f"{name} has no parameter {parameter!r}; it has {', '.join(offered)}")
+            raise UnknownNameError.of(f"parameter of {name}", parameter, offered)
         if isinstance(value, str):
             parameters[parameter] = _read(parameter, value, kinds[parameter])
     return build(**parameters)

@@ -27,6 +27,7 @@ A message names the first offending item and says what to do about it.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 
 
 def printable(text: str) -> str:
@@ -101,6 +102,24 @@ class UnknownActionError(InvalidInputError):
 
 class UnknownNameError(InvalidInputError):
     """A name (of a world, an explorer, a table) that means nothing here."""
+
+    @classmethod
+    def of(cls, kind: str, name: str, known: Iterable[str], listing: str | None = None) -> UnknownNameError:
+        """Returns the error for a name that is not among the known ones, with the one that may be meant.
+
+        Args:
+            kind: what the name should name.
+            name: what was given.
+            known: the names that there are.
+            listing: the command that lists them; they are listed in the message when not given.
+        """
+        from difflib import get_close_matches
+
+        names = list(known)
+        close = get_close_matches(name, names, n=1)
+        guess = f"; did you mean {close[0]!r}?" if close else ""
+        what_there_is = f"there are {', '.join(names)}" if listing is None else f"`{listing}` lists them"
+        return cls(f"no {kind} named {name!r}{guess} ({what_there_is})")
 
 
 class BrokenContractError(AxploreError, AssertionError):

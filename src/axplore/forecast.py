@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from axplore.errors import InvalidSettingError
+from axplore.errors import InvalidSettingError, UnknownNameError
 from axplore.explorers.base import action_bound
 from axplore.explorers.certified import Certified, CertifiedState
 from axplore.explorers.disco import DisCo, spreads_of
@@ -144,7 +144,7 @@ def forecast(
     target = Target(radius=radius, epsilon=epsilon, delta=delta)
     unknown = [name for name in explorers if name not in PRESETS]
     if unknown:
-        raise InvalidSettingError(f"no explorer {unknown[0]!r}; there are {', '.join(PRESETS)}")
+        raise UnknownNameError.of("explorer", unknown[0], PRESETS)
     system, _ = world_from(world, seed, world_parameters)
     probe = _probed(system, target, probe_steps)
     bound = states_bound if states_bound is not None else ASSUMED_STATES * len(system.states)

@@ -19,6 +19,7 @@ the type that was written. NumPy's scalars are written as the Python values that
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 from collections.abc import Callable, Hashable, Iterable
@@ -195,6 +196,16 @@ def text_of(label: State | Action | Reset) -> str:
     return canonical_json(encoded)
 
 
+def _as_python_prints(text: str) -> State:
+    """The label that Python prints as a text, written with any spaces; the text itself if there is none."""
+    try:
+        label: State = ast.literal_eval(text.strip())
+        encode_label(label)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError, InvalidLabelError):
+        return text
+    return label
+
+
 def label_of(text: str) -> State:
     """The label that `text_of` wrote; text that it never writes is a label as it is."""
     try:
@@ -204,13 +215,20 @@ def label_of(text: str) -> State:
 
 
 def named(labels: Iterable[State], text: str, what: str) -> State:
-    """The one of some labels that a text means: what `text_of` writes, or else what Python prints."""
+    """Returns the one of some labels that a text means: what `text_of` writes, or else what `readable` or Python does.
+
+    So `[1,1]`, `(1, 1)` and `(1,1)` all mean the tuple.
+    """
+    from difflib import get_close_matches
+
     known = list(labels)
-    meant = label_of(text)
-    if meant in known:
-        return known[known.index(meant)]
-    printed = [label for label in known if str(label) == text]
-    if len(printed) == 1:
-        return printed[0]
-    some = ", ".join(text_of(label) for label in known[:5]) + (", ..." if len(known) > 5 else "")
-    raise UnknownStateError(f"no {what} {text!r}; there are {len(known)}: {some}")
+    for meant in (label_of(text), _as_python_prints(text)):
+        if meant in known:
+            return known[known.index(meant)]
+    names = [readable(label) for label in known]
+    if names.count(text) == 1:
+        return known[names.index(text)]
+    close = get_close_matches(text, names, n=1)
+    guess = f"; did you mean {close[0]!r}?" if close else ""
+    some = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+    raise UnknownStateError(f"no {what} named {text!r}{guess} (there are {len(known)}: {some})")

@@ -351,8 +351,10 @@ def test_a_label_may_be_written_as_python_prints_it() -> None:
     labels = [(0, 1), (1, 0), "a", "7"]
     assert named(labels, "(0, 1)", "state") == (0, 1)
     assert named(labels, "[1,0]", "state") == (1, 0)
+    assert named(labels, "(1,0)", "state") == (1, 0)
+    assert named([(np.int64(2), np.int64(3))], "(2, 3)", "state") == (2, 3)
     assert named(labels, "7", "state") == "7"
-    with pytest.raises(UnknownStateError, match="no state 'b'"):
+    with pytest.raises(UnknownStateError, match="no state named 'b'"):
         named(labels, "b", "state")
 
 

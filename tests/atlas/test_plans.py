@@ -206,8 +206,8 @@ def test_labels_of_any_kind_can_be_priced_in_a_file(tmp_path: Path) -> None:
     [
         ("c.csv", "state,action,cost\ns0,forward,dear\n", InvalidCostsError, "entry 1: the cost is 'dear'"),
         ("c.csv", "state,cost\ns0,0.5\n", DamagedFileError, "there is no action"),
-        ("c.csv", "state,action,cost\ns9,forward,0.5\n", UnknownStateError, "no state of the atlas 's9'"),
-        ("c.csv", "state,action,cost\ns0,jump,0.5\n", UnknownStateError, "no action of s0 'jump'"),
+        ("c.csv", "state,action,cost\ns9,forward,0.5\n", UnknownStateError, "no state of the atlas named 's9'"),
+        ("c.csv", "state,action,cost\ns0,jump,0.5\n", UnknownStateError, "no action of s0 named 'jump'"),
         ("c.csv", "state,action,cost\ns0,forward,1\ns0,forward,1\n", InvalidCostsError, "have a cost already"),
         ("c.csv", "state,action,cost\ns0,RESET,0.5\n", InvalidCostsError, "RESET costs the same everywhere"),
         ("c.json", "{", DamagedFileError, "cannot be read"),

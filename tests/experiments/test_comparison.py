@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from axplore import Atlas, explore
-from axplore.cli.compare_command import common_traits, comparison_as_json, means_table, runs_table
+from axplore.cli.study_comparison import common_traits, comparison_as_json, means_table, runs_table
 from axplore.domains import domain
 from axplore.experiments.comparison import compared, grouped, means_of, true_steps
 from axplore.experiments.seeds import Question, SeedRun

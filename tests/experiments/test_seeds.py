@@ -244,7 +244,7 @@ def test_parameters_of_the_world_are_part_of_the_question(tmp_path: Path) -> Non
     [
         ({"seeds": 0}, InvalidSettingError, "seeds is 0"),
         ({"explorers": []}, InvalidSettingError, "no explorer to compare"),
-        ({"explorers": ["certified", "clever"]}, UnknownNameError, "no explorer 'clever'"),
+        ({"explorers": ["certified", "clever"]}, UnknownNameError, "no explorer named 'clever'"),
         ({"question": replace(CHAIN, max_steps=-1)}, InvalidSettingError, "max_steps is -1"),
         ({"question": replace(CHAIN, radius=0.5)}, InvalidSettingError, "radius is 0.5"),
         ({"workers": -1}, InvalidSettingError, "workers is -1"),

@@ -255,7 +255,7 @@ def test_an_unproven_atlas_has_no_region_to_write(tmp_path: Path) -> None:
 
 
 def test_unknown_formats_and_bad_places_are_refused(chain: Atlas, tmp_path: Path) -> None:
-    with pytest.raises(UnknownNameError, match="no format 'xml'; there are drn"):
+    with pytest.raises(UnknownNameError, match=r"no format named 'xml' \(there are drn"):
         export(chain, "xml", tmp_path / "x")
     with pytest.raises(StorageError, match="cannot be written"):
         export(chain, "drn", tmp_path / "missing" / "x")
@@ -294,7 +294,7 @@ def test_the_command_line_exports_and_plans(chain: Atlas, tmp_path: Path) -> Non
     assert '"goal": "s5"' in done.stdout
     wrong = axplore_command("plan", "run", "s9")
     assert wrong.returncode == 2
-    assert "no state of the atlas 's9'" in wrong.stderr
+    assert "no state of the atlas named 's9'" in wrong.stderr
     assert axplore_command("export", "nowhere", "--format", "drn", "-o", "y").returncode == 2
 
 

@@ -21,8 +21,8 @@ LISTED = 5
 def title_of(atlas: Atlas) -> str:
     """What was found, in a line."""
     return (
-        f"{atlas.world}: {_states(len(atlas.states))} for a radius of {atlas.target.radius:g} expected steps, found "
-        f"by {atlas.explorer}"
+        f"{atlas.world}: {_states(len(atlas.states))} for a radius of {atlas.target.radius:g} expected steps "
+        f"(+ ε {atlas.target.epsilon:g}), found by {atlas.explorer}"
     )
 
 

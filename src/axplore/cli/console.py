@@ -25,6 +25,9 @@ DONE, CLAIM_FAILED, ERROR, STOPPED_BY_LIMIT, INTERRUPTED = 0, 1, 2, 3, 130
 SHORT: Final = 12
 """A column of a table is short if no line of it has more letters than this."""
 
+MAX_ROWS: Final = 40
+"""On a terminal, a table is shortened to this many rows."""
+
 MAX_ALIKE: Final = 3
 """Warnings that differ in numbers only are shown this often."""
 
@@ -50,27 +53,33 @@ def print_json(document: dict[str, Any]) -> None:
     Console().print(Text(json.dumps(document, indent=2, allow_nan=False)), soft_wrap=True)
 
 
-def print_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Prints a table under its title."""
+def print_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]], *, all_rows: bool = True) -> None:
+    """Prints a table under its title; on a terminal, a long one is shortened unless all rows are asked for."""
     from rich import box
     from rich.console import Console
     from rich.table import Column, Table
     from rich.text import Text
 
-    cells = [[printable(cell) for cell in row] for row in (headings, *rows)]
+    console = Console()
+    is_shortened = console.is_terminal and not all_rows and len(rows) > MAX_ROWS
+    shown = [*rows[: MAX_ROWS // 2], *rows[-MAX_ROWS // 2 :]] if is_shortened else rows
+    cells = [[printable(cell) for cell in row] for row in (headings, *shown)]
     widths = [max(len(line) for cell in column for line in cell.split("\n")) for column in zip(*cells, strict=True)]
     # Nothing is cut: short columns keep their width, and long ones are folded where the terminal is narrow.
     columns = [
         Column(heading, overflow="fold", no_wrap=width <= SHORT)
         for heading, width in zip(cells[0], widths, strict=True)
     ]
-    console = Console()
     is_narrow = sum(widths) + 3 * len(widths) + 1 > console.width
     table = Table(*columns, box=box.SIMPLE_HEAD, padding=0) if is_narrow else Table(*columns)
-    for row in cells[1:]:
+    for number, row in enumerate(cells[1:]):
+        if is_shortened and number == MAX_ROWS // 2:
+            table.add_row(*("…" for _ in headings))
         table.add_row(*map(Text, row))  # a label may look like markup
     print_lines([title])
     console.print(table)
+    if is_shortened:
+        print_lines([f"{len(rows) - len(shown):,} of {len(rows):,} rows are not shown; --all prints them."])
 
 
 def notify(text: str) -> None:

@@ -23,6 +23,7 @@ from axplore.cli.console import (
 )
 from axplore.cli.options import (
     EXPLORERS,
+    AllRows,
     AsJson,
     Delta,
     Epsilon,
@@ -57,13 +58,13 @@ def explore(
         str | None,
         typer.Option(
             metavar="[optimal|within-radius]",
-            help="Of the certified explorer: policies as good as the best, or within the radius, which is cheaper.",
+            help="For the certified explorer: near-optimal policies, or cheaper ones within the radius.",
             show_default="optimal, but for certified-within-radius",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the simulated world; the same seed gives the same answer.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the simulated world; the same seed gives the same answer.")] = 0,
     max_steps: Annotated[
-        int | None, typer.Option(help="End after so many steps with what is known.", show_default="no limit")
+        int | None, typer.Option(help="Stop after this many steps and report what is proven.", show_default="no limit")
     ] = None,
     states_bound: StatesBound = None,
     out: Annotated[
@@ -72,15 +73,17 @@ def explore(
     ] = None,
     settings: Settings = None,
     doctor: Annotated[
-        bool, typer.Option("--doctor/--no-doctor", help="Examine a system briefly before exploring it.")
+        bool, typer.Option("--doctor/--no-doctor", help="Examine the system briefly before exploring it.")
     ] = True,
     workers: Workers = None,
     ray: Ray = None,
+    all_rows: AllRows = False,
     as_json: AsJson = False,
 ) -> None:
-    """Explore a world: what can be reached, in how many steps, and how surely.
+    """Explore a world and prove which states can be reached, how, and in how many steps.
 
-    Ctrl-C ends with what is known so far; pressed again, at once. However it ends, `axplore resume RUN` goes on.
+    Ctrl-C stops with what is proven so far; pressed again, it stops at once. `axplore resume RUN` continues a run
+    however it ended.
 
     \b
     Examples:
@@ -89,10 +92,10 @@ def explore(
     \b
     Exit codes:
       0    the explorer is done
-      1    the counts contradict each other: the world changes, or delta has come up
-      2    something given is wrong, or a file cannot be written
-      3    the step limit came first; what is known is printed and kept
-      130  interrupted by Ctrl-C or SIGTERM; what is known is printed and kept
+      1    the counts contradict each other: the world changes, or the failure that δ allows for has occurred
+      2    an argument is wrong, or a file cannot be written
+      3    stopped by the step limit; what is proven so far is printed and saved
+      130  interrupted by Ctrl-C or SIGTERM; what is proven so far is printed and saved
     """  # noqa: D301
     from axplore.exploring import explore as explore_world
 
@@ -117,45 +120,40 @@ def explore(
             ray=ray,
         )
     )
-    raise typer.Exit(_present(atlas, folder, as_json=as_json))
+    raise typer.Exit(_present(atlas, folder, all_rows=all_rows, as_json=as_json))
 
 
 @app.command()
 def resume(
     run: RunFolder,
-    radius: Annotated[
-        float | None, typer.Option(help="Another radius from now on (L).", show_default="as before")
-    ] = None,
-    epsilon: Annotated[
-        float | None, typer.Option(help="Another precision from now on (ε).", show_default="as before")
-    ] = None,
+    radius: Annotated[float | None, typer.Option(help="New radius L.", show_default="as before")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="New precision ε.", show_default="as before")] = None,
     objective: Annotated[
         str | None,
-        typer.Option(
-            metavar="[optimal|within-radius]", help="Another objective from now on.", show_default="as before"
-        ),
+        typer.Option(metavar="[optimal|within-radius]", help="New objective.", show_default="as before"),
     ] = None,
     max_steps: Annotated[
         int | None,
         typer.Option(
-            help="End after so many steps of the whole run with what is known.",
+            help="Stop after this many steps of the whole run and report what is proven.",
             show_default="as before, unless that limit has ended the run",
         ),
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(metavar="N", help="So many processes from now on; 0 for none.", show_default="as before"),
+        typer.Option(metavar="N", help="New number of worker processes; 0 for none.", show_default="as before"),
     ] = None,
     ray: Annotated[
-        str | None, typer.Option(metavar="auto|ADDRESS", help="Another Ray cluster.", show_default="as before")
+        str | None, typer.Option(metavar="auto|ADDRESS", help="New Ray cluster.", show_default="as before")
     ] = None,
+    all_rows: AllRows = False,
     as_json: AsJson = False,
 ) -> None:
-    """Go on with a run that was killed, interrupted or has ended.
+    """Resume a run that was killed or interrupted, or continue one that has ended.
 
-    A simulated world, or one that workers step, ends with the same atlas and certificate as if nothing had happened. A
-    system that is stepped without workers begins with a RESET. The certified explorer can go on with another radius,
-    epsilon or objective, and keeps what it has sampled.
+    A simulated world, or a system stepped by workers, ends with the same atlas and certificate as an uninterrupted run.
+    A system stepped without workers starts with a RESET. The certified explorer can continue with a new radius, epsilon
+    or objective, and keeps all samples.
 
     \b
     Examples:
@@ -164,10 +162,10 @@ def resume(
     \b
     Exit codes:
       0    the explorer is done
-      1    the counts contradict each other: the world changes, or delta has come up
-      2    something given is wrong, the run is damaged or in use, or a file cannot be written
-      3    the step limit came first; what is known is printed and kept
-      130  interrupted by Ctrl-C or SIGTERM; what is known is printed and kept
+      1    the counts contradict each other: the world changes, or the failure that δ allows for has occurred
+      2    an argument is wrong, the run is damaged or in use, or a file cannot be written
+      3    stopped by the step limit; what is proven so far is printed and saved
+      130  interrupted by Ctrl-C or SIGTERM; what is proven so far is printed and saved
     """  # noqa: D301
     from axplore.exploring import resume as resume_run
 
@@ -184,7 +182,7 @@ def resume(
             ray=ray,
         )
     )
-    raise typer.Exit(_present(atlas, run, as_json=as_json))
+    raise typer.Exit(_present(atlas, run, all_rows=all_rows, as_json=as_json))
 
 
 def fresh_folder(runs: Path, world: str) -> Path:
@@ -210,7 +208,7 @@ def _known_in_the_end(exploring: Callable[[Observer], Atlas]) -> Atlas:
         return interrupt.atlas
 
 
-def _present(atlas: Atlas, folder: Path, *, as_json: bool) -> int:
+def _present(atlas: Atlas, folder: Path, *, all_rows: bool, as_json: bool) -> int:
     """Writes the page of a run, prints its atlas and returns the exit code."""
     from axplore.explorers.base import StopReason
 
@@ -218,7 +216,7 @@ def _present(atlas: Atlas, folder: Path, *, as_json: bool) -> int:
     if as_json:
         print_json({**atlas_as_json(atlas), "run": str(folder), "report": None if page is None else str(page)})
     else:
-        _print_atlas(atlas, folder, page, mishaps)
+        _print_atlas(atlas, folder, page, mishaps, all_rows=all_rows)
     codes = {
         StopReason.CONTRADICTED: CLAIM_FAILED,
         StopReason.STEP_LIMIT: STOPPED_BY_LIMIT,
@@ -248,12 +246,12 @@ def _write_page(atlas: Atlas, folder: Path) -> tuple[Path | None, str]:
         return None, mishaps
 
 
-def _print_atlas(atlas: Atlas, folder: Path, page: Path | None, mishaps: str) -> None:
+def _print_atlas(atlas: Atlas, folder: Path, page: Path | None, mishaps: str, *, all_rows: bool) -> None:
     from axplore.atlas.table import LEGEND, headings_of, rows_of, summary_of, title_of
     from axplore.explorers.base import StopReason
     from axplore.runs.events import NAME as EVENTS
 
-    print_table(title_of(atlas), headings_of(atlas), rows_of(atlas))
+    print_table(title_of(atlas), headings_of(atlas), rows_of(atlas), all_rows=all_rows)
     print_lines([*([LEGEND] if atlas.proven else []), *summary_of(atlas)])
     hints = [f"The run is in {folder}."]
     if atlas.proven:

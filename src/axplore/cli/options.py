@@ -14,37 +14,38 @@ from axplore.errors import InvalidSettingError
 World = Annotated[
     str,
     typer.Argument(
-        metavar="WORLD", help="Name of a world, as gym:FrozenLake-v1; `axplore worlds` lists them.", show_default=False
+        metavar="WORLD",
+        help="Name of a world, such as gym:FrozenLake-v1; `axplore worlds` lists them.",
+        show_default=False,
     ),
 ]
-Radius = Annotated[float, typer.Option(help="Expected steps within which a state counts (L).", show_default=False)]
-Epsilon = Annotated[float, typer.Option(help="Steps by which a policy may miss its bound (ε).")]
-Delta = Annotated[float, typer.Option(help="Probability with which the answer may be wrong (δ).")]
+Radius = Annotated[float, typer.Option(help="Radius L, in expected steps.", show_default=False)]
+Epsilon = Annotated[float, typer.Option(help="Precision ε, in steps.")]
+Delta = Annotated[float, typer.Option(help="Probability δ that the answer may be wrong.")]
 StatesBound = Annotated[
     int | None,
-    typer.Option(help="No more states than this exist; only the theory explorers need it.", show_default=False),
+    typer.Option(help="Upper bound on the number of states; only the theory explorers need it.", show_default=False),
 ]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.", show_default=False)]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the world; may be repeated.", show_default=False),
 ]
-Workers = Annotated[
-    int | None, typer.Option(metavar="N", help="So many processes step worlds of their own.", show_default="none")
-]
+Workers = Annotated[int | None, typer.Option(metavar="N", help="Number of worker processes.", show_default="none")]
 Ray = Annotated[
     str | None,
-    typer.Option(metavar="auto|ADDRESS", help="The workers are on this Ray cluster.", show_default="this machine"),
+    typer.Option(metavar="auto|ADDRESS", help="Run the workers on this Ray cluster.", show_default="this machine"),
 ]
 SweepWorkers = Annotated[
     int | None,
     typer.Option(
         metavar="N",
-        help="So many processes make runs, one each at a time; 0 for none. They change no number.",
+        help="Number of worker processes, each with one run at a time; 0 for none. Results do not depend on it.",
         show_default="one per processor",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+AllRows = Annotated[bool, typer.Option("--all", help="Print all rows of long tables.")]
 
 EXPLORERS = (
     "certified",
@@ -87,7 +88,21 @@ app = typer.Typer(
 )
 
 
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from axplore import __version__
+
+        typer.echo(f"axplore {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def prepare(context: typer.Context) -> None:
+def prepare(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_show_version)
+    ] = False,
+) -> None:
     """Prepares every command: what axplore logs is printed while it runs."""
+    del version
     context.with_resource(warnings_shown())

@@ -21,7 +21,7 @@ def verify(
     run: RunFolder,
     as_json: AsJson = False,
 ) -> None:
-    """Check from the counts alone everything that a run says to be certified.
+    """Check every claim of a run from its counts alone, sharing no code with the explorer.
 
     \b
     Example:
@@ -67,16 +67,16 @@ def report(
 @app.command()
 def watch(
     run: RunFolder,
-    port: Annotated[int, typer.Option(help="Port on this machine.", show_default="any that is free")] = 0,
+    port: Annotated[int, typer.Option(help="Port on this machine.", show_default="any free port")] = 0,
 ) -> None:
-    """Serve the page of a run while it goes on, on this machine only.
+    """Serve the page of a run while it is in progress, on this machine only.
 
-    It only reads; the run does not notice when it starts or ends.
+    It only reads: the run is not affected.
     """
     from axplore.report.watching import WatchServer
 
     with WatchServer(run, port) as server:
-        print_lines([f"Watching {run} at {server.address} on this machine only. Ctrl-C ends it, and not the run."])
+        print_lines([f"Watching {run} at {server.address} on this machine only. Ctrl-C stops watching."])
         with suppress(KeyboardInterrupt):
             server.serve_forever()
 
@@ -85,17 +85,19 @@ def watch(
 def validate(
     run: RunFolder,
     world: Annotated[
-        str | None, typer.Option(metavar="WORLD", help="Where to try it.", show_default="the world of the run")
+        str | None,
+        typer.Option(metavar="WORLD", help="World to run them on.", show_default="the world of the run"),
     ] = None,
-    episodes: Annotated[int, typer.Option(help="For each goal.")] = 100,
+    episodes: Annotated[int, typer.Option(help="Number of episodes for each goal.")] = 100,
     horizon: Annotated[
-        int | None, typer.Option(help="Steps after which an episode is cut.", show_default="20 times those promised")
+        int | None,
+        typer.Option(help="Steps after which an episode is cut.", show_default="20 times the upper bound"),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the noise; another than the run's, or it is the same noise.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the noise; not that of the run, or it is the same noise.")] = 1,
     settings: Settings = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run the policies of a run on the real system and compare the steps they take with the bounds.
+    """Run the policies of a run on the real system and compare their steps with the bounds.
 
     \b
     Example:
@@ -104,7 +106,7 @@ def validate(
     Exit codes:
       0  nothing contradicts the bounds
       1  something does
-      2  the run or the world is missing, or they do not belong together
+      2  the run or the world is missing, or the world is not the one that was explored
     """  # noqa: D301
     from axplore.atlas import Atlas
     from axplore.atlas.validation import HEADINGS, validation_as_json
@@ -117,7 +119,7 @@ def validate(
     if as_json:
         print_json({"run": str(run), "world": name, **validation_as_json(validation)})
     else:
-        print_table(f"{run} tried on {name}", HEADINGS, validation.rows())
+        print_table(f"Policies of {run} on {name}", HEADINGS, validation.rows())
         print_lines([validation.summary()])
     raise typer.Exit(DONE if validation.holds else CLAIM_FAILED)
 
@@ -126,21 +128,22 @@ def validate(
 def plan(
     run: RunFolder,
     goals: Annotated[
-        list[str] | None, typer.Argument(metavar="[GOAL]...", help="States of its atlas.", show_default="all")
+        list[str] | None,
+        typer.Argument(metavar="[GOAL]...", help="States, such as s5 or (1,2).", show_default="all"),
     ] = None,
     cost: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
             help="Costs above 0 and at most 1: CSV with the columns state, action, cost, or JSON with a list of such "
-            "objects. What it does not name costs 1. The action RESET, with no state, sets what RESET costs.",
+            "objects. Everything else costs 1. The action RESET, without a state, sets the cost of RESET.",
             show_default="every step costs 1",
         ),
     ] = None,
-    reset_cost: Annotated[float | None, typer.Option(help="Of RESET.", show_default="the file's, or 1")] = None,
+    reset_cost: Annotated[float | None, typer.Option(help="Cost of RESET.", show_default="the file's, or 1")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Plan for goals at any costs, from what a run has counted and without its system.
+    """Plan for goals at any costs, from the counts of a run and without access to its system.
 
     \b
     Example:
@@ -148,7 +151,7 @@ def plan(
     \b
     Exit codes:
       0  planned
-      2  something given is wrong: a goal outside the atlas, costs outside (0, 1], a damaged run
+      2  an argument is wrong: a goal outside the atlas, costs outside (0, 1], a damaged run
     """  # noqa: D301
     from axplore.atlas import Atlas
     from axplore.atlas.plans import read_costs
@@ -171,9 +174,9 @@ def export(
     format_name: Annotated[
         str, typer.Option("--format", metavar="FORMAT", help=f"One of {', '.join(EXPORTS)}.", show_default=False)
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The file to write.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="File to write.", show_default=False)],
 ) -> None:
-    """Write what a run has learned for model checkers, graphs and tables.
+    """Export what a run has learned, for model checkers, graphs and tables.
 
     \b
     Example:
@@ -181,7 +184,7 @@ def export(
     \b
     Exit codes:
       0  written
-      2  something given is wrong, or the file cannot be written
+      2  an argument is wrong, or the file cannot be written
     """  # noqa: D301
     from axplore.atlas import Atlas
     from axplore.export import export as export_atlas

@@ -34,7 +34,7 @@ def reproduce(
 ) -> None:
     """Run the paper's experiments and print our numbers beside the published ones.
 
-    Called again after an interruption, it goes on with what is in the folder.
+    After an interruption, the same command resumes with what is in the folder.
 
     \b
     Examples:
@@ -58,21 +58,21 @@ def coverage(
     models: Annotated[int, typer.Option(help="Random models for each objective and delta.")] = 2000,
     objective: Annotated[
         list[str] | None,
-        typer.Option(metavar="[optimal|within-radius]", help="What is promised; may be repeated.", show_default="both"),
+        typer.Option(metavar="[optimal|within-radius]", help="Objective; may be repeated.", show_default="both"),
     ] = None,
     delta: Annotated[
         list[float] | None,
-        typer.Option(help="Probability of failure that is allowed (δ); may be repeated.", show_default="0.1 and 0.5"),
+        typer.Option(help="Probability δ of failure that is allowed; may be repeated.", show_default="0.1 and 0.5"),
     ] = None,
     epsilon: Epsilon = 0.5,
-    max_steps: Annotated[int, typer.Option(help="Give a model up after so many steps, and say so.")] = 2_000_000,
+    max_steps: Annotated[int, typer.Option(help="Give up on a model after this many steps.")] = 2_000_000,
     workers: SweepWorkers = None,
     ray: Ray = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for trials and table.")] = Path("results"),
 ) -> None:
     """Test the guarantee: explore random models, compare with the truth, and count broken promises.
 
-    Called again after an interruption, it goes on with what is in the folder.
+    After an interruption, the same command resumes with what is in the folder.
 
     \b
     Example:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from axplore.cli.console import CLAIM_FAILED, DONE, print_json, print_lines, print_table
-from axplore.cli.options import AsJson, Delta, Epsilon, Radius, Settings, World, app, parsed
+from axplore.cli.options import AllRows, AsJson, Delta, Epsilon, Radius, Settings, World, app, parsed
 
 if TYPE_CHECKING:
     from axplore.forecast import Forecast
@@ -26,23 +26,23 @@ SHOWN_STEPS: Final = 1e6
 @app.command()
 def doctor(
     world: World,
-    max_steps: Annotated[int, typer.Option(help="Steps that the examination may take.")] = 20_000,
-    seconds: Annotated[float, typer.Option(help="Seconds that it may take.")] = 30.0,
-    seed: Annotated[int, typer.Option(help="Of what it plays, and of the noise.")] = 0,
+    max_steps: Annotated[int, typer.Option(help="Limit on the steps of the examination.")] = 20_000,
+    seconds: Annotated[float, typer.Option(help="Limit on its seconds.")] = 30.0,
+    seed: Annotated[int, typer.Option(help="Seed of the actions that it plays, and of the noise.")] = 0,
     settings: Settings = None,
     as_json: AsJson = False,
 ) -> None:
-    """Look for what would make a certificate worthless: a hidden time limit, a state that hides something, ...
+    """Look for violations of the assumptions: a hidden time limit, a state that hides information, ...
 
-    A system without fault is said to hide something with a probability of at most 0.001.
+    The probability of a false alarm is at most 0.001.
 
     \b
     Example:
       axplore doctor gym:FrozenLake-v1
     \b
     Exit codes:
-      0  nothing was found
-      1  something was found
+      0  no violation was found
+      1  a violation was found
       2  the world cannot be examined
     """  # noqa: D301
     diagnosis = _diagnosis(world, seed, parsed(settings), max_steps, seconds)
@@ -59,16 +59,16 @@ def forecast(
     radius: Radius,
     epsilon: Epsilon = 0.1,
     delta: Delta = 0.1,
-    probe_steps: Annotated[int, typer.Option(help="Steps that the probe may take.")] = 100_000,
+    probe_steps: Annotated[int, typer.Option(help="Limit on the steps of the probe.")] = 100_000,
     states_bound: Annotated[
         int | None,
-        typer.Option(help="No more states than this exist.", show_default="ten times those that the probe sees"),
+        typer.Option(help="Upper bound on the number of states.", show_default="ten times those that the probe sees"),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the simulated world.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the simulated world.")] = 0,
     settings: Settings = None,
     as_json: AsJson = False,
 ) -> None:
-    """Estimate, from a short probe, the steps and the time that each explorer would take.
+    """Estimate the steps and the time of each explorer from a short probe.
 
     \b
     Example:
@@ -96,7 +96,9 @@ def forecast(
     title = f"{world}: estimates from a probe of {found.probe_steps:,} steps that found {found.states} states"
     print_table(title, ("explorer", "steps", "time", "what it rests on"), rows)
     if not found.complete:
-        print_lines(["The probe did not come to its end: there may be more states. Give it more steps to know better."])
+        print_lines(
+            ["The probe did not finish, so there may be more states; use a larger --probe-steps to know better."]
+        )
 
 
 @app.command()
@@ -125,13 +127,14 @@ def truth(
         typer.Option(metavar="[optimal|within-radius]", help="Of the lower bound.", show_default="optimal"),
     ] = None,
     seconds: Annotated[
-        float | None, typer.Option(help="Seconds that the search for a lower bound may take.", show_default="120")
+        float | None, typer.Option(help="Limit on the seconds of the search for a lower bound.", show_default="120")
     ] = None,
+    all_rows: AllRows = False,
     as_json: AsJson = False,
 ) -> None:
     """Print the exact atlas of a known world: states, layers, steps.
 
-    Known are the built-in worlds, and Gymnasium's toy environments, as gym:FrozenLake-v1.
+    The built-in worlds are known, and Gymnasium's toy environments, such as gym:FrozenLake-v1.
 
     \b
     Example:
@@ -148,7 +151,7 @@ def truth(
         bound = {} if found is None else {"lower_bound": found.as_json()}
         print_json(_truth_as_json(world, answer) | bound)
         return
-    _print_truth(world, answer)
+    _print_truth(world, answer, all_rows=all_rows)
     if found is not None:
         found.print()
 
@@ -260,7 +263,7 @@ def _truth_as_json(world: str, answer: ControllableStates) -> dict[str, Any]:
     }
 
 
-def _print_truth(world: str, answer: ControllableStates) -> None:
+def _print_truth(world: str, answer: ControllableStates, *, all_rows: bool) -> None:
     from axplore.labels import readable
 
     rows = [
@@ -274,4 +277,4 @@ def _print_truth(world: str, answer: ControllableStates) -> None:
         for state in layer
     ]
     title = f"{world}: {len(answer.states)} states are controllable within {answer.radius:g} expected steps"
-    print_table(title, ("layer", "state", "steps", "note"), rows)
+    print_table(title, ("layer", "state", "steps", "note"), rows, all_rows=all_rows)

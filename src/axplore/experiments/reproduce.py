@@ -87,7 +87,7 @@ def reproduce(
     chosen = list(dict.fromkeys(part for name in names for part in (all_of_them if name == "all" else [name])))
     for name in chosen:
         if name not in TARGETS:
-            raise UnknownNameError(f"nothing named {name!r} to reproduce; there are {', '.join(TARGETS)} and all")
+            raise UnknownNameError.of("table or figure", name, [*TARGETS, "all"])
     if any(TARGETS[name].draws for name in chosen):
         require_matplotlib()  # before hours of runs, not after
     experiments = list(dict.fromkeys(experiment for name in chosen for experiment in TARGETS[name].experiments))

@@ -136,7 +136,7 @@ def preset(
         options: fields of the explorer's configuration to set otherwise.
     """
     if name not in PRESETS:
-        raise UnknownNameError(f"no explorer {name!r}; there are {', '.join(PRESETS)}")
+        raise UnknownNameError.of("explorer", name, PRESETS)
     explorer = PRESETS[name](Target(radius=radius, epsilon=epsilon, delta=delta), states_bound)
     known = [option.name for option in fields(explorer)]
     for option in options:

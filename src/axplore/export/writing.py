@@ -47,7 +47,7 @@ def export(atlas: Atlas, format_name: str, path: str | Path) -> None:
         path: the file.
     """
     if format_name not in FORMATS:
-        raise UnknownNameError(f"no format {format_name!r}; there are {', '.join(FORMATS)}")
+        raise UnknownNameError.of("format", format_name, FORMATS)
     content = FORMATS[format_name](atlas)
     data = content.encode("utf-8") if isinstance(content, str) else content
     target = Path(path)

@@ -54,7 +54,7 @@ def named_world(name: str, seed: int, parameters: Mapping[str, Any]) -> World:
     """The world of a name with a colon; parameters given as text are read as JSON where they are JSON."""
     kind, colon, rest = name.partition(":")
     if not colon or not rest:
-        raise UnknownNameError(f"no world {name!r}; `axplore worlds` lists what there is")
+        raise UnknownNameError.of("world", name, (), "axplore worlds")
     values = read_parameters(parameters)
     make = FORMS[kind].make if kind in FORMS else partial(_from_module, kind)
     try:

@@ -41,22 +41,18 @@ def compare(
             metavar="WORLD", help="Explore this world first, with every explorer and seed.", show_default="no"
         ),
     ] = None,
-    radius: Annotated[
-        float | None, typer.Option(help="Expected steps within which a state counts (L).", show_default=False)
-    ] = None,
+    radius: Annotated[float | None, typer.Option(help="Radius L.", show_default=False)] = None,
     explorer: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help=f"Of {', '.join(EXPLORERS)}; may be repeated.", show_default=False),
+        typer.Option(metavar="NAME", help=f"One of {', '.join(EXPLORERS)}; may be repeated.", show_default=False),
     ] = None,
     seeds: Annotated[int | None, typer.Option(metavar="N", help="Seeds 0 to N-1.", show_default="20")] = None,
-    epsilon: Annotated[
-        float | None, typer.Option(help="Steps by which a policy may miss its bound (ε).", show_default="0.1")
-    ] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Precision ε, in steps.", show_default="0.1")] = None,
     delta: Annotated[
-        float | None, typer.Option(help="Probability with which the answer may be wrong (δ).", show_default="0.1")
+        float | None, typer.Option(help="Probability δ that the answer may be wrong.", show_default="0.1")
     ] = None,
     max_steps: Annotated[
-        int | None, typer.Option(help="End each run after so many steps.", show_default="no limit")
+        int | None, typer.Option(help="Stop each run after this many steps.", show_default="no limit")
     ] = None,
     states_bound: StatesBound = None,
     settings: Settings = None,
@@ -71,10 +67,10 @@ def compare(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print runs side by side: steps, time, and whether they are right where the truth is known.
+    """Compare runs: steps, time, and correctness where the truth is known.
 
-    With --world, the runs are made first: one of each explorer with each seed, several at a time, each as `axplore
-    explore` would make it without workers. The same command goes on after an interruption, and makes what is missing.
+    With --world, the runs are made first: one for each explorer and seed, several at a time, each as `axplore explore`
+    would make it without workers. After an interruption, the same command makes the missing runs.
 
     \b
     Examples:
@@ -85,7 +81,7 @@ def compare(
     Exit codes:
       0    compared
       1    some run failed; the others are compared
-      2    something given is wrong, or a run is missing or damaged
+      2    an argument is wrong, or a run is missing or damaged
       130  interrupted
     """  # noqa: D301
     from axplore.experiments.comparison import compared
