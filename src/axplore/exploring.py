@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -18,7 +18,7 @@ from axplore.explorers.base import run as run_explorer
 from axplore.explorers.certified import Certified, CertifiedState
 from axplore.explorers.registry import DEFAULT_EXPLORER, preset
 from axplore.mdp import TabularMdp
-from axplore.report.progress import Watcher, showing
+from axplore.report.progress import on_standard_error
 from axplore.runs.folder import RunFolder, begin_run, open_run
 from axplore.runs.manifest import RunManifest, described, explorer_from_description, plain_parameters
 from axplore.runs.retarget import refuse_beyond_reach, reopened, retargeted
@@ -236,7 +236,7 @@ class _Exploring:
         """Explores, and in a run writes the atlas. Where the world fails, or at Ctrl-C, it raises with the atlas."""
         if kept is not None and isinstance(self.explorer, Certified):
             kept.bounds_of = self.explorer.bounds
-        with _progress_of(self.explorer, world) if self.progress else nullcontext() as watch:
+        with on_standard_error(self.explorer, world) if self.progress else nullcontext() as watch:
             observers = (None if kept is None else kept.note, watch, self.on_round)
             exploration, failure = self._explored(world, [observer for observer in observers if observer is not None])
         atlas = atlas_of(
@@ -382,18 +382,3 @@ def _changed(kept: RunFolder, state: CertifiedState, before: Certified, chosen: 
         refuse_beyond_reach(chosen, asked, kept.world)
     kept.write_checkpoint(asked, explorer=described(chosen), narrowed=narrowed)
     return asked
-
-
-@contextmanager
-def _progress_of(explorer: Explorer[Any], world: World) -> Iterator[Watcher]:
-    from rich.console import Console
-
-    from axplore.compilation import NOTICE, is_kept
-    from axplore.proofs import bound_kernels as interval_kernels
-    from axplore.worlds import simulation_kernels as stepping
-
-    console = Console(stderr=True)
-    if not is_kept(interval_kernels.upper_bound if isinstance(explorer, Certified) else stepping.visit):
-        console.print(NOTICE)
-    with showing(console, lambda: world.steps_by_now) as watch:
-        yield watch

@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from axplore.errors import printable
-from axplore.explorers.base import RoundReport
+from axplore.explorers.base import Explorer, RoundReport
+from axplore.worlds.contract import World
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,6 +24,23 @@ SECONDS_BETWEEN_LINES: Final = 5.0
 
 SECONDS_BETWEEN_LOOKS: Final = 0.5
 """and about as often, also when there is no report: so often it is looked whether one is due."""
+
+
+@contextmanager
+def on_standard_error(explorer: Explorer[Any], world: World) -> Iterator[Watcher]:
+    """Shows on standard error how an exploration goes; says first if kernels have to be compiled."""
+    from rich.console import Console
+
+    from axplore.compilation import NOTICE, is_kept
+    from axplore.explorers.certified import Certified
+    from axplore.proofs.bound_kernels import upper_bound
+    from axplore.worlds.simulation_kernels import visit
+
+    console = Console(stderr=True)
+    if not is_kept(upper_bound if isinstance(explorer, Certified) else visit):
+        console.print(NOTICE)
+    with showing(console, lambda: world.steps_by_now) as watch:
+        yield watch
 
 
 @contextmanager
