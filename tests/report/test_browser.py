@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import math
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +12,9 @@ from selenium.webdriver.common.keys import Keys
 
 from axplore import Atlas, explore
 from axplore.atlas.state_report import rounded_down, rounded_up
+from axplore.report import page as page_module
 from axplore.report import write_report
-from axplore.report.page import page_of
+from axplore.report.page import SECTIONS, Section, page_of
 from axplore.runs.history import History
 from axplore.types import Status
 from trees import tree_atlas
@@ -273,6 +276,44 @@ def test_a_page_is_readable_in_the_dark_and_on_paper(browser: Browser, chain_run
         assert browser.run("return getComputedStyle(document.querySelector('.controls')).display") == "none"
     finally:
         browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_status_of_a_chosen_state_can_be_read(browser: Browser, scheme: str) -> None:
+    atlas = tree_atlas(10, 4)
+    statuses = (*[Status.CERTIFIED] * 10, *[Status.SET_ASIDE] * 2, *[Status.OPEN] * 2)
+    browser.open_text(page_of(replace(atlas, statuses=statuses), History(), Path("run")))
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    colours = (
+        "const ink = getComputedStyle(document.querySelector('#panel .badge')).color;"
+        "return [getComputedStyle(document.getElementById('panel')).backgroundColor, ink]"
+    )
+    try:
+        browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "screen", "features": features})
+        for place in (1, 10, 12):
+            choose(browser, place)
+            background, ink = (_luminance(colour) for colour in browser.run(colours))
+            assert (max(background, ink) + 0.05) / (min(background, ink) + 0.05) >= 4.5
+    finally:
+        browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+
+
+def test_a_section_that_is_added_runs_its_script(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(page_module.FOLDER, tmp_path / "report")
+    added = tmp_path / "report" / "sections" / "greeting"
+    added.mkdir()
+    (added / "section.html").write_text('<p id="greeting"></p>')
+    (added / "section.js").write_text(
+        "selection.onChange((place) => { elements.byId('greeting').textContent = `Hello, ${atlas.labels[place]}`; });"
+    )
+    monkeypatch.setattr(page_module, "FOLDER", tmp_path / "report")
+    monkeypatch.setattr(page_module, "SECTIONS", (Section("greeting", "greeting", "Greetings"), *SECTIONS))
+    browser.open_text(page_of(tree_atlas(10), History(), Path("run")))
+    choose(browser, 3)
+    assert browser.text("#greeting") == "Hello, state 3"
+    assert browser.complaints() == []
 
 
 def test_what_was_chosen_is_kept_in_the_address(browser: Browser, chain_run: Path) -> None:
