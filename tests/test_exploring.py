@@ -110,7 +110,7 @@ BAD_SETTINGS: list[tuple[dict[str, Any], type[AxploreError], str]] = [
     ({"epsilon": 0}, InvalidSettingError, "epsilon is 0"),
     ({"delta": 1}, InvalidSettingError, "delta is 1"),
     ({"explorer": "magellan"}, UnknownNameError, "no explorer named 'magellan'"),
-    ({"explorer": None}, InvalidInputError, "None is no explorer"),
+    ({"explorer": None}, InvalidInputError, "explorer is None; it must be a configuration"),
     ({"explorer": "disco-theory"}, InvalidSettingError, "states_bound is missing"),
     ({"explorer": Certified(target=Target(radius=3, epsilon=0.1))}, InvalidSettingError, "configured for 3"),
     (
@@ -121,7 +121,7 @@ BAD_SETTINGS: list[tuple[dict[str, Any], type[AxploreError], str]] = [
     ({"objective": "fastest"}, InvalidSettingError, "objective is 'fastest'"),
     ({"objective": Objective.STAGED}, InvalidSettingError, "must be one of optimal, within-radius"),
     ({"objective": "optimal", "explorer": "disco-experiment"}, InvalidSettingError, "has one objective only"),
-    ({"seed": -1}, InvalidSettingError, "the seed is -1"),
+    ({"seed": -1}, InvalidSettingError, "seed is -1"),
     ({"max_steps": -1}, InvalidSettingError, "max_steps is -1"),
     ({"world": "maze"}, UnknownNameError, "no world named 'maze'"),
     ({"world": 7}, InvalidInputError, "7 cannot be explored"),

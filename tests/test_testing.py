@@ -31,6 +31,7 @@ from axplore.worlds import (
     program_world,
     storm_world,
 )
+from gymnasium_names import TAXI
 
 ROOT = Path(__file__).parent.parent
 ALL = ("members", "refusals", "orders", "repeatability", "resuming", "replicas", "closing")
@@ -100,7 +101,7 @@ WORLDS: dict[str, tuple[Callable[[], World], tuple[str, ...]]] = {
     "a virtual start": (lambda: SteppedWorld(ReseededWalk, 1, start="virtual"), ALL),
     "a system that ends episodes": (lambda: SteppedWorld(ReseededWalk, 1, max_episode_steps=4), ALL),
     "Gymnasium": (lambda: gym_world("FrozenLake-v1", 1), ALL),
-    "Gymnasium, pinned": (lambda: gym_world("Taxi-v4", 1, start="pinned"), ALL),
+    "Gymnasium, pinned": (lambda: gym_world(TAXI, 1, start="pinned"), ALL),
     "a process of its own": (lambda: gym_world("FrozenLake-v1", 1, step_timeout=60.0), ALL),
     "AALpy": (lambda: SteppedWorld(AalpySystem(Coin(), Coin.alphabet), 1), NOT_REPLICABLE),
     "a program": (lambda: program_world(["bash", str(ROOT / "examples" / "random_walk.sh")], 1), NOT_REPEATABLE),

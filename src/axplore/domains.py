@@ -7,7 +7,6 @@ the functions by the name that the command line uses, and `domain` calls one of 
 from __future__ import annotations
 
 import inspect
-import operator
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -16,9 +15,14 @@ from typing import Any, Final, TypeAlias, get_type_hints
 
 import numpy as np
 
+from axplore.arguments import collection, real, refusal, text, whole
 from axplore.errors import InvalidSettingError, UnknownNameError
 from axplore.mdp import TabularMdp
 from axplore.types import Action, IntArray, State
+
+MOST_STATES: Final = 10**8
+MOST_TRANSITIONS: Final = 10**8
+"""A model of more would not fit into the memory of most machines."""
 
 Cell: TypeAlias = tuple[int, int]
 """A row and a column of a grid, counted from zero."""
@@ -51,9 +55,10 @@ def confusing_chain(
     """
     end = _whole("chain_length", chain_length, least=1)
     confusing = _whole("confusing_states", confusing_states, least=1)
-    _whole("skip", skip, least=1)
-    _probability("skip_probability", skip_probability, positive=True)
-    _probability("forward_probability", forward_probability, positive=True)
+    _check_size("confusing-chain", 5 * (end + confusing))
+    skip = _whole("skip", skip, least=1)
+    skip_probability = _probability("skip_probability", skip_probability, positive=True)
+    forward_probability = _probability("forward_probability", forward_probability, positive=True)
     n_states = 1 + end + confusing
     inner = np.arange(1, end)
     beyond = np.arange(end + 1, n_states)
@@ -92,6 +97,7 @@ def combination_lock(states: int = 6, initial_state: int | None = None) -> Tabul
     start = 2 * n_states // 3 - 1 if initial_state is None else _whole("initial_state", initial_state, least=0)
     if start >= n_states:
         raise InvalidSettingError(f"initial_state is {start}; it must be from 0 to {n_states - 1}")
+    _check_size("combination-lock", n_states * (n_states + 3) // 2)
     higher, lower = np.tril_indices(n_states, k=-1)
     weights = 1 / (higher - lower)
     climbing = np.arange(n_states - 1)
@@ -117,8 +123,8 @@ def star(arms: int = 8, arm_length: int = 5) -> TabularMdp:
     The centre is s0 and enters an arm by the action of its name; `out` and `in` move along an arm. The j-th state of
     the i-th arm, both counted from one, has the label `arm<i>.<j>`.
     """
-    _whole("arms", arms, least=1)
-    _whole("arm_length", arm_length, least=1)
+    arms, arm_length = _whole("arms", arms, least=1), _whole("arm_length", arm_length, least=1)
+    _check_size("star", 2 * arms * arm_length)
     first = 1 + arm_length * np.arange(arms)
     on_arm = np.arange(1, 1 + arms * arm_length)
     has_outer = on_arm[on_arm % arm_length != 0]
@@ -143,8 +149,8 @@ def layered(arms: int = 3, arm_length: int = 2) -> TabularMdp:
     end is reached in a fixed number of steps, but through states that are not controllable: S_L→ is not S_L. The
     j-th state of the i-th arm, both counted from one, has the label `arm<i>.<j>`.
     """
-    _whole("arms", arms, least=1)
-    _whole("arm_length", arm_length, least=1)
+    arms, arm_length = _whole("arms", arms, least=1), _whole("arm_length", arm_length, least=1)
+    _check_size("layered", 2 * arms * arm_length)
     end = 1 + arms * arm_length
     on_arm = np.arange(1, end)
     return _model(
@@ -170,7 +176,7 @@ def two_branch_toy(length: int = 3) -> TabularMdp:
     knows its branch after one step and resets there, so that the paper's difference of l + 1 would shrink to one. Here
     the time passes in s0, and the paper's two values are exact.
     """
-    _whole("length", length, least=1)
+    length = _whole("length", length, least=1)
     each = 1 / (2 * length + 1)
     return _model(
         ("s0", "x", "y"),
@@ -196,11 +202,12 @@ def slippery_grid(
         walls: the cells that cannot be entered.
         start: the cell that RESET leads to.
     """
-    _whole("rows", rows, least=1)
-    _whole("columns", columns, least=1)
-    _probability("slip", slip)
-    blocked = {_inside("walls", cell, rows, columns) for cell in walls}
-    if _inside("start", start, rows, columns) in blocked:
+    rows, columns = _whole("rows", rows, least=1), _whole("columns", columns, least=1)
+    slip = _probability("slip", slip)
+    _check_size("slippery-grid", 3 * len(DIRECTIONS) * rows * columns)
+    blocked = {_inside("walls", cell, rows, columns) for cell in collection("cells")("walls", walls)}
+    start = _inside("start", start, rows, columns)
+    if start in blocked:
         raise InvalidSettingError(f"start is {start}, which is one of the walls")
     is_free = np.ones((rows, columns), dtype=bool)
     for cell in blocked:
@@ -240,10 +247,13 @@ def random_sparse(
     """
     n_states = _whole("states", states, least=1)
     n_actions = _whole("actions", actions, least=1)
-    least, most = (_whole("branching", number, least=1) for number in branching)
-    if least > most or most > n_states:
-        raise InvalidSettingError(f"branching is {branching}; it must be ascending and at most the number of states")
-    generator = np.random.default_rng(_whole("seed", seed, least=0))
+    least, most = _two("branching", branching)
+    if not 1 <= least <= most <= n_states:
+        raise InvalidSettingError(
+            f"branching is {branching}; it must be ascending, from 1 on, and at most the number of states"
+        )
+    _check_size("random-sparse", n_states * n_actions * most)
+    generator = np.random.default_rng(whole()("seed", seed))
     n_pairs = n_states * n_actions
     widths = generator.integers(least, most + 1, size=n_pairs)
     chosen = _distinct_draws(n_states, widths, generator)
@@ -277,7 +287,7 @@ def domain(name: str, **parameters: Any) -> TabularMdp:
 
     Text for a number may be a fraction (`1/3`), for a pair of numbers `2,3`, for cells `0,1 2,3`.
     """
-    if name not in DOMAINS:
+    if text("name", name) not in DOMAINS:
         environments = [f"gym:{name}"] if re.search(r"-v\d+$", name) else []
         raise UnknownNameError.of("world", name, [*DOMAINS, *environments], "axplore worlds")
     build = DOMAINS[name]
@@ -350,22 +360,33 @@ def _distinct_draws(n: int, widths: IntArray, generator: np.random.Generator) ->
 
 
 def _whole(name: str, value: int, least: int) -> int:
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise InvalidSettingError(f"{name} is {value!r}; it must be a whole number") from None
-    if number < least:
-        raise InvalidSettingError(f"{name} is {number}; it must be at least {least}")
-    return number
+    return int(whole(least=least, most=MOST_STATES)(name, value))
 
 
-def _probability(name: str, value: float, positive: bool = False) -> None:
-    if not 0 <= value <= 1 or (positive and value == 0):
-        raise InvalidSettingError(f"{name} is {value!r}; it must be a probability{' above 0' if positive else ''}")
+def _probability(name: str, value: float, positive: bool = False) -> float:
+    wanted = f"a probability{' above 0' if positive else ''}"
+    return float(real(least=0, most=1, above=0 if positive else -1, wanted=wanted)(name, value))
+
+
+def _two(name: str, value: Any) -> tuple[int, int]:
+    """A pair of whole numbers."""
+    members = collection("a pair of whole numbers")(name, value)
+    if len(members) != 2:
+        raise refusal(name, value, "a pair of whole numbers")
+    first, second = (int(whole()(name, member)) for member in members)
+    return first, second
+
+
+def _check_size(name: str, transitions: int) -> None:
+    """Refuses a model that would not fit into memory before any memory is taken."""
+    if transitions > MOST_TRANSITIONS:
+        raise InvalidSettingError(
+            f"{name} would have about {transitions:,} transitions; no more than {MOST_TRANSITIONS:,} are built"
+        )
 
 
 def _inside(name: str, cell: Cell, rows: int, columns: int) -> Cell:
-    row, column = cell
+    row, column = _two(name, cell)
     if not (0 <= row < rows and 0 <= column < columns):
         raise InvalidSettingError(f"{name}: the cell {cell!r} is outside a grid of {rows} rows and {columns} columns")
     return row, column

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from axplore.arguments import checked, file_path, flag, function, optional, real, refusal, settings, text, whole
 from axplore.atlas import Atlas
 from axplore.atlas.from_exploration import atlas_of
-from axplore.domains import domain
-from axplore.errors import Interrupted, InvalidInputError, InvalidSettingError, WorldError
-from axplore.explorers.base import Exploration, Explorer, ExplorerState, Observer, check_max_steps
+from axplore.errors import Interrupted, InvalidSettingError, WorldError
+from axplore.explorers.base import STATES_BOUND, Exploration, Explorer, ExplorerState, Observer, checked_explorer
 from axplore.explorers.base import run as run_explorer
 from axplore.explorers.certified import Certified, CertifiedState
 from axplore.explorers.registry import DEFAULT_EXPLORER, preset
@@ -45,6 +45,21 @@ OBJECTIVES: Final[Mapping[str, Objective]] = {
 """The objectives of the certified explorer by the names that the command line uses."""
 
 
+@checked(
+    radius=optional(real()),
+    epsilon=optional(real()),
+    delta=optional(real()),
+    seed=whole(),
+    max_steps=optional(whole()),
+    run=optional(file_path),
+    progress=flag,
+    states_bound=optional(STATES_BOUND),
+    world_parameters=optional(settings),
+    on_round=optional(function),
+    doctor=flag,
+    workers=optional(whole()),
+    ray=optional(text),
+)
 def explore(
     world: WorldLike,
     radius: float | None = None,
@@ -98,7 +113,6 @@ def explore(
     chosen, explorer_name = explorer_from(explorer, radius, epsilon, delta, objective, states_bound)
     if has_workers(workers, ray) and isinstance(explorer, str) and isinstance(chosen, Certified):
         chosen = chosen.for_workers()
-    check_max_steps(max_steps)
     system, world_name = world_from(world, seed, world_parameters)
     with ExitStack() as closing:
         if system is not world:
@@ -125,6 +139,16 @@ def explore(
         return exploring.atlas_of(kept.world, kept)
 
 
+@checked(
+    run=file_path,
+    radius=optional(real()),
+    epsilon=optional(real()),
+    max_steps=optional(whole()),
+    progress=flag,
+    on_round=optional(function),
+    workers=optional(whole()),
+    ray=optional(text),
+)
 def resume(
     run: str | Path,
     world: WorldLike | None = None,
@@ -166,7 +190,6 @@ def resume(
         WorldError: the world failed, as for `explore`.
         KeyboardInterrupt: Ctrl-C, as for `explore`.
     """
-    check_max_steps(max_steps)
     with ExitStack() as closing:
         kept = closing.enter_context(open_run(Path(run)))
         manifest = kept.manifest
@@ -287,9 +310,7 @@ def _examine(system: SteppedWorld, seed: int) -> None:
 def world_from(spec: WorldLike, seed: int, parameters: Mapping[str, Any] | None = None) -> tuple[World, str]:
     """The world that is meant, and what to call it."""
     if isinstance(spec, str):
-        if ":" in spec:
-            return named_world(spec, seed, parameters or {}), spec
-        return SimulatedWorld(domain(spec, **(parameters or {})), seed), spec
+        return named_world(spec, seed, parameters or {}), spec
     if parameters:
         raise InvalidSettingError("world_parameters are for a world given by its name; set them on the world itself")
     if isinstance(spec, TabularMdp):
@@ -307,9 +328,7 @@ def explorer_from(
 ) -> tuple[Explorer[Any], str]:
     """The explorer that is meant, and what to call it."""
     if not isinstance(spec, str):
-        if not all(hasattr(spec, part) for part in ("target", "start", "advance", "finish")):
-            raise InvalidInputError(f"{spec!r} is no explorer; give the name of a preset or a configuration")
-        chosen, name = spec, type(spec).__name__
+        chosen, name = checked_explorer(spec), type(spec).__name__
         _check_agreement(chosen, states_bound, radius=radius, epsilon=epsilon, delta=delta)
     elif radius is None:
         raise InvalidSettingError("radius is missing: the expected steps within which a state counts")
@@ -339,8 +358,8 @@ def _check_agreement(explorer: Explorer[Any], states_bound: int | None, **target
 
 def _with_objective(explorer: Explorer[Any], name: str, objective: Objective | str) -> Explorer[Any]:
     wanted = OBJECTIVES.get(objective) if isinstance(objective, str) else objective
-    if wanted is None or wanted not in OBJECTIVES.values():
-        raise InvalidSettingError(f"objective is {objective!r}; it must be one of {', '.join(OBJECTIVES)}")
+    if not isinstance(wanted, Objective) or wanted not in OBJECTIVES.values():
+        raise refusal("objective", objective, f"one of {', '.join(OBJECTIVES)}")
     if not isinstance(explorer, Certified):
         raise InvalidSettingError(f"the explorer {name} has one objective only; leave objective out")
     return replace(explorer, objective=wanted)

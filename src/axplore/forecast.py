@@ -22,8 +22,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from axplore.errors import InvalidSettingError, UnknownNameError
-from axplore.explorers.base import action_bound
+from axplore.arguments import checked, collection, optional, settings, whole
+from axplore.errors import UnknownNameError
+from axplore.explorers.base import STATES_BOUND, action_bound
 from axplore.explorers.certified import Certified, CertifiedState
 from axplore.explorers.disco import DisCo, spreads_of
 from axplore.explorers.disco_rules import Spreads
@@ -114,6 +115,13 @@ class Probe:
     steps_per_second: float
 
 
+@checked(
+    states_bound=optional(STATES_BOUND),
+    explorers=collection("names of explorers"),
+    probe_steps=whole(least=1),
+    seed=whole(),
+    world_parameters=optional(settings),
+)
 def forecast(
     world: WorldLike,
     radius: float,
@@ -139,8 +147,6 @@ def forecast(
         seed: of a simulated world.
         world_parameters: of a domain given by its name.
     """
-    if probe_steps < 1:
-        raise InvalidSettingError(f"probe_steps is {probe_steps}; it must be at least 1")
     target = Target(radius=radius, epsilon=epsilon, delta=delta)
     unknown = [name for name in explorers if name not in PRESETS]
     if unknown:

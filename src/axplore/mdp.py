@@ -14,11 +14,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from axplore.arguments import collection, real_array, shown
 from axplore.errors import InvalidModelError, UnknownActionError, UnknownStateError
 from axplore.types import Action, FloatArray, IntArray, State
 
@@ -57,20 +59,23 @@ class TabularMdp:
     @classmethod
     def from_rows(cls, rows: Mapping[Any, Mapping[Any, Mapping[Any, float]]], initial_state: State) -> TabularMdp:
         """Builds a model from `{state: {action: {successor: probability}}}`; a state without actions is terminal."""
-        states, index = _numbered(rows)
+        states, index = _numbered(_mapping(rows, "rows", "{state: {action: {successor: probability}}}"))
         action_index: dict[Action, int] = {}
         pair_states: list[int] = []
         pair_actions: list[int] = []
         entries: list[tuple[int, int, float]] = []
         for state, options in rows.items():
-            for action, row in options.items():
-                for successor, probability in row.items():
+            for action, row in _mapping(options, f"state {state!r}", "{action: {successor: probability}}").items():
+                outcomes = _mapping(row, f"state {state!r}, action {action!r}", "{successor: probability}")
+                for successor, probability in outcomes.items():
                     if successor not in index:
                         raise InvalidModelError(
                             f"state {state!r}, action {action!r}: successor {successor!r} is not a state of the model; "
                             "give it a row of its own (an empty one makes it terminal)"
                         )
-                    entries.append((len(pair_states), index[successor], float(probability)))
+                    entries.append(
+                        (len(pair_states), index[successor], _probability(probability, state, action, successor))
+                    )
                 pair_states.append(index[state])
                 pair_actions.append(action_index.setdefault(action, len(action_index)))
         return cls._from_entries(
@@ -105,23 +110,23 @@ class TabularMdp:
             terminal: labels of the states that only reset; their rows are ignored.
             available: which actions each state has, [S, A] of booleans; all when not given.
         """
-        dense = np.asarray(probabilities, dtype=np.float64)
+        dense = real_array("probabilities", probabilities).astype(np.float64)
         if dense.ndim != 3 or dense.shape[0] != dense.shape[2]:
             raise InvalidModelError(f"probabilities must have the shape [S, A, S], not {list(dense.shape)}")
         n_states, n_actions, _ = dense.shape
         labels, index = _numbered(range(n_states) if states is None else states)
-        names = tuple(range(n_actions)) if actions is None else tuple(actions)
+        names = tuple(range(n_actions)) if actions is None else _distinct_names(actions)
         if len(labels) != n_states or len(names) != n_actions:
             raise InvalidModelError(
                 f"probabilities are for {n_states} states and {n_actions} actions, "
                 f"but {len(labels)} labels and {len(names)} names were given"
             )
-        if len(set(names)) != n_actions:
-            raise InvalidModelError(f"action names are not distinct: {list(names)!r}")
-        offered = np.ones((n_states, n_actions), dtype=bool) if available is None else np.array(available, dtype=bool)
+        given = np.ones((n_states, n_actions)) if available is None else real_array("available", available)
+        offered = given.astype(bool)
         if offered.shape != (n_states, n_actions):
             raise InvalidModelError(f"available must have the shape [S, A], not {list(offered.shape)}")
-        offered[[_index_in(index, label, "terminal state") for label in terminal]] = False
+        ended = [_index_in(index, label, "terminal state") for label in _members(terminal, "terminal")]
+        offered[ended] = False
         pair_states, pair_actions = np.nonzero(offered)
         rows = dense[pair_states, pair_actions]
         pair, successor = np.nonzero(rows)  # a NaN counts as nonzero, so the check below sees it
@@ -140,15 +145,18 @@ class TabularMdp:
         """
         ended: set[State] = set()
         entered: set[State] = set()
-        for state, options in transitions.items():
-            for action, outcomes in options.items():
-                for outcome in outcomes:
-                    if len(outcome) != 4:
+        shape = "{action: [(probability, successor, reward, terminated)]}"
+        for state, options in _mapping(transitions, "transitions", f"{{state: {shape}}}").items():
+            for action, outcomes in _mapping(options, f"state {state!r}", shape).items():
+                for outcome in _outcomes(outcomes, state, action):
+                    if not isinstance(outcome, tuple | list) or len(outcome) != 4:
                         raise InvalidModelError(
                             f"state {state!r}, action {action!r}: an outcome must be (probability, successor, reward, "
                             f"terminated), not {outcome!r}"
                         )
-                    probability, successor, _, terminated = outcome
+                    given, successor, _, terminated = outcome
+                    probability = _probability(given, state, action, successor)
+                    _check_hashable(successor)
                     if not probability >= 0:
                         raise InvalidModelError(
                             f"state {state!r}, action {action!r}: the probability of {successor!r} is {probability}; "
@@ -200,14 +208,14 @@ class TabularMdp:
             probabilities: of each entry, [E].
         """
         labels, index = _numbered(states)
-        names = tuple(actions)
-        if len(set(names)) != len(names):
-            raise InvalidModelError(f"action names are not distinct: {list(names)!r}")
+        names = _distinct_names(actions)
         pairs = _numbers(pair_states, "pair_states", len(labels))
         chosen = _numbers(pair_actions, "pair_actions", len(names))
         entries = _numbers(entry_pairs, "entry_pairs", len(pairs))
         targets = _numbers(successors, "successors", len(labels))
-        values = np.asarray(probabilities, dtype=np.float64)
+        values = real_array("probabilities", probabilities).astype(np.float64)
+        if values.ndim != 1:
+            raise InvalidModelError(f"probabilities must have the shape [E], not {list(values.shape)}")
         if len(pairs) != len(chosen) or not len(entries) == len(targets) == len(values):
             raise InvalidModelError(
                 f"{len(pairs)} pair states with {len(chosen)} actions, and {len(entries)} entries with "
@@ -395,21 +403,71 @@ class TabularMdp:
 
 def _numbered(labels: Iterable[State]) -> tuple[tuple[State, ...], dict[State, int]]:
     """The labels with their numbers; refuses a label that two states share."""
-    ordered = tuple(labels)
+    ordered = _members(labels, "states")
     if not ordered:
         raise InvalidModelError("the model has no states; it needs at least its initial state")
     index: dict[State, int] = {}
     for number, label in enumerate(ordered):
+        _check_hashable(label)
         if label in index:
             raise InvalidModelError(f"the label {label!r} is carried by states {index[label]} and {number}")
         index[label] = number
     return ordered, index
 
 
+def _members(labels: Any, name: str) -> tuple[State, ...]:
+    """The labels in a collection; text is none."""
+    members: tuple[State, ...] = collection("a collection of labels")(name, labels)
+    return members
+
+
+def _distinct_names(actions: Any) -> tuple[Action, ...]:
+    names = _members(actions, "actions")
+    for name in names:
+        _check_hashable(name)
+    if len(set(names)) != len(names):
+        raise InvalidModelError(f"action names are not distinct: {list(names)!r}")
+    return names
+
+
+def _mapping(value: Any, where: str, shape: str) -> Mapping[Any, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidModelError(f"{where}: {shown(value)} is no mapping; give {shape}")
+    return value
+
+
+def _outcomes(value: Any, state: State, action: Action) -> Iterable[Any]:
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise InvalidModelError(f"state {state!r}, action {action!r}: {shown(value)} is no list of outcomes")
+    return value
+
+
+def _probability(value: Any, state: State, action: Action, successor: State) -> float:
+    """A number as a float; whether it is a probability is checked with all others."""
+    try:
+        if isinstance(value, Real):
+            return float(value)
+    except OverflowError:
+        pass
+    raise InvalidModelError(
+        f"state {state!r}, action {action!r}: the probability of {shown(successor)} is {shown(value)}; it must be a "
+        "number from 0 to 1"
+    )
+
+
+def _check_hashable(label: Any) -> None:
+    try:
+        hash(label)
+    except TypeError:
+        raise InvalidModelError(
+            f"{shown(label)} cannot be the label of a state or an action: it is not hashable"
+        ) from None
+
+
 def _index_in(index: Mapping[State, int], label: State, what: str, error: type[Exception] = InvalidModelError) -> int:
     try:
         return index[label]
-    except KeyError:
+    except (KeyError, TypeError):  # TypeError: it is not hashable, so that no state has it
         some = ", ".join(repr(known) for known in list(index)[:5])
         raise error(f"no {what} {label!r}; the model has {len(index)} states: {some}, ...") from None
 
@@ -421,11 +479,15 @@ def _frozen(array: IntArray) -> IntArray:
 
 def _numbers(values: npt.ArrayLike, name: str, end: int) -> IntArray:
     """A copy of numbers from 0 to `end` - 1, [n]; refuses any other."""
-    numbers = np.array(values, dtype=np.int64)
-    outside = np.flatnonzero((numbers < 0) | (numbers >= end))
+    given = real_array(name, values)
+    if given.ndim != 1:
+        raise InvalidModelError(f"{name} must be a list of numbers, not of the shape {list(given.shape)}")
+    outside = np.flatnonzero(~((given >= 0) & (given < end)) | (given != np.floor(given)))
     if outside.size:
-        raise InvalidModelError(f"{name}[{outside[0]}] is {numbers[outside[0]]}; it must be from 0 to {end - 1}")
-    return numbers
+        raise InvalidModelError(
+            f"{name}[{outside[0]}] is {given[outside[0]]}; it must be a whole number from 0 to {end - 1}"
+        )
+    return given.astype(np.int64)
 
 
 def _ranges(offsets: IntArray, rows: IntArray) -> IntArray:

@@ -17,7 +17,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, Final
@@ -270,6 +270,22 @@ def remove_unfinished(folder: Path) -> None:
     for path in folder.iterdir():
         if _UNFINISHED.fullmatch(path.name):
             path.unlink()
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[None]:
+    """Makes an empty folder; if what is then done with it fails, nothing is left of it."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    make_empty_folder(folder)
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):  # the error that is under way says more
+            for path in folder.iterdir():
+                path.unlink()
+            for path in missing:
+                path.rmdir()
+        raise
 
 
 def make_empty_folder(folder: Path) -> None:

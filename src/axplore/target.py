@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from types import MappingProxyType
+from typing import Final
 
-from axplore.errors import InvalidSettingError
+from axplore.arguments import Check, real
 
 
 class Objective(Enum):
@@ -40,18 +43,23 @@ class Target:
     delta: float = 0.1
 
     def __post_init__(self) -> None:
-        check_target(self.radius, self.epsilon, self.delta)
+        for name, check in CHECKS.items():
+            object.__setattr__(self, name, check(name, getattr(self, name)))
 
 
-def check_target(radius: float, epsilon: float, delta: float) -> None:
-    """Refuses a radius, an epsilon or a delta for which the problem is not defined ([DisCo] Def. 5)."""
-    if not (math.isfinite(radius) and radius >= 1):
-        raise InvalidSettingError(
-            f"radius is {radius}; it must be a number of at least 1, because no other state is nearer than one step"
-        )
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise InvalidSettingError(
-            f"epsilon is {epsilon}; it must be a positive number, because no finite number of steps gives exactness"
-        )
-    if not 0 < delta < 1:
-        raise InvalidSettingError(f"delta is {delta}; it is the probability of failure and must be between 0 and 1")
+CHECKS: Final[Mapping[str, Check]] = MappingProxyType(
+    {
+        "radius": real(
+            least=1, most=1e12, wanted="a number from 1 to 1e12, because no other state is nearer than one step"
+        ),
+        "epsilon": real(
+            least=1e-12, most=1e12, wanted="a number from 1e-12 to 1e12, because no number of steps gives exactness"
+        ),
+        "delta": real(
+            least=1e-100,
+            most=math.nextafter(1, 0),
+            wanted="between 0 and 1, because it is a probability of failure, and at least 1e-100",
+        ),
+    }
+)
+"""For which L, ε and δ the problem is defined ([DisCo] Def. 5), and floats can hold what follows from them."""

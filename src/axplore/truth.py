@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from axplore.arguments import checked, collection, instance, label, optional, real
 from axplore.errors import InvalidSettingError
 from axplore.mdp import TabularMdp
 from axplore.planning.evaluation import policy_pairs, policy_steps
@@ -105,6 +106,7 @@ class ObjectiveCheck:
     missing: tuple[State, ...]
 
 
+@checked(mdp=instance(TabularMdp, "a TabularMdp"), goal=label, allowed=optional(collection("states")))
 def optimal_steps(mdp: TabularMdp, goal: State, allowed: Iterable[State] | None = None) -> float:
     """The least expected steps from the initial state to `goal`, V*_X(s0→g); infinite where it cannot be reached.
 
@@ -120,9 +122,9 @@ def optimal_steps(mdp: TabularMdp, goal: State, allowed: Iterable[State] | None 
     return float(_values(model, model.indices_of([goal]))[0])
 
 
+@checked(mdp=instance(TabularMdp, "a TabularMdp"), radius=real(least=0, most=1e12))
 def l_controllable(mdp: TabularMdp, radius: float) -> tuple[State, ...]:
     """The states within `radius` expected steps for a policy without restrictions, S_L ([DisCo] Def. 3)."""
-    _check_radius(radius)
     near = _met_within(mdp, radius + ACCURACY)
     candidates = _candidates(mdp, [mdp.initial_state], radius)
     candidates = candidates[[mdp.states[number] in near for number in candidates]]
@@ -130,9 +132,9 @@ def l_controllable(mdp: TabularMdp, radius: float) -> tuple[State, ...]:
     return tuple(mdp.states[number] for number in sorted([mdp.initial_index, *members.tolist()]))
 
 
+@checked(mdp=instance(TabularMdp, "a TabularMdp"), radius=real(least=0, most=1e12))
 def controllable_states(mdp: TabularMdp, radius: float) -> ControllableStates:
     """The incrementally controllable states, S_L→, with their layers ([DisCo] Def. 4)."""
-    _check_radius(radius)
     layers: list[tuple[State, ...]] = []
     boundary: list[State] = []
     known: list[State] = []
@@ -203,8 +205,8 @@ def _checked(
     steps: Mapping[Any, float] | None,
     epsilon: float,
 ) -> ObjectiveCheck:
-    if not 0 <= epsilon < math.inf:
-        raise InvalidSettingError(f"epsilon is {epsilon!r}; it must be a number from 0 on")
+    instance(ControllableStates, "what controllable_states returned")("truth", truth)
+    epsilon = real(least=0)("epsilon", epsilon)
     taken = _steps_taken(truth.mdp, policies, steps)
     excesses = {state: _excess(taken[state], _limit(objective, truth, state), epsilon) for state in taken}
     worst = max(excesses, key=excesses.__getitem__, default=None)
@@ -216,13 +218,15 @@ def _checked(
 def _steps_taken(mdp: TabularMdp, policies: Policies | None, steps: Mapping[Any, float] | None) -> Mapping[Any, float]:
     if (policies is None) == (steps is None):
         raise InvalidSettingError("a check needs either policies or steps")
+    for name, given in (("policies", policies), ("steps", steps)):
+        optional(instance(Mapping, "a mapping from states"))(name, given)
     if policies is not None:
         return {goal: _policy_steps(mdp, policy, goal) for goal, policy in policies.items()}
     assert steps is not None
     for state, value in steps.items():
         mdp.index_of(state)
-        if not value >= 0:
-            raise InvalidSettingError(f"steps of {state!r} are {value!r}; they must be a number from 0 on")
+        if value != math.inf:
+            real(least=0)(f"steps[{state!r}]", value)
     return steps
 
 
@@ -314,8 +318,3 @@ def _policy_steps(mdp: TabularMdp, policy: Mapping[Any, Action | Reset], goal: S
 def _above_members(radius: float) -> float:
     """A number of steps that no member exceeds, even by rounding."""
     return radius + 2 * ACCURACY
-
-
-def _check_radius(radius: float) -> None:
-    if not 0 <= radius < math.inf:
-        raise InvalidSettingError(f"radius is {radius!r}; it must be a number of steps from 0 on")

@@ -98,7 +98,7 @@ def test_a_policy_that_depends_on_the_step_asks_for_it_and_resets_after_its_hori
     assert policy("s0", policy.horizon) is RESET
     with pytest.raises(InvalidInputError, match=re.escape("policy(state, step)")):
         policy("s0")
-    with pytest.raises(InvalidInputError, match="the step is -1"):
+    with pytest.raises(InvalidInputError, match="step is -1; it must be a whole number"):
         policy("s0", -1)
 
 

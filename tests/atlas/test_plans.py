@@ -14,7 +14,14 @@ import pytest
 import axplore
 from axplore import RESET, Atlas, TabularMdp
 from axplore.atlas.plans import corollary_holds, read_costs
-from axplore.errors import DamagedFileError, InvalidCostsError, StorageError, UnknownActionError, UnknownStateError
+from axplore.errors import (
+    DamagedFileError,
+    InvalidCostsError,
+    InvalidSettingError,
+    StorageError,
+    UnknownActionError,
+    UnknownStateError,
+)
 from axplore.planning.evaluation import policy_pairs, policy_steps
 from axplore.planning.value_iteration import value_iteration
 
@@ -150,7 +157,7 @@ def test_the_corollary_needs_a_small_epsilon() -> None:
 def test_costs_outside_their_range_are_refused_by_name(chain: Atlas, cost: float) -> None:
     with pytest.raises(InvalidCostsError, match=r"state 's1', action 'skip': the cost is .* above 0 and at most 1"):
         chain.plan("s5", {("s1", "skip"): cost})
-    with pytest.raises(InvalidCostsError, match="RESET"):
+    with pytest.raises(InvalidSettingError, match=r"reset_cost is .* above 0 and at most 1"):
         chain.plan("s5", reset_cost=cost)
 
 
@@ -165,7 +172,7 @@ def test_costs_of_what_does_not_exist_are_refused(chain: Atlas) -> None:
         chain.plan("s5", {"s1": 0.5})  # type: ignore[dict-item]
     with pytest.raises(InvalidCostsError, match="shape"):
         chain.plan("s5", [0.5, 0.5])
-    with pytest.raises(InvalidCostsError, match="numbers"):
+    with pytest.raises(InvalidSettingError, match=r"costs is \['dear', .* it must be an array of numbers"):
         chain.plan("s5", lambda _state, _action: "dear")  # type: ignore[arg-type, return-value]
 
 

@@ -19,6 +19,7 @@ from axplore.domains import domain
 from axplore.errors import InvalidInputError, InvalidSettingError
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedWorld
+from gymnasium_names import TAXI
 
 GRID = {"rows": 3, "columns": 3}
 
@@ -228,6 +229,6 @@ def test_the_doctors_command_says_by_its_exit_code_what_it_found() -> None:
 
     code, told = command("gym:FrozenLake-v1", "--max-steps", "2000")
     assert (code, told["healthy"], told["states"]) == (0, True, 16)
-    code, told = command("gym:Taxi-v4", "--max-steps", "2000")
+    code, told = command(f"gym:{TAXI}", "--max-steps", "2000")
     assert code == 1
     assert [finding["issue"] for finding in told["findings"]] == ["START_NOT_FIXED"]

@@ -16,6 +16,7 @@ from axplore.worlds.diagnosis import MEANINGS, REMEDIES, Diagnosis, Issue
 from axplore.worlds.doctor import BRIEF_STEPS, examine, examine_world
 from axplore.worlds.gym import GymSystem, gym_world
 from axplore.worlds.stepped import SteppedWorld
+from gymnasium_names import TAXI
 
 FAULTS = [
     (faulty.UnfixedStart, Issue.START_NOT_FIXED, "landed in"),
@@ -75,7 +76,7 @@ HEALTHY: dict[str, Any] = {
     "frozen lake": lambda: frozen_lake(is_slippery=False),
     "cliff": lambda: GymSystem(gymnasium.make("CliffWalking-v1")),
     "slippery cliff": lambda: GymSystem(gymnasium.make("CliffWalking-v1", is_slippery=True)),
-    "rainy taxi": lambda: GymSystem(gymnasium.make("Taxi-v4", is_rainy=True), pin=3),
+    "rainy taxi": lambda: GymSystem(gymnasium.make(TAXI, is_rainy=True), pin=3),
     "chain": lambda: faulty.ModelSystem(domain("confusing-chain")),
     "lock": lambda: faulty.ModelSystem(domain("combination-lock")),
     "grid": lambda: faulty.ModelSystem(domain("slippery-grid")),

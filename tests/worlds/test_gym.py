@@ -19,10 +19,10 @@ from axplore.types import IntArray
 from axplore.worlds.contract import Answer, FaultKind, Visit, World
 from axplore.worlds.gym import gym_world, key_of
 from axplore.worlds.systems import BEGIN, VIRTUAL_START
+from gymnasium_names import TAXI
 
 LEFT, DOWN, RIGHT, UP = range(4)
 # Gymnasium 1.3 brought new versions of these.
-TAXI = "Taxi-v4" if "Taxi-v4" in gymnasium.registry else "Taxi-v3"
 CLIFF = "CliffWalking-v1" if "CliffWalking-v1" in gymnasium.registry else "CliffWalking-v0"
 
 

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from axplore.arguments import checked, collection, file_path, label, optional, real, whole
 from axplore.atlas.policy import Policy
 from axplore.atlas.state_report import Bounds, StateReport, reason_for_member, reason_to_leave_out, rounded_down
 from axplore.errors import UnknownActionError, UnknownStateError
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from axplore.certificate import Certificate
     from axplore.proofs.bounds import IntervalModel
     from axplore.statistics.counts import CountedRows
+
+MOST_STEPS: Final = 10**7
+"""Within which `probability` tells the chance to arrive: it holds a number for each of them."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -131,11 +135,13 @@ class Atlas:
         """The way to a state of the atlas."""
         return Policy(goal, self.places, self.actions, self.policies[self.place_of(goal)])
 
+    @checked(state=label)
     def status(self, state: State) -> StateReport:
         """What is known of any state, one that was never seen included: certified, set aside or open, and why."""
         places = self.places if state in self.places else self._places_left_out
         return self._standing(places[state]) if state in places else self._standing_of_unseen(state)
 
+    @checked(state=label, action=label)
     def successors(self, state: State, action: Action) -> dict[State, int]:
         """How often each state came next after an action of a state of the atlas."""
         place = self.place_of(state)
@@ -157,6 +163,7 @@ class Atlas:
         self.place_of(goal)
         return most_likely_route(self, goal)
 
+    @checked(steps=whole(most=MOST_STEPS))
     def probability(self, goal: State, steps: int) -> Arrival:
         """The chance that the policy arrives at a state of the atlas within so many steps: an estimate and bounds."""
         from axplore.atlas.journeys import arrival
@@ -164,18 +171,21 @@ class Atlas:
         self.place_of(goal)
         return arrival(self, goal, steps)
 
+    @checked(radius=real())
     def within(self, radius: float) -> Atlas:
         """What is proven for a smaller radius, as an atlas; what is undecided there is open. It has no certificate."""
         from axplore.atlas.restriction import within
 
         return within(self, radius)
 
+    @checked(state=label)
     def why_not(self, state: State) -> WhyNot:
         """Why a state is not in: too unlikely, too far by how much, undecided until what, or never seen."""
         from axplore.atlas.why_not import why_not
 
         return why_not(self, state)
 
+    @checked(reset_cost=real(above=0, most=1))
     def plan(self, goal: State, costs: Costs = None, reset_cost: float = 1.0) -> Plan:
         """A way to a state of the atlas at small cost, without the world ([DisCo] Cor. 1).
 
@@ -187,6 +197,7 @@ class Atlas:
         """
         return self.plans([goal], costs, reset_cost)[goal]
 
+    @checked(goals=optional(collection("states of the atlas")), reset_cost=real(above=0, most=1))
     def plans(
         self, goals: Iterable[State] | None = None, costs: Costs = None, reset_cost: float = 1.0
     ) -> dict[State, Plan]:
@@ -216,6 +227,7 @@ class Atlas:
 
         return validate(self, world, episodes, **settings)
 
+    @checked(folder=file_path)
     def save(self, folder: str | Path) -> None:
         """Writes the atlas, and the certificate if there is one, into a folder, which is made if there is none."""
         from axplore.atlas.files import save
@@ -223,6 +235,7 @@ class Atlas:
         save(self, Path(folder))
 
     @classmethod
+    @checked(folder=file_path)
     def load(cls, folder: str | Path) -> Atlas:
         """Reads what `save` wrote; refuses files that are damaged or of a version that it does not know."""
         from axplore.atlas.files import load
@@ -240,7 +253,7 @@ class Atlas:
 
     def place_of(self, goal: State) -> int:
         """The place of a state in `states`."""
-        if goal not in self.places:
+        if label("goal", goal) not in self.places:
             raise UnknownStateError(
                 f"{goal!r} is none of the {len(self.states)} states of the atlas; `atlas.status({goal!r})` says why"
             )

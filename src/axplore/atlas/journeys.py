@@ -11,7 +11,7 @@ import numpy as np
 
 from axplore.atlas.learned_model import pairs_of_policy, position_of
 from axplore.compilation import compiled
-from axplore.errors import InvalidInputError, InvalidSettingError
+from axplore.errors import InvalidInputError
 from axplore.labels import readable
 from axplore.proofs.bound_kernels import Rows, least_mean
 from axplore.types import RESET_PAIR, Action, FloatArray, IntArray, State
@@ -62,16 +62,14 @@ class Arrival:
 
 def arrival(atlas: Atlas, goal: State, steps: int) -> Arrival:
     """The chance to arrive at a goal of the atlas within a number of steps, and within each smaller number."""
-    if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 0:
-        raise InvalidSettingError(f"steps is {steps!r}; it must be a whole number, 0 or more")
     policy = atlas.policy(goal)
-    estimates = estimated_chances(atlas, atlas.place_of(goal), int(steps))
+    estimates = estimated_chances(atlas, atlas.place_of(goal), steps)
     if not atlas.proven or policy.horizon is not None:
         return Arrival(np.zeros(steps + 1), estimates, np.ones(steps + 1), proven=False)
     model = atlas.model
     position = position_of(model, int(atlas.numbers[atlas.place_of(goal)]))
     pairs = pairs_of_policy(atlas, model, policy.choices)
-    bounds = arrival_bounds(model.rows, position, pairs, len(model.numbers) + 1, int(steps))
+    bounds = arrival_bounds(model.rows, position, pairs, len(model.numbers) + 1, steps)
     return Arrival(bounds[:, 0].copy(), estimates, bounds[:, 1].copy(), atlas.proven)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from axplore.arguments import real_array
 from axplore.atlas.learned_model import choices_of_policy, known_places, position_of
 from axplore.atlas.policy import Policy
 from axplore.atlas.state_report import rounded_up
@@ -82,9 +83,7 @@ def plans_for(atlas: Atlas, goals: Iterable[State], costs: Costs = None, reset_c
         reset_cost: of RESET, in every state.
     """
     model = atlas.model
-    if not 0 < reset_cost <= 1:
-        raise InvalidCostsError(f"RESET: the cost is {reset_cost:g}; it must be above 0 and at most 1")
-    priced = model.with_costs(_pair_costs(atlas, model, costs), float(reset_cost))
+    priced = model.with_costs(_pair_costs(atlas, model, costs), reset_cost)
     return {goal: _plan(atlas, priced, goal) for goal in goals}
 
 
@@ -194,13 +193,9 @@ def _pair_costs(atlas: Atlas, model: IntervalModel, costs: Costs) -> FloatArray:
     else:
         given = costs
         if np.shape(given) == (len(atlas.pairs),) and len(pairs) != len(atlas.pairs):
-            by_pair = dict(zip(atlas.pairs, np.asarray(given).tolist(), strict=True))
+            by_pair = dict(zip(atlas.pairs, real_array("costs", given).tolist(), strict=True))
             given = [by_pair[pair] for pair in pairs]
-    try:
-        numbers = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidCostsError("costs must be numbers; give a function, a table or an array of them") from None
-    return checked_costs(numbers, len(pairs), pair_name)
+    return checked_costs(real_array("costs", given), len(pairs), pair_name)
 
 
 def _check_table(atlas: Atlas, costs: Mapping[tuple[Any, Any], float]) -> None:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from axplore.errors import InvalidInputError, InvalidSettingError
+from axplore.arguments import checked, label, optional, whole
+from axplore.errors import InvalidInputError
 from axplore.types import RESET, RESET_ACTION, Action, IntArray, Reset, State
+from axplore.worlds.catalogue import world_of
 from axplore.worlds.contract import Episodes, Visit, World
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ class Policy:
         """H, the steps after which a policy that depends on the step resets; None if it does not depend on it."""
         return len(self.choices) if self.choices.ndim == 2 else None
 
+    @checked(state=label, step=optional(whole()))
     def __call__(self, state: State, step: int | None = None) -> Action | Reset:
         """What to play in a state.
 
@@ -69,19 +72,25 @@ class Policy:
         del state, episode_start, deterministic
         return self(observation.item() if getattr(observation, "shape", None) == () else observation), None
 
-    def run(self, world: World, times: int = 1, max_steps: int = 10_000) -> Journeys:
-        """Follows the policy in a world, so many times from the initial state, and at most so many steps each."""
-        pass
+    @checked(times=whole(least=1), max_steps=whole(least=1), seed=whole())
+    def run(self, world: Any, times: int = 1, max_steps: int = 10_000, seed: int = 0) -> Journeys:
+        """Follows the policy from the initial state.
 
-        return run(self, world, times, max_steps)
+        Args:
+            world: a `World`, or anything else that can be explored.
+            times: number of journeys.
+            max_steps: the largest number of steps of a journey.
+            seed: of the noise of a world made here; a `World` has its own.
+        """
+        return run(self, world_of(world, seed), times, max_steps)
 
     def _choices_at(self, step: int | None) -> IntArray | None:
         """What to play at a step, [m]; None where the horizon is over."""
         if self.horizon is None:
             return self.choices
-        if step is None or step < 0:
+        if step is None:
             raise InvalidInputError(
-                f"the policy to {self.goal!r} depends on the step, and the step is {step}: call policy(state, step) "
+                f"the policy to {self.goal!r} depends on the step: call policy(state, step) "
                 "with the number of steps that the journey has taken, from 0"
             )
         return self.choices[step] if step < self.horizon else None
@@ -119,8 +128,6 @@ def run(policy: Policy, world: World, times: int, max_steps: int) -> Journeys:
 
     A world names states by the order in which it met them. So one that never met the goal is first led there.
     """
-    if times < 1 or max_steps < 1:
-        raise InvalidSettingError(f"times is {times} and max_steps is {max_steps}; both must be at least 1")
     if policy.horizon is not None:
         raise InvalidInputError(f"the policy to {policy.goal!r} depends on the step; call it with the step instead")
     _meet(policy, world, max_steps)

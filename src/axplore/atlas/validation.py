@@ -25,8 +25,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from axplore.arguments import checked, collection, optional, real, whole
 from axplore.atlas.state_report import rounded_down, rounded_up
-from axplore.errors import InvalidInputError, InvalidSettingError
+from axplore.errors import InvalidInputError
 from axplore.types import RESET_ACTION, IntArray, State
 from axplore.worlds.catalogue import world_of
 from axplore.worlds.contract import Episodes, Visit, World
@@ -145,6 +146,13 @@ class Validation:
 HEADINGS: Final = ("goal", "mean steps", "99 % interval", "promised", "arrived", "outcome")
 
 
+@checked(
+    episodes=whole(least=1),
+    goals=optional(collection("states of the atlas")),
+    horizon=optional(whole(least=1)),
+    false_alarm=real(least=1e-100, most=math.nextafter(1, 0), wanted="between 0 and 1, because it is a probability"),
+    seed=whole(),
+)
 def validate(
     atlas: Atlas,
     world: Any,
@@ -167,12 +175,9 @@ def validate(
         false_alarm: the probability with which an atlas whose bounds are true may be contradicted.
         seed: of the noise of a world made here; a `World` has its own.
     """
-    if episodes < 1 or (horizon is not None and horizon < 1) or not 0 < false_alarm < 1:
-        raise InvalidSettingError(
-            f"episodes is {episodes}, horizon {horizon} and false_alarm {false_alarm}; the first two must be at least "
-            "1, and the last between 0 and 1"
-        )
     chosen = tuple(atlas.states if goals is None else goals)
+    for goal in chosen:
+        atlas.place_of(goal)
     tried: World = world_of(world, seed)
     traveller = _Traveller(atlas, tried)
     before = tried.steps

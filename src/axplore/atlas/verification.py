@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from axplore.arguments import file_path
 from axplore.atlas.atlas import Atlas
 from axplore.atlas.state_report import checked_regret
 from axplore.certificate import Certificate, ClaimKind, ClaimVerdict, NearOptimal, Reachable, Verdict
@@ -28,7 +29,7 @@ def verify(subject: Atlas | str | Path) -> Verdict:
     It trusts neither the explorer nor its solvers. The verdict has an item for each claim of the certificate, and one
     for the atlas.
     """
-    atlas = subject if isinstance(subject, Atlas) else Atlas.load(subject)
+    atlas = subject if isinstance(subject, Atlas) else Atlas.load(file_path("subject", subject))
     if atlas.certificate is None and atlas.proven:
         raise InvalidInputError("a part of an atlas has no certificate; verify the one that it was taken from")
     if atlas.certificate is None:

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 
+from axplore.arguments import optional, refusal, whole
 from axplore.errors import Interrupted, InvalidSettingError, UnknownStateError, WorldError
 from axplore.target import Target
 from axplore.types import RESET_ACTION, Action, FloatArray, IntArray, State
@@ -94,6 +95,16 @@ class StopReason(Enum):
         return self in (StopReason.NO_CANDIDATES, StopReason.ALL_TOO_FAR, StopReason.PROVEN)
 
 
+def checked_explorer(given: Any) -> Explorer[Any]:
+    """Returns a configuration; refuses what is none."""
+    if isinstance(given, type) or not all(hasattr(given, part) for part in ("target", "start", "advance", "finish")):
+        raise refusal("explorer", given, "a configuration of an explorer, or the name of a preset")
+    return cast("Explorer[Any]", given)
+
+
+STATES_BOUND: Final = whole(least=1, most=10**15)
+
+
 def required_states_bound(states_bound: int | None) -> int:
     """S, which the paper's guarantees need; refused when it is missing or impossible."""
     if states_bound is None:
@@ -101,9 +112,27 @@ def required_states_bound(states_bound: int | None) -> int:
             "states_bound is missing: the theory's constants hold an upper bound S on the number of states; "
             "give one (only its logarithm enters), or use an experiment preset, which carries no guarantee"
         )
-    if states_bound < 1:
-        raise InvalidSettingError(f"states_bound is {states_bound}; there is at least the initial state")
-    return states_bound
+    return int(STATES_BOUND("states_bound", states_bound))
+
+
+MOST_ATTAINABLE: Final = 1e15
+"""No run takes so many steps: at a hundred million a second they last four months."""
+
+
+def check_attainable(what: str, amount: float, target: Target, most: float = MOST_ATTAINABLE) -> None:
+    """Refuses a target for which an explorer's constants ask for more than any run can do.
+
+    Args:
+        what: is counted.
+        amount: how many of them the constants ask for.
+        target: from which they follow.
+        most: how many are possible.
+    """
+    if not amount <= most:
+        raise InvalidSettingError(
+            f"radius {target.radius:g} and epsilon {target.epsilon:g} ask for {amount:.3g} {what}, and no more than "
+            f"{most:.3g} are possible; choose a smaller radius or a larger epsilon"
+        )
 
 
 def action_bound(actions_bound: int | None, rows: CountedRows) -> int:
@@ -289,6 +318,9 @@ def _observed(state: StateT, world: World, observers: Iterable[Observer], max_st
     """The state after every observer has seen it, with a reason to stop if there is one."""
     report = RoundReport(state.round, len(state.known), len(state.frontier), world.steps, state.activity, state)
     reasons = [state.stop, *[observer(report) for observer in observers]]
+    for reason in reasons:
+        if not isinstance(reason, StopReason | None):
+            raise refusal("what on_round returned", reason, "a StopReason, or None to go on")
     if max_steps is not None and world.steps >= max_steps:
         reasons.append(StopReason.STEP_LIMIT)
     return replace(state, stop=next((reason for reason in reasons if reason is not None), None))
@@ -296,5 +328,4 @@ def _observed(state: StateT, world: World, observers: Iterable[Observer], max_st
 
 def check_max_steps(max_steps: int | None) -> None:
     """Refuses a step limit that cannot be kept."""
-    if max_steps is not None and max_steps < 0:
-        raise InvalidSettingError(f"max_steps is {max_steps}; it must be at least 0, or None for no limit")
+    optional(whole())("max_steps", max_steps)

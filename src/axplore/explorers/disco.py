@@ -101,9 +101,9 @@ class DisCo:
             raise InvalidSettingError(
                 f"batch_growth is {self.batch_growth} and max_batch is {self.max_batch}; both must be positive"
             )
-        # An allocation or a bonus that needs S says so here, before the first step.
-        nothing = np.zeros(1)
-        self.allocation(Spreads(nothing, nothing, 1, 1, self.states_bound), self.capped_target)
+        # An allocation or a bonus that needs S, or asks for more than any run can do, says so before the first step.
+        most = np.ones(1)
+        self.allocation(Spreads(most, most, 1, 1, self.states_bound), self.capped_target)
         self.bonus(self.capped_target, self.states_bound, 1)
 
     @property

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from axplore.explorers.base import required_states_bound
+from axplore.explorers.base import check_attainable, required_states_bound
 from axplore.planning.optimistic import Bonus, experiment_bonus, theory_bonus
 from axplore.target import Target
 from axplore.types import FloatArray, IntArray
@@ -116,7 +116,7 @@ def exact_allocation(spreads: Spreads, target: Target) -> IntArray:
         variance_term = VARIANCE_FACTOR * spread**2 / accuracy**2 * math.log(root) ** 2
     range_log = math.log(RANGE_FACTOR * size * pairs_bound / (target.delta * accuracy))
     range_term = RANGE_FACTOR * size / accuracy * range_log
-    return _same_for_all(spreads, variance_term + range_term)
+    return _same_for_all(spreads, variance_term + range_term, target)
 
 
 def theorem_allocation(spreads: Spreads, target: Target, alpha: float = 1.0) -> IntArray:
@@ -130,7 +130,7 @@ def theorem_allocation(spreads: Spreads, target: Target, alpha: float = 1.0) -> 
     theta = float(spreads.within_known.max(initial=0.0)) ** 2
     first = radius**4 * theta / epsilon**2 * logarithm**2
     second = radius**2 * spreads.n_known / epsilon * logarithm
-    return _same_for_all(spreads, alpha * (first + second))
+    return _same_for_all(spreads, alpha * (first + second), target)
 
 
 def per_pair_allocation(spreads: Spreads, target: Target) -> IntArray:
@@ -153,8 +153,14 @@ def maximum_allocation(spreads: Spreads, target: Target) -> IntArray:
 def _without_logarithms(spread: FloatArray, spreads: Spreads, target: Target) -> IntArray:
     radius, epsilon = target.radius, target.epsilon
     visits = radius**4 * spread**2 / epsilon**2 + radius**2 * spreads.n_known / epsilon
+    return _whole_visits(visits, target)
+
+
+def _same_for_all(spreads: Spreads, visits: float, target: Target) -> IntArray:
+    return _whole_visits(np.full(len(spreads.within_known), visits), target)
+
+
+def _whole_visits(visits: FloatArray, target: Target) -> IntArray:
+    """Rounds up; refuses numbers that no run will ever reach, and that integers might not hold."""
+    check_attainable("visits of each pair", float(visits.max(initial=0.0)), target)
     return np.ceil(visits).astype(np.int64)
-
-
-def _same_for_all(spreads: Spreads, visits: float) -> IntArray:
-    return np.full(len(spreads.within_known), math.ceil(visits), dtype=np.int64)

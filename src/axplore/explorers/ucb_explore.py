@@ -19,6 +19,7 @@ from axplore.explorers.base import (
     ExplorerState,
     StopReason,
     action_bound,
+    check_attainable,
     estimates_of,
     exploration_of,
     frontier_of,
@@ -34,6 +35,8 @@ from axplore.worlds.contract import Episodes, Visit, World
 
 MAX_MISSES: Final = 10_000
 """Number of consecutive misses of its goal after which an evaluated policy is given up."""
+MAX_HORIZON: Final = 10**7
+"""A policy has a choice for each step of the horizon and each known state, all of which are held in memory."""
 MAX_SAMPLES_TO_DEAL: Final = 10**9
 """NumPy deals out fewer samples than this."""
 
@@ -84,9 +87,11 @@ class UcbExplore:
     def __post_init__(self) -> None:
         if not self.accuracy_divisor > 0:
             raise InvalidSettingError(f"accuracy_divisor is {self.accuracy_divisor}; it must be positive")
-        # The rules that need S say so here, before the first step.
+        # What needs S, or asks for more than any run can do, says so here, before the first step.
+        check_attainable("steps in the horizon", self.horizon, self.target, most=MAX_HORIZON)
         problem = self._problem(n_known=1, n_actions=1)
-        self.discovery(problem)
+        check_attainable("episodes in a round", self.episodes(problem), self.target)
+        check_attainable("plays of each action", self.discovery(problem), self.target)
         self.bonus(np.zeros(1, dtype=np.int64), problem)
 
     @property

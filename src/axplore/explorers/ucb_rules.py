@@ -100,7 +100,7 @@ def hoeffding_bonus(visits: IntArray, problem: Problem) -> BonusWeights:
     """
     states = required_states_bound(problem.states_bound)
     draws = np.maximum(1, visits)
-    logarithm = np.log(2 * states * problem.n_actions * problem.horizon * draws / problem.target.delta)
+    logarithm = np.log(float(2 * states * problem.n_actions * problem.horizon) * draws / problem.target.delta)
     bucket = np.maximum(1, visits // problem.horizon)
     return BonusWeights(variance=np.zeros(len(visits)), range=np.sqrt(logarithm / (2 * bucket)))
 

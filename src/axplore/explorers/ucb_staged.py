@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
-from axplore.explorers.base import Exploration, ExplorerState, exploration_of, policy_by_number
+from axplore.explorers.base import Exploration, ExplorerState, check_attainable, exploration_of, policy_by_number
 from axplore.explorers.ucb_explore import UcbExplore, UcbExploreState
 from axplore.target import Target
 from axplore.types import RESET_ACTION, IntArray
 from axplore.worlds.contract import World
+
+MAX_STAGES: Final = 10**5
+"""Each stage explores from scratch."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -43,6 +47,10 @@ class StagedUcbExplore:
     """
 
     final: UcbExplore
+
+    def __post_init__(self) -> None:
+        stages = (self.target.radius - 1) / self.target.epsilon
+        check_attainable("stages", stages, self.target, most=MAX_STAGES)
 
     @property
     def target(self) -> Target:

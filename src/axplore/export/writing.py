@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Final
 from uuid import uuid4
 
+from axplore.arguments import checked, file_path, instance, text
 from axplore.atlas.atlas import Atlas
 from axplore.errors import UnknownNameError
 from axplore.export import tables
@@ -38,6 +39,7 @@ FORMATS: Final[Mapping[str, Callable[[Atlas], str | bytes]]] = MappingProxyType(
 """What an atlas can be written as, by the names that the command line uses."""
 
 
+@checked(atlas=instance(Atlas, "an Atlas"), format_name=text, path=file_path)
 def export(atlas: Atlas, format_name: str, path: str | Path) -> None:
     """Writes an atlas in a format; the file appears whole or not at all, in the place of one that was there.
 

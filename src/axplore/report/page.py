@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from axplore.arguments import checked, file_path, optional
 from axplore.atlas import Atlas
 from axplore.atlas.table import HEADINGS, LEGEND, shown_columns, state_rows
 from axplore.report import charts, text
@@ -74,6 +75,7 @@ SECTIONS: Final[Sequence[Section]] = (
 """The sections of the page, from the top."""
 
 
+@checked(folder=file_path, out=optional(file_path))
 def write_report(folder: str | Path, out: str | Path | None = None) -> Path:
     """Writes the page of a run.
 

@@ -28,7 +28,7 @@ from axplore.runs.events import EventLog
 from axplore.runs.journal import Call, Journal, header_of, read_journal
 from axplore.runs.manifest import RunManifest, current_versions, described, load_manifest, save_manifest
 from axplore.runs.recorded import RecordedWorld
-from axplore.storage import Lock, make_empty_folder, read_document, remove_unfinished, storage_errors, write_document
+from axplore.storage import Lock, new_folder, read_document, remove_unfinished, storage_errors, write_document
 from axplore.types import FloatArray
 from axplore.workers.distributed import DistributedWorld
 from axplore.workers.worker import current_command
@@ -320,26 +320,26 @@ def begin_run(
     max_steps: int | None,
 ) -> RunFolder:
     """Begins a run in a folder, which must be empty or not exist yet; the explorer is in its first state."""
-    make_empty_folder(folder)
-    lock = Lock(folder)
-    try:
-        checkpoint = Checkpoint(
-            number=0,
-            explorer=described(explorer),
-            max_steps=max_steps,
-            narrowed=False,
-            state=state if can_be_kept(state) else None,
-            world=snapshot_of(world),
-        )
-        save_checkpoint(checkpoint, manifest.run, folder)
-        # Last: a folder is a run once it holds this file.
-        save_manifest(manifest, folder)
-        run = RunFolder(folder, lock, manifest, checkpoint)
-        run.resume_from(world)
-        run.note_start("began")
-    except BaseException:
-        lock.close()
-        raise
+    with new_folder(folder):
+        lock = Lock(folder)
+        try:
+            checkpoint = Checkpoint(
+                number=0,
+                explorer=described(explorer),
+                max_steps=max_steps,
+                narrowed=False,
+                state=state if can_be_kept(state) else None,
+                world=snapshot_of(world),
+            )
+            save_checkpoint(checkpoint, manifest.run, folder)
+            # Last: a folder is a run once it holds this file.
+            save_manifest(manifest, folder)
+            run = RunFolder(folder, lock, manifest, checkpoint)
+            run.resume_from(world)
+            run.note_start("began")
+        except BaseException:
+            lock.close()
+            raise
     return run
 
 

@@ -15,10 +15,10 @@ from uuid import uuid4
 import numpy as np
 
 from axplore.errors import DamagedFileError, InvalidSettingError, StorageError
-from axplore.explorers.base import Explorer
+from axplore.explorers.base import Explorer, checked_explorer
 from axplore.explorers.certified import Certified
 from axplore.explorers.registry import PRESETS, preset
-from axplore.labels import Json
+from axplore.labels import Json, canonical_json
 from axplore.runs.events import now
 from axplore.storage import read_document, write_document
 from axplore.target import Objective, Target
@@ -101,9 +101,13 @@ def load_manifest(folder: Path) -> RunManifest:
 
 def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Json] | None:
     """Parameters of a world as JSON; None if one of them is not plain, so that it could not be read back."""
-    if all(value is None or isinstance(value, bool | int | float | str) for value in parameters.values()):
-        return dict(parameters)
-    return None
+    if not all(value is None or isinstance(value, bool | int | float | str) for value in parameters.values()):
+        return None
+    try:
+        canonical_json(dict(parameters))
+    except ValueError:  # an infinity or NaN, or a number of thousands of digits
+        return None
+    return dict(parameters)
 
 
 def described(value: Any) -> Json:
@@ -132,7 +136,7 @@ def explorer_from_description(
     """
     try:
         if given is not None:
-            chosen: Any = given
+            chosen: Any = checked_explorer(given)
         elif description["type"] == _name_of(Certified):
             chosen = _certified_from(description)
         elif manifest.explorer in PRESETS:

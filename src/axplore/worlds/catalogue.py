@@ -18,6 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from axplore.domains import domain
 from axplore.errors import InvalidInputError, InvalidSettingError, UnknownNameError, WorldError
 from axplore.mdp import TabularMdp
 from axplore.worlds.contract import World
@@ -51,9 +52,13 @@ class Form:
 
 
 def named_world(name: str, seed: int, parameters: Mapping[str, Any]) -> World:
-    """The world of a name with a colon; parameters given as text are read as JSON where they are JSON."""
-    kind, colon, rest = name.partition(":")
-    if not colon or not rest:
+    """The world of a name: of a domain, or with a colon; parameters given as text are read by what they are for."""
+    if ":" not in name:
+        from axplore.worlds.simulated import SimulatedWorld
+
+        return SimulatedWorld(domain(name, **parameters), seed)
+    kind, _, rest = name.partition(":")
+    if not rest:
         raise UnknownNameError.of("world", name, (), "axplore worlds")
     values = read_parameters(parameters)
     make = FORMS[kind].make if kind in FORMS else partial(_from_module, kind)
@@ -76,12 +81,14 @@ def world_of(thing: Any, seed: int, **options: Any) -> World:
 
     Args:
         thing: a world, a `TabularMdp`, a Gymnasium environment, an AALpy system with an `alphabet`, an object with
-            `reset` and `step`, or a function without arguments that makes one of these. Only with a function can a
-            system that fails be started again.
+            `reset` and `step`, a function without arguments that makes one of these, or the name of a world. Only
+            with a function or a name can a system that fails be started again.
         seed: of the noise; a world has its own.
         options: of `SteppedWorld`, or of `gym_world` for an environment; `step_timeout` runs what a function makes in
             a process of its own.
     """
+    if isinstance(thing, str):
+        return named_world(thing, seed, options)
     if isinstance(thing, World):
         return _without(options, thing)
     if isinstance(thing, TabularMdp):

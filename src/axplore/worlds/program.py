@@ -54,7 +54,10 @@ def program_world(
         max_faults: after so many faults the world gives up.
         start_checks: see `SteppedWorld`.
     """
-    parts = shlex.split(command) if isinstance(command, str) else list(command)
+    try:
+        parts = shlex.split(command) if isinstance(command, str) else list(command)
+    except ValueError as error:
+        raise InvalidSettingError(f"the command {command!r} cannot be read: {error}") from None
     if not parts:
         raise InvalidSettingError("there is no command to run; write exec:COMMAND")
     if not step_timeout > 0:
