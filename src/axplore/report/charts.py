@@ -17,16 +17,16 @@ WIDTH, HEIGHT = 640, 260
 LEFT, RIGHT, TOP, BOTTOM = 56, 16, 16, 44
 
 LOGARITHMIC_FROM: Final = 30
-"""A logarithmic axis, if the run took so many times the steps of the first discovery."""
+"""The axis is logarithmic if the run took more than this many times the steps of the first discovery."""
 
 MAX_POINTS: Final = 400
 """A curve has about as many points at most."""
 
 MOST_VISITED: Final = 30
-"""So many states are in the table of visits."""
+"""The table of visits has at most this many states,"""
 
 MAX_ACTIONS: Final = 12
-"""And so many actions."""
+"""and this many actions."""
 
 Points = list[tuple[float, float]]
 

@@ -147,7 +147,7 @@ def settings_of(atlas: Atlas, history: History) -> Facts:
     if history.seconds is not None:
         facts.append(("Time it ran", f"{history.seconds:,.1f} s"))
     if history.mishaps:
-        facts.append(("What went wrong and was made good", history.mishaps))
+        facts.append(("Recovered from", history.mishaps))
     return [*facts, ("Page made with", _listed(current_versions()))]
 
 

@@ -70,7 +70,7 @@ class History:
 
     @property
     def mishaps(self) -> str:
-        """What went wrong and was made good: faults of the system, and what happened to workers; empty if nothing."""
+        """What the run recovered from: faults of the system, and what happened to workers; empty if nothing."""
         kinds = Counter(
             event["kind"] if event["event"] == "worker" else "" for event in self.events if _is_mishap(event)
         )
@@ -107,10 +107,10 @@ def _times(count: int) -> str:
 
 
 MAX_POINTS: Final = 100
-"""The page has the bounds of so many moments at most,"""
+"""The page has the bounds of at most this many moments,"""
 
 MAX_VALUES: Final = 100_000
-"""and so many lower and so many upper bounds in all."""
+"""and at most this many lower and as many upper bounds in all."""
 
 
 @dataclass(frozen=True, eq=False)
