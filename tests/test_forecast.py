@@ -41,7 +41,7 @@ def test_forecasts_on_the_chain_are_near_the_committed_totals(chain: tuple[float
     epsilon, found = chain
     assert close(found["disco-experiment"].steps, published("table2.json", "disco", epsilon))
     assert close(found["ucb-explore-experiment"].steps, published("table2.json", "ucb-explore", epsilon))
-    assert found.complete
+    assert found.ended
     assert found.states == 6
 
 
@@ -71,7 +71,7 @@ def test_forecasts_on_the_lock_are_near_real_runs() -> None:
 def test_a_probe_cut_short_says_so_and_counts_what_it_left_open() -> None:
     cut = forecast("combination-lock", 2.7, 0.2, probe_steps=3000)
     whole = forecast("combination-lock", 2.7, 0.2)
-    assert not cut.complete
+    assert not cut.ended
     assert cut.probe_steps < whole.probe_steps
     assert close(cut["certified"].steps, whole["certified"].steps)
     assert "at least" in cut["disco-experiment"].note
@@ -96,7 +96,7 @@ def test_bad_settings_are_refused_before_the_probe() -> None:
 def test_an_initial_state_without_actions_takes_no_time() -> None:
     found = forecast(axplore.TabularMdp.from_rows({0: {}}, 0), 2)
     assert found.states == 1
-    assert found.complete
+    assert found.ended
 
 
 def test_numbers_are_shown_for_reading() -> None:

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from enum import IntEnum
 
 
 def printable(text: str) -> str:
@@ -164,3 +165,20 @@ class Interrupted(KeyboardInterrupt):
         super().__init__()
         self.state = state
         self.atlas: object | None = None
+
+
+class ExitCode(IntEnum):
+    """What a command exits with; docs/verdicts.md says which verdict has which."""
+
+    DONE = 0
+    """Everything asked for is proven; or nothing was to be proven, and the command did what it does."""
+    REFUTED = 1
+    """Something that was claimed or proven is refuted."""
+    FAILED = 2
+    """What was given cannot be used, a file cannot be read or written, or the system failed."""
+    UNFINISHED = 3
+    """Some of what was asked for is not proven yet."""
+    IN_DOUBT = 4
+    """Everything is proven or done, but something was seen that the proofs assume away."""
+    INTERRUPTED = 130
+    """Ended by the user before everything was proven."""

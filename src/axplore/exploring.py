@@ -11,7 +11,8 @@ from typing import Any, Final, TypeAlias
 
 from axplore.arguments import checked, file_path, flag, function, optional, real, refusal, settings, text, whole
 from axplore.atlas import Atlas
-from axplore.atlas.from_exploration import atlas_of
+from axplore.atlas.from_exploration import atlas_of, fault_records, finding_records
+from axplore.certificate.doubts import FindingRecord
 from axplore.errors import Interrupted, InvalidSettingError, WorldError
 from axplore.explorers.base import STATES_BOUND, Exploration, Explorer, ExplorerState, Observer, checked_explorer
 from axplore.explorers.base import run as run_explorer
@@ -74,7 +75,7 @@ def explore(
     states_bound: int | None = None,
     world_parameters: Mapping[str, Any] | None = None,
     on_round: Observer | None = None,
-    doctor: bool = False,
+    doctor: bool = True,
     workers: int | None = None,
     ray: str | None = None,
 ) -> Atlas:
@@ -97,9 +98,10 @@ def explore(
         progress: show on standard error how it goes.
         states_bound: S, an upper bound on the number of states, which only the theory presets need.
         world_parameters: of a world given by its name.
-        on_round: called before the first piece of work and after each; a reason that it returns ends the exploration.
-        doctor: examine a system that is stepped for a moment first, and log what was found as warnings. Its steps are
-            not counted.
+        on_round: called before the first piece of work and after each; it ends the exploration by returning
+            `StopReason.INTERRUPTED` or `StopReason.STEP_LIMIT`.
+        doctor: examine a system that is stepped for a moment first. What is found is logged as warnings and becomes
+            part of the atlas and its verdict. The steps of the examination are not counted.
         workers: so many processes carry out the orders side by side, or none. The world must be one that they can make
             for themselves: a system by a factory, a model, or a name. The answer depends on the seed, and not on how
             many they are; without workers it is another one, because the agent need not start anew for every batch.
@@ -117,11 +119,12 @@ def explore(
     with ExitStack() as closing:
         if system is not world:
             closing.callback(system.close)
-        if doctor and isinstance(system, SteppedWorld):
-            _examine(system, seed)
+        findings = _examine(system, seed) if doctor and isinstance(system, SteppedWorld) else ()
         system = _shared(system, workers, ray, closing)
         state = chosen.start(system)
-        exploring = _Exploring(chosen, explorer_name, world_name, system.steps, max_steps, progress, on_round, state)
+        exploring = _Exploring(
+            chosen, explorer_name, world_name, system.steps, max_steps, progress, on_round, state, findings
+        )
         if run is None:
             return exploring.atlas_of(system, None)
         manifest = RunManifest(
@@ -134,6 +137,7 @@ def explore(
             steps_before=system.steps,
             workers=workers,
             ray=ray,
+            findings=findings,
         )
         kept = closing.enter_context(begin_run(Path(run), manifest, chosen, state, system, max_steps))
         return exploring.atlas_of(kept.world, kept)
@@ -213,7 +217,15 @@ def resume(
             kept.guard = lambda state: refuse_beyond_reach(chosen, state, kept.world)
         limit = kept.checkpoint.max_steps
         exploring = _Exploring(
-            chosen, manifest.explorer, manifest.world, manifest.steps_before, limit, progress, on_round, state
+            chosen,
+            manifest.explorer,
+            manifest.world,
+            manifest.steps_before,
+            limit,
+            progress,
+            on_round,
+            state,
+            manifest.findings,
         )
         return exploring.atlas_of(kept.world, kept)
 
@@ -244,6 +256,7 @@ class _Exploring:
         progress: whether to show how it goes.
         on_round: what else to call.
         state: where to begin.
+        findings: what was found when the system was examined.
     """
 
     explorer: Explorer[Any]
@@ -254,6 +267,7 @@ class _Exploring:
     progress: bool
     on_round: Observer | None
     state: ExplorerState
+    findings: tuple[FindingRecord, ...] = ()
 
     def atlas_of(self, world: World, kept: RunFolder | None) -> Atlas:
         """Explores, and in a run writes the atlas. Where the world fails, or at Ctrl-C, it raises with the atlas."""
@@ -268,6 +282,8 @@ class _Exploring:
             world_name=self.world_name,
             explorer_name=self.explorer_name,
             steps_before=self.steps_before,
+            findings=self.findings,
+            faults=fault_records(world.faults) if kept is None else kept.faults_so_far(),
         )
         if kept is not None:
             kept.end(atlas, is_whole=failure is None)
@@ -299,12 +315,14 @@ def _with_atlas(failure: WorldError, atlas: Atlas, run: str | Path | None) -> Wo
     return error
 
 
-def _examine(system: SteppedWorld, seed: int) -> None:
-    """A short examination; what it finds does not keep anybody from exploring."""
+def _examine(system: SteppedWorld, seed: int) -> tuple[FindingRecord, ...]:
+    """What a short examination finds; it does not keep anybody from exploring."""
     from axplore.worlds.doctor import BRIEF_SECONDS, BRIEF_STEPS, examine_world
 
-    for finding in examine_world(system, max_steps=BRIEF_STEPS, seconds=BRIEF_SECONDS, seed=seed).findings:
+    findings = examine_world(system, max_steps=BRIEF_STEPS, seconds=BRIEF_SECONDS, seed=seed).findings
+    for finding in findings:
         _logger.warning("%s", finding)
+    return finding_records(findings)
 
 
 def world_from(spec: WorldLike, seed: int, parameters: Mapping[str, Any] | None = None) -> tuple[World, str]:

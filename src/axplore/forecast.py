@@ -74,14 +74,14 @@ class Forecast:
         estimates: one for each explorer.
         probe_steps: the steps that the probe took.
         states: how many states it found within the radius.
-        complete: whether it came to its end; if not, there may be more states, and everything may take longer.
+        ended: whether the probe came to its end; if not, there may be more states, and everything may take longer.
         steps_per_second: of the world, in long orders.
     """
 
     estimates: tuple[Estimate, ...]
     probe_steps: int
     states: int
-    complete: bool
+    ended: bool
     steps_per_second: float
 
     def __getitem__(self, explorer: str) -> Estimate:
@@ -101,7 +101,7 @@ class Probe:
         steps: the world's at the end.
         seconds: in all.
         within_steps, within_seconds: when everything was proven for AX_L; None if it was not.
-        complete: whether everything was proven for AX*.
+        ended: whether the explorer had nothing left to do for AX*.
         steps_per_second: of the world, in long orders.
     """
 
@@ -111,7 +111,7 @@ class Probe:
     seconds: float
     within_steps: int | None
     within_seconds: float | None
-    complete: bool
+    ended: bool
     steps_per_second: float
 
 
@@ -156,7 +156,7 @@ def forecast(
     bound = states_bound if states_bound is not None else ASSUMED_STATES * len(system.states)
     assumed = "" if states_bound is not None else f"; {bound} states assumed"
     estimates = tuple(_estimate(name, target, probe, bound, assumed) for name in explorers)
-    return Forecast(estimates, probe.steps, probe.model.n_known, probe.complete, probe.steps_per_second)
+    return Forecast(estimates, probe.steps, probe.model.n_known, probe.ended, probe.steps_per_second)
 
 
 def _probed(world: World, target: Target, probe_steps: int) -> Probe:
@@ -181,7 +181,7 @@ def _probed(world: World, target: Target, probe_steps: int) -> Probe:
         seconds=seconds,
         within_steps=within_steps,
         within_seconds=within_seconds,
-        complete=state.stop is not None,
+        ended=state.stop is not None,
         steps_per_second=_speed(world, probe_steps),
     )
 
@@ -216,7 +216,7 @@ def _estimate(name: str, target: Target, probe: Probe, states_bound: int, assume
         steps, note = _ucb_steps(explorer, probe.model), "episodes of the states found"
     if name.endswith("theory"):
         note += assumed
-    if not probe.complete:
+    if not probe.ended:
         note = f"at least, of the {probe.model.n_known} states that the probe found; {note}"
     return Estimate(name, steps, probe.seconds + steps / probe.steps_per_second, note)
 
@@ -224,7 +224,7 @@ def _estimate(name: str, target: Target, probe: Probe, states_bound: int, assume
 def _certified_estimate(name: str, explorer: Certified, probe: Probe) -> Estimate:
     if explorer.objective is Objective.WITHIN_RADIUS and probe.within_steps is not None:
         return Estimate(name, probe.within_steps, probe.within_seconds or 0.0, "the probe came to its end")
-    if probe.complete:
+    if probe.ended:
         return Estimate(name, probe.steps, probe.seconds, "the probe came to its end")
     if (probe.model.visits == 0).any():
         return Estimate(name, math.inf, math.inf, "the probe was too short to tell; give it more steps")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import Enum
 from types import MappingProxyType
 from typing import Final
@@ -63,3 +64,9 @@ CHECKS: Final[Mapping[str, Check]] = MappingProxyType(
     }
 )
 """For which L, ε and δ the problem is defined ([DisCo] Def. 5), and floats can hold what follows from them."""
+
+
+def confidence_text(delta: float) -> str:
+    """1 - δ for reading, never rounded up."""
+    text = f"{1 - delta:g}"
+    return text if Decimal(text) + Decimal(repr(float(delta))) <= 1 else f"1 - {delta!r}"

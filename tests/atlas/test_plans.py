@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import axplore
-from axplore import RESET, Atlas, TabularMdp
+from axplore import RESET, Atlas, StopReason, TabularMdp
 from axplore.atlas.plans import corollary_holds, read_costs
 from axplore.errors import (
     DamagedFileError,
@@ -140,7 +140,7 @@ def test_the_corollary_is_stated_where_its_condition_holds(estimated: Atlas) -> 
     theory = replace(estimated, explorer="disco-theory")
     assert "ε/c_min = 1.6 more than the best policy through S_L→" in theory.plan("s5", reset_cost=0.5).guarantee
     assert "too large for the least cost" in theory.plan("s5", reset_cost=0.01).guarantee
-    assert replace(theory, complete=False).plan("s5").guarantee == "Nothing is proven of it."
+    assert replace(theory, stop=StopReason.STEP_LIMIT).plan("s5").guarantee == "Nothing is proven of it."
 
 
 def test_the_corollary_needs_a_small_epsilon() -> None:

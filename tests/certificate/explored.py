@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from axplore.atlas.from_exploration import certificate_from_exploration
-from axplore.certificate import Certificate, ClaimKind, Verdict
+from axplore.certificate import Certificate, ClaimKind, Verification
 from axplore.certificate.contents import Claim, Counts, NearOptimal, Reachable, TooFar
 from axplore.domains import combination_lock, confusing_chain, random_sparse, slippery_grid
 from axplore.explorers.base import Exploration, run
@@ -82,7 +82,7 @@ def certificate_of(name: str) -> Certificate:
     return certificate_from_exploration(exploration_of(name))
 
 
-def failed(verdict: Verdict) -> set[tuple[ClaimKind, int | None]]:
+def failed(verdict: Verification) -> set[tuple[ClaimKind, int | None]]:
     """The kind and the position of each claim that is not proven."""
     return {(claim.kind, claim.position) for claim in verdict.failures}
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from explored import LARGE_ENOUGH, certificate_of, exploration_of, failed, only, rows_of, with_rows
 
-from axplore.certificate import Certificate, ClaimKind, NearOptimal, Reachable, TooFar, Verdict
+from axplore.certificate import Certificate, ClaimKind, NearOptimal, Reachable, TooFar, Verification
 from axplore.certificate import verify as verify_in_memory
 from axplore.certificate.contents import RESET_ACTION, Claim, Counts
 from axplore.proofs.bound_kernels import least_mean
@@ -31,11 +31,11 @@ CLEARLY = 1e-6
 
 
 @pytest.fixture
-def verify(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Certificate], Verdict]:
+def verify(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Certificate], Verification]:
     """Verifies what is read back from files, so that every forgery here has a digest that fits."""
     monkeypatch.setattr("os.fsync", lambda _: None)  # these files need not survive a power cut
 
-    def saved_and_verified(certificate: Certificate) -> Verdict:
+    def saved_and_verified(certificate: Certificate) -> Verification:
         certificate.save(tmp_path)
         return verify_in_memory(Certificate.load(tmp_path))
 

@@ -111,7 +111,7 @@ def test_a_verdict_has_a_line_for_each_claim_and_says_what_is_promised() -> None
     assert len(lines) == len(certificate.claims) + 4  # the counts, completeness, the summary and the promise
     assert any(line.startswith("ok") and "reachable" in line and "state 's4'" in line for line in lines)
     assert any(line.startswith("ok") and "too far" in line and "every state never seen" in line for line in lines)
-    assert lines[-2] == "VERIFIED: all 19 claims are proven from the counts."
+    assert lines[-2] == "VERIFIED: all 19 claims follow from the counts."
     assert lines[-1].startswith("With probability at least 0.9 over the draws: no state outside these 6 can be reached")
 
 

@@ -38,12 +38,12 @@ class Line:
 
     def step(self, action):
         self.taken += 1
-        if self.taken > 250:
+        if self.taken > 2300:
             raise RuntimeError("worn out")
         self.place = max(0, min(3, self.place + (1 if action == "forward" else -1)))
         return self.place
 """
-"""A system that the certified explorer knows well enough before it is worn out, and UcbExplore does not."""
+"""A system that the certified explorer, after the doctor, knows before it is worn out, and UcbExplore does not."""
 
 
 @pytest.fixture

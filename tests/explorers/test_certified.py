@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -27,9 +26,9 @@ from axplore.mdp import TabularMdp
 from axplore.proofs.evidence import Evidence
 from axplore.target import Objective, Target
 from axplore.truth import check_optimal, check_within_radius, controllable_states, optimal_steps
-from axplore.types import Action, State, Status
-from axplore.worlds.contract import Answer, Order, World
+from axplore.types import Status
 from axplore.worlds.simulated import SimulatedWorld
+from turning_world import TurningWorld
 
 
 def explore(
@@ -272,34 +271,6 @@ def test_the_hook_sees_every_round() -> None:
     assert "admitted" in " ".join(report.activity for report in reports)
 
 
-class TurningWorld(World):
-    """A world that breaks its contract: after so many calls its probabilities are those of another model."""
-
-    def __init__(self, first: TabularMdp, then: TabularMdp, calls: int) -> None:
-        self._world = SimulatedWorld(first, 0)
-        self._then = then
-        self._calls = calls
-
-    @property
-    def states(self) -> Sequence[State]:
-        return self._world.states
-
-    @property
-    def steps(self) -> int:
-        return self._world.steps
-
-    def actions_of(self, state: int) -> tuple[Action, ...]:
-        return self._world.actions_of(state)
-
-    def carry_out(self, orders: Sequence[Order]) -> list[Answer]:
-        self._calls -= 1
-        if self._calls == 0:
-            snapshot = self._world.snapshot()
-            self._world = SimulatedWorld(self._then, 0)
-            self._world.restore(snapshot)
-        return self._world.carry_out(orders)
-
-
 def test_what_was_admitted_on_false_evidence_is_not_certified_in_the_end() -> None:
     def world_with(chance: float) -> TabularMdp:
         return TabularMdp.from_rows(
@@ -312,6 +283,6 @@ def test_what_was_admitted_on_false_evidence_is_not_certified_in_the_end() -> No
     found = run(explorer, world, max_steps=100_000, observers=[lambda report: admitted.append(report.known)])
     assert max(admitted) > 1
     assert found.stop is StopReason.CONTRADICTED, "no sampling would ever prove it again"
-    assert not found.stop.complete
+    assert not found.stop.by_own_rule
     assert evidence_of(found).status(found.position_of("t")) is Status.OPEN
     assert evidence_of(found).lower[found.position_of("t")].steps > 2.5

@@ -171,7 +171,7 @@ def test_theory_runs_to_the_end_and_meets_its_promise(seed: int) -> None:
     mdp, radius, epsilon = small_world(), 1.5, 1.0
     explorer = disco_theory(Target(radius=radius, epsilon=epsilon), states_bound=3)
     found = run(explorer, SimulatedWorld(mdp, seed))
-    assert found.stop.complete
+    assert found.stop.by_own_rule
     steps = {goal: policy_steps_of(found, mdp, goal) for goal in found.states}
     assert check_optimal(controllable_states(mdp, radius), steps=steps, epsilon=epsilon).holds
 

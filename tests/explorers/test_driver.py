@@ -97,4 +97,4 @@ def test_an_explorer_that_has_stopped_keeps_its_own_reason() -> None:
 
 def test_only_a_limit_an_interruption_a_failure_or_a_contradiction_leaves_an_exploration_incomplete() -> None:
     incomplete = {StopReason.STEP_LIMIT, StopReason.INTERRUPTED, StopReason.WORLD_FAILED, StopReason.CONTRADICTED}
-    assert {reason for reason in StopReason if not reason.complete} == incomplete
+    assert {reason for reason in StopReason if not reason.by_own_rule} == incomplete

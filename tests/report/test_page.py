@@ -110,7 +110,7 @@ def test_a_run_that_was_cut_short_does_not_promise_that_nothing_is_missing(tmp_p
     atlas = explore("confusing-chain", 4.5, 0.1, max_steps=500, run=tmp_path / "run")
     assert not atlas.complete
     page = unescape(write_report(tmp_path / "run").read_text())
-    assert "others may be missing" in page
+    assert "Unfinished: the step limit was reached" in page
     assert "S_L→ ⊆ K is not established" in page
     assert "nothing is missing" not in page.lower().replace("nothing within", "")
 

@@ -162,7 +162,7 @@ def test_a_diagnosis_is_told_to_machines() -> None:
     told = examine(faulty.Stuck(), max_steps=100).as_json()
     assert told["healthy"] is False
     assert [finding["issue"] for finding in told["findings"]] == ["ACTION_FAILS"]
-    assert set(told["findings"][0]) == {"issue", "seen", "meaning", "remedy"}
+    assert set(told["findings"][0]) == {"issue", "seen", "meaning", "remedy", "level"}
 
 
 def test_every_issue_has_a_meaning_and_a_remedy() -> None:
@@ -171,14 +171,14 @@ def test_every_issue_has_a_meaning_and_a_remedy() -> None:
 
 def test_exploring_warns_of_what_a_short_examination_finds(caplog: pytest.LogCaptureFixture) -> None:
     settings: dict[str, Any] = {"radius": 2, "epsilon": 0.5, "max_steps": 2000}
-    axplore.explore(faulty.SilentReset, **settings)
+    axplore.explore(faulty.SilentReset, doctor=False, **settings)
     assert not caplog.records
-    examined = axplore.explore(faulty.SilentReset, doctor=True, **settings)
+    examined = axplore.explore(faulty.SilentReset, **settings)
     (record,) = caplog.records
     assert "hidden time limit" in record.getMessage()
     assert examined.states  # it warns, and goes on
 
 
 def test_exploring_says_nothing_of_a_system_without_fault(caplog: pytest.LogCaptureFixture) -> None:
-    axplore.explore("gym:FrozenLake-v1", radius=3, epsilon=0.5, max_steps=2000, doctor=True)
+    axplore.explore("gym:FrozenLake-v1", radius=3, epsilon=0.5, max_steps=2000)
     assert not caplog.records

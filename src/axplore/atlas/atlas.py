@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from axplore.atlas.plans import Costs, Plan
     from axplore.atlas.transitions import Transitions
     from axplore.atlas.validation import Validation
+    from axplore.atlas.verdict import Verdict
     from axplore.atlas.why_not import WhyNot
     from axplore.certificate import Certificate
+    from axplore.certificate.doubts import FaultRecord, FindingRecord
     from axplore.proofs.bounds import IntervalModel
     from axplore.statistics.counts import CountedRows
 
@@ -53,11 +55,13 @@ class Atlas:
         statuses: of the same, [k + f].
         unseen_lower: no state that was never seen can be reached in fewer expected steps than this.
         proven: whether bounds and statuses are proven; only those of the certified explorer are.
-        complete: whether nothing within the radius is missing: proven if `proven`, else by the explorer's own rule.
+        complete: whether everything that the objective asks for is proven: no state is open, seen or not.
         count_arrays: the transitions met, as the arrays of `counts`.
         steps: steps taken, RESET included.
         rounds: how many rounds the exploration had.
         stop: why it ended.
+        findings: what was found when the system was examined before it was explored.
+        faults: failures of the system while it was explored.
         certificate: what a doubter needs; None if nothing is proven.
     """
 
@@ -82,6 +86,8 @@ class Atlas:
     steps: int
     rounds: int
     stop: StopReason
+    findings: tuple[FindingRecord, ...] = ()
+    faults: tuple[FaultRecord, ...] = ()
     certificate: Certificate | None = None
 
     def __post_init__(self) -> None:
@@ -98,6 +104,29 @@ class Atlas:
     def left_out(self) -> tuple[StateReport, ...]:
         """The other states met, in the order in which they were met, each with the reason why it is not in."""
         return tuple(self._standing(place) for place in range(len(self.states), len(self.statuses)))
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """What may be said of the atlas as a whole: proven, in doubt, unfinished, contradicted or not proven."""
+        from axplore.atlas.verdict import verdict_of
+
+        return verdict_of(self)
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it was taken from an atlas of a larger radius, which has the certificate; see `within`."""
+        return self.proven and self.certificate is None
+
+    @property
+    def unseen_ruled_out(self) -> bool:
+        """Whether states that were never seen are proven to be beyond the radius."""
+        return self.proven and self.unseen_lower > self.target.radius
+
+    @property
+    def nothing_missing(self) -> bool:
+        """Whether every state outside the atlas, seen or not, is proven to be beyond the radius."""
+        others = self.statuses[len(self.numbers) :]
+        return self.unseen_ruled_out and all(status is Status.SET_ASIDE for status in others)
 
     @cached_property
     def pairs(self) -> tuple[tuple[State, Action], ...]:
@@ -279,7 +308,6 @@ class Atlas:
 
     def _standing_of_unseen(self, state: State) -> StateReport:
         bounds = Bounds(self.unseen_lower, math.inf, math.inf, self.proven)
-        ruled_out = self.proven and self.unseen_lower > self.target.radius
         # A state may have been met in a call that failed, of which nothing was counted.
         reason = "No transition to it was counted." if state in self.seen else "It was never seen."
         if self.proven:
@@ -287,12 +315,12 @@ class Atlas:
                 f" What was never seen takes at least {rounded_down(self.unseen_lower)} expected steps through the "
                 f"states of the atlas; the radius is {self.target.radius:g}."
             )
-        return StateReport(state, Status.SET_ASIDE if ruled_out else Status.OPEN, bounds, reason)
+        return StateReport(state, Status.SET_ASIDE if self.unseen_ruled_out else Status.OPEN, bounds, reason)
 
     def __repr__(self) -> str:
         return (
             f"Atlas({len(self.states)} states for a radius of {self.target.radius:g} around {self.states[0]!r}, "
-            f"{self.steps} steps taken, {'' if self.complete else 'in'}complete, {'' if self.proven else 'not '}proven)"
+            f"{self.steps} steps taken, {self.verdict.kind.value})"
         )
 
     def __str__(self) -> str:

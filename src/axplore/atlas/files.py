@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from axplore import storage
 from axplore.atlas.atlas import Atlas
+from axplore.certificate.doubts import FaultRecord, FindingRecord
 from axplore.errors import AxploreError, DamagedFileError, StorageError
 from axplore.explorers.base import StopReason
 from axplore.labels import decode_label, encode_label
@@ -19,7 +20,7 @@ from axplore.types import RESET_ACTION, IntArray, Status
 
 NAME: Final = "atlas"
 FORMAT: Final = "axplore atlas"
-VERSION: Final = 1
+VERSION: Final = 2
 
 STATUS_CODES: Final = tuple(Status)
 COUNTS: Final = "counts_"
@@ -70,6 +71,8 @@ def _fields_of(atlas: Atlas) -> dict[str, Any]:
         "unseen_lower": atlas.unseen_lower,
         "seen": [encode_label(state) for state in atlas.seen],
         "actions": [[encode_label(action) for action in offered] for offered in atlas.actions],
+        "findings": [finding.as_json() for finding in atlas.findings],
+        "faults": [fault.as_json() for fault in atlas.faults],
         "certified": atlas.certificate is not None,
     }
 
@@ -117,6 +120,8 @@ def _atlas_from(folder: Path, fields: dict[str, Any], arrays: dict[str, npt.NDAr
         steps=fields["steps"],
         rounds=fields["rounds"],
         stop=StopReason[fields["stop"]],
+        findings=tuple(map(FindingRecord.from_json, fields["findings"])),
+        faults=tuple(map(FaultRecord.from_json, fields["faults"])),
         certificate=certificate,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -10,16 +11,25 @@ import numpy as np
 from axplore.atlas.atlas import Atlas
 from axplore.atlas.state_report import checked_regret
 from axplore.certificate import Certificate
+from axplore.certificate.doubts import FaultRecord, FindingRecord
 from axplore.errors import InvalidInputError
 from axplore.explorers.base import Exploration
 from axplore.proofs.certificates import certificate_from
 from axplore.proofs.evidence import Evidence
-from axplore.types import Status
-from axplore.worlds.contract import World
+from axplore.types import Action, State, Status
+from axplore.worlds.contract import Fault, World
+from axplore.worlds.diagnosis import Finding
 
 
 def atlas_of(
-    exploration: Exploration, world: World, *, world_name: str, explorer_name: str, steps_before: int = 0
+    exploration: Exploration,
+    world: World,
+    *,
+    world_name: str,
+    explorer_name: str,
+    steps_before: int = 0,
+    findings: tuple[FindingRecord, ...] = (),
+    faults: tuple[FaultRecord, ...] = (),
 ) -> Atlas:
     """The atlas of an exploration.
 
@@ -29,6 +39,8 @@ def atlas_of(
         world_name: what to call it.
         explorer_name: what to call the explorer.
         steps_before: the steps that the world had taken before.
+        findings: what was found when the system was examined.
+        faults: failures of the system while it was explored.
     """
     seen = tuple(world.states)
     numbers = {state: number for number, state in enumerate(seen)}
@@ -50,17 +62,19 @@ def atlas_of(
         statuses=(Status.OPEN,) * (len(exploration.states) + len(left_out)),
         unseen_lower=0.0,
         proven=False,
-        complete=exploration.stop.complete,
+        complete=False,
         count_arrays=exploration.counts.to_arrays(),
         steps=exploration.steps - steps_before,
         rounds=exploration.rounds,
         stop=exploration.stop,
+        findings=findings,
+        faults=faults,
     )
     return atlas if exploration.evidence is None else _with_proof(atlas, exploration, exploration.evidence)
 
 
 def _with_proof(atlas: Atlas, exploration: Exploration, evidence: Evidence) -> Atlas:
-
+    certificate = certificate_from_exploration(exploration, atlas.findings, atlas.faults)
     n_known = evidence.model.n_known
     places = range(len(evidence.lower))
     lower = np.array([path.steps for path in evidence.lower])
@@ -79,12 +93,14 @@ def _with_proof(atlas: Atlas, exploration: Exploration, evidence: Evidence) -> A
         statuses=tuple(evidence.status(place) for place in places),
         unseen_lower=evidence.unseen.steps,
         proven=True,
-        complete=evidence.complete,
-        certificate=certificate_from_exploration(exploration),
+        complete=certificate.complete,
+        certificate=certificate,
     )
 
 
-def certificate_from_exploration(exploration: Exploration) -> Certificate:
+def certificate_from_exploration(
+    exploration: Exploration, findings: tuple[FindingRecord, ...] = (), faults: tuple[FaultRecord, ...] = ()
+) -> Certificate:
     """Returns the certificate of everything that is proven; claims that are still open are left out."""
     if exploration.evidence is None:
         raise InvalidInputError("this exploration has no evidence; only the certified explorer proves anything")
@@ -94,4 +110,44 @@ def certificate_from_exploration(exploration: Exploration) -> Certificate:
         known=exploration.states,
         others=exploration.frontier,
         actions=exploration.actions,
+        findings=findings,
+        faults=faults,
     )
+
+
+def finding_records(findings: Iterable[Finding]) -> tuple[FindingRecord, ...]:
+    """What an examination found, as an atlas keeps it."""
+    return tuple(
+        FindingRecord(
+            issue=finding.issue.name,
+            title=finding.issue.value,
+            seen=finding.seen,
+            meaning=finding.meaning,
+            remedy=finding.remedy,
+            level=finding.level.value,
+        )
+        for finding in findings
+    )
+
+
+def fault_records(faults: Iterable[Fault]) -> tuple[FaultRecord, ...]:
+    """Failures of a system as an atlas keeps them."""
+    return summed_faults(
+        FaultRecord(
+            kind=fault.kind.name,
+            pair=None if fault.state is None and fault.action is None else (fault.state, fault.action),
+            count=1,
+            message=fault.message,
+        )
+        for fault in faults
+    )
+
+
+def summed_faults(records: Iterable[FaultRecord]) -> tuple[FaultRecord, ...]:
+    """One record of each kind of fault at each state and action, with all of them counted."""
+    first: dict[tuple[str, tuple[State, Action] | None], FaultRecord] = {}
+    for record in records:
+        key = record.kind, record.pair
+        before = first.get(key)
+        first[key] = record if before is None else replace(before, count=before.count + record.count)
+    return tuple(first.values())

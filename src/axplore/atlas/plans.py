@@ -128,7 +128,7 @@ def _guarantee(atlas: Atlas, min_cost: float, upper: float, regret: float) -> st
         )
     if atlas.proven:
         return "Nothing is proven of it: no policy is proven to arrive at any cost."
-    if atlas.explorer != GUARANTEED_EXPLORER or not atlas.complete:
+    if atlas.explorer != GUARANTEED_EXPLORER or not atlas.stop.by_own_rule:
         return "Nothing is proven of it."
     if not corollary_holds(target.radius, target.epsilon, min_cost):
         return (

@@ -88,6 +88,6 @@ def _part(atlas: Atlas, evidence: Evidence, numbers: list[int], target: Target) 
         regret=np.concatenate((regret, np.full(len(rest), math.inf))),
         statuses=(*(evidence.status(place) for place in range(len(lower))), *(status,) * len(rest)),
         unseen_lower=unseen,
-        complete=evidence.complete and (status is Status.SET_ASIDE or not len(rest)),
+        complete=evidence.complete,
         certificate=None,
     )

@@ -8,20 +8,17 @@ from typing import Any, Final
 import numpy as np
 
 from axplore.atlas.atlas import Atlas
-from axplore.atlas.state_report import StateReport, rounded_down, rounded_up
+from axplore.atlas.state_report import rounded_down, rounded_up
 from axplore.errors import AxploreError, printable
 from axplore.labels import encode_label, finite, readable
-from axplore.target import Objective
-from axplore.types import State, Status
-
-LISTED = 5
-"""So many states are named where all of them would be too many."""
+from axplore.types import State
 
 
 def title_of(atlas: Atlas) -> str:
     """What was found, in a line."""
+    found = f"{len(atlas.states)} state{'' if len(atlas.states) == 1 else 's'}"
     return (
-        f"{atlas.world}: {_states(len(atlas.states))} for a radius of {atlas.target.radius:g} expected steps "
+        f"{atlas.world}: {found} for a radius of {atlas.target.radius:g} expected steps "
         f"(+ ε {atlas.target.epsilon:g}), found by {atlas.explorer}"
     )
 
@@ -130,8 +127,8 @@ def rows_of(atlas: Atlas) -> list[tuple[str, ...]]:
 
 
 def summary_of(atlas: Atlas) -> list[str]:
-    """Whether anything is missing, what is open, how sure it is, and what it took; a line each."""
-    return [*_coverage(atlas), *_open_members(atlas), _trust(atlas), f"{atlas.steps:,} steps taken. {atlas.stop.value}"]
+    """The verdict, and the number of steps taken; a line each."""
+    return [*atlas.verdict.lines, f"{atlas.steps:,} steps taken."]
 
 
 def as_text(atlas: Atlas) -> str:
@@ -140,50 +137,6 @@ def as_text(atlas: Atlas) -> str:
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
     return printable("\n".join([title_of(atlas), *lines, *summary_of(atlas)]))
-
-
-def _coverage(atlas: Atlas) -> list[str]:
-    radius = f"{atlas.target.radius:g} expected steps"
-    others = _states(len(atlas.left_out), "other ")
-    if not atlas.proven:
-        return [f"{others} seen and left out."]
-    if atlas.complete:
-        farther = f"the {others} seen and whatever was never seen take" if atlas.left_out else "all others take"
-        return [f"Nothing within the radius is missing: {farther} more than {radius}."]
-    undecided = [standing for standing in atlas.left_out if standing.status is Status.OPEN]
-    lines = ["States within the radius may be missing."]
-    if undecided:
-        lines.append(f"{_states(len(undecided))} seen and undecided: {_named(undecided)}.")
-    if atlas.unseen_lower <= atlas.target.radius:
-        lines.append(
-            f"States never seen are not ruled out: that they take {rounded_down(atlas.unseen_lower)} expected steps is "
-            "all that is proven."
-        )
-    if atlas.objective is Objective.OPTIMAL:
-        lines.append("Until they are decided, policies are compared only with others through the states above.")
-    return lines
-
-
-def _open_members(atlas: Atlas) -> list[str]:
-    standings = [atlas.status(state) for state in atlas.states] if atlas.proven else []
-    unproven = [standing for standing in standings if standing.status is Status.OPEN]
-    return [f"{_states(len(unproven))} of the atlas not fully proven: {_named(unproven)}."] if unproven else []
-
-
-def _trust(atlas: Atlas) -> str:
-    if atlas.proven:
-        return f"All this holds with a probability of at least {1 - atlas.target.delta:g}."
-    return f"Nothing is proven: {atlas.explorer} leaves no certificate."
-
-
-def _states(count: int, kind: str = "") -> str:
-    return f"{count} {kind}state{'' if count == 1 else 's'}"
-
-
-def _named(standings: list[StateReport]) -> str:
-    names = [readable(standing.state) for standing in standings[:LISTED]]
-    rest = len(standings) - len(names)
-    return ", ".join(names) + (f" and {rest} more" if rest else "")
 
 
 def to_pandas(atlas: Atlas) -> Any:

@@ -16,18 +16,19 @@ import numpy as np
 from axplore.arguments import file_path
 from axplore.atlas.atlas import Atlas
 from axplore.atlas.state_report import checked_regret
-from axplore.certificate import Certificate, ClaimKind, ClaimVerdict, NearOptimal, Reachable, Verdict
+from axplore.atlas.verdict import VerdictKind
+from axplore.certificate import Certificate, ClaimCheck, ClaimKind, NearOptimal, Reachable, Verification
 from axplore.certificate import verify as verify_certificate
-from axplore.errors import InvalidInputError
+from axplore.errors import ExitCode, InvalidInputError
 from axplore.target import Objective
 from axplore.types import Status
 
 
-def verify(subject: Atlas | str | Path) -> Verdict:
+def verify(subject: Atlas | str | Path) -> Verification:
     """Checks from the counts alone everything that an atlas, or the folder of one, says to be certified.
 
-    It trusts neither the explorer nor its solvers. The verdict has an item for each claim of the certificate, and one
-    for the atlas.
+    It trusts neither the explorer nor its solvers. The outcome has an item for each claim of the certificate and one
+    for the atlas, and concludes with the verdict.
     """
     atlas = subject if isinstance(subject, Atlas) else Atlas.load(file_path("subject", subject))
     if atlas.certificate is None and atlas.proven:
@@ -36,16 +37,18 @@ def verify(subject: Atlas | str | Path) -> Verdict:
         raise InvalidInputError(
             f"there is nothing to verify: the explorer {atlas.explorer} leaves no certificate; explore with 'certified'"
         )
-    verdict = verify_certificate(atlas.certificate)
+    verification = verify_certificate(atlas.certificate)
     contradiction = next(contradictions(atlas, atlas.certificate), None)
-    said = ClaimVerdict(
+    said = ClaimCheck(
         kind=ClaimKind.ATLAS,
         subject="what the atlas says of states, policies and bounds",
         position=None,
         holds=contradiction is None,
         why=contradiction or "no more than what is claimed above",
     )
-    return replace(verdict, claims=(*verdict.claims, said))
+    verdict = atlas.verdict
+    code = ExitCode.UNFINISHED if verdict.kind is VerdictKind.UNFINISHED else verdict.exit_code
+    return replace(verification, claims=(*verification.claims, said), conclusion=verdict.lines, code=code)
 
 
 def contradictions(atlas: Atlas, certificate: Certificate) -> Iterator[str]:
@@ -61,8 +64,10 @@ def contradictions(atlas: Atlas, certificate: Certificate) -> Iterator[str]:
     unseen = too_far.get(len(atlas.statuses))
     if atlas.unseen_lower > atlas.target.radius and (unseen is None or atlas.unseen_lower > unseen.lower[0]):
         yield "states never seen are ruled out, which the certificate does not claim"
-    if atlas.complete and len(too_far) <= len(atlas.left_out):
-        yield "nothing within the radius is said to be missing, which the certificate does not claim"
+    if atlas.complete != certificate.complete:
+        yield "it differs from the certificate in whether everything is proven"
+    if (atlas.findings, atlas.faults) != (certificate.findings, certificate.faults):
+        yield "it names other findings or faults than the certificate"
     reachable = {claim.goal: claim for claim in certificate.reachable}
     optimal = {claim.goal: claim for claim in certificate.near_optimal}
     for place, state in enumerate(atlas.states):

@@ -22,11 +22,13 @@ from typing import Final
 import numpy as np
 
 from axplore.certificate.bellman import Sweeper
+from axplore.certificate.claim_checks import ClaimCheck, ClaimKind, Verification
 from axplore.certificate.contents import RESET_ACTION, Claim, NearOptimal, Reachable, TooFar
 from axplore.certificate.count_checks import contradiction
 from axplore.certificate.document import Certificate
-from axplore.certificate.verdict import ClaimKind, ClaimVerdict, Verdict
-from axplore.target import Objective
+from axplore.certificate.doubts import doubts_in
+from axplore.errors import ExitCode
+from axplore.target import Objective, confidence_text
 from axplore.types import FloatArray
 
 ROUNDING: Final = 1e-9
@@ -49,28 +51,28 @@ class UnprovenError(Exception):
     """A claim that does not follow; the message says why."""
 
 
-def verify(certificate: Certificate) -> Verdict:
+def verify(certificate: Certificate) -> Verification:
     """Checks every claim of a certificate against its counts, and says of each whether it is proven."""
-    verdicts = [_counts_verdict(certificate)]
-    if verdicts[0].holds:
+    checks = [_check_counts(certificate)]
+    if checks[0].holds:
         sweeper = Sweeper.of(certificate)
-        verdicts += [_claim_verdict(certificate, sweeper, claim) for claim in certificate.claims]
+        checks += [_check_claim(certificate, sweeper, claim) for claim in certificate.claims]
     else:
-        verdicts += [_named(certificate, claim, False, "the counts cannot be") for claim in certificate.claims]
+        checks += [_named(certificate, claim, False, "the counts cannot be") for claim in certificate.claims]
     missing = _missing_claims(certificate)
     if certificate.complete:
-        verdicts.append(_complete_verdict(certificate, missing, all(verdict.holds for verdict in verdicts)))
-    return Verdict(tuple(verdicts), missing, _promise(certificate, complete=not missing))
+        checks.append(_check_completeness(certificate, missing, all(check.holds for check in checks)))
+    return Verification(tuple(checks), missing, *_conclusion(certificate, missing))
 
 
-def _counts_verdict(certificate: Certificate) -> ClaimVerdict:
+def _check_counts(certificate: Certificate) -> ClaimCheck:
     problem = contradiction(certificate)
     total = int(certificate.counts.counts.sum())
     why = f"{total} draws of {certificate.state_pairs[-1]} actions in {len(certificate.known)} states"
-    return ClaimVerdict(ClaimKind.COUNTS, "all draws", None, problem is None, problem or why)
+    return ClaimCheck(ClaimKind.COUNTS, "all draws", None, problem is None, problem or why)
 
 
-def _claim_verdict(certificate: Certificate, sweeper: Sweeper, claim: Claim) -> ClaimVerdict:
+def _check_claim(certificate: Certificate, sweeper: Sweeper, claim: Claim) -> ClaimCheck:
     try:
         if isinstance(claim, Reachable):
             why = _check_reachable(certificate, sweeper, claim)
@@ -183,8 +185,8 @@ def _require(
         )
 
 
-def _named(certificate: Certificate, claim: Claim, holds: bool, why: str) -> ClaimVerdict:
-    return ClaimVerdict(KINDS[type(claim)], _subject(certificate, claim.goal), claim.goal, holds, why)
+def _named(certificate: Certificate, claim: Claim, holds: bool, why: str) -> ClaimCheck:
+    return ClaimCheck(KINDS[type(claim)], _subject(certificate, claim.goal), claim.goal, holds, why)
 
 
 def _subject(certificate: Certificate, position: int) -> str:
@@ -213,24 +215,37 @@ def _missing_claims(certificate: Certificate) -> tuple[str, ...]:
     return tuple(missing)
 
 
-def _complete_verdict(certificate: Certificate, missing: tuple[str, ...], all_hold: bool) -> ClaimVerdict:
+def _check_completeness(certificate: Certificate, missing: tuple[str, ...], all_hold: bool) -> ClaimCheck:
     why = f"all {certificate.n_seen} states seen, and those never seen, are accounted for"
     if missing:
         why = missing[0] if len(missing) == 1 else f"{missing[0]}, and {len(missing) - 1} more are missing"
     elif not all_hold:
         why = "it rests on a claim that is not proven"
-    return ClaimVerdict(ClaimKind.COMPLETE, certificate.objective.value, None, all_hold and not missing, why)
+    return ClaimCheck(ClaimKind.COMPLETE, certificate.objective.value, None, all_hold and not missing, why)
 
 
-def _promise(certificate: Certificate, *, complete: bool) -> str:
-    """What is true if every claim is proven."""
+def _conclusion(certificate: Certificate, missing: tuple[str, ...]) -> tuple[tuple[str, ...], ExitCode]:
+    """What may be said if every claim is proven, and the exit code that goes with it."""
+    doubts = doubts_in(certificate.findings, certificate.faults)
+    condition = "If the assumptions hold, then with" if doubts else "With"
+    sure = confidence_text(certificate.delta)
+    lines = [f"{condition} probability at least {sure} over the draws{_promise(certificate, missing)}"]
+    if missing:
+        more = len(missing) - 1
+        lines.append(f"NOT COMPLETE: {missing[0]}{f', and {more} more are open' if more else ''}.")
+    lines += [f"IN DOUBT: {doubt}" for doubt in doubts]
+    code = ExitCode.UNFINISHED if missing else ExitCode.IN_DOUBT if doubts else ExitCode.DONE
+    return tuple(lines), code
+
+
+def _promise(certificate: Certificate, missing: tuple[str, ...]) -> str:
+    """What is true with that probability."""
+    if missing:
+        return ", all these claims are true."
     n_known, radius, epsilon = len(certificate.known), certificate.radius, certificate.epsilon
-    head = f"With probability at least {1 - certificate.delta:g} over the draws"
-    if not complete:
-        return f"{head}, all these claims are true."
     promise = (
-        f"{head}: no state outside these {n_known} can be reached reliably within {radius:g} expected steps, and each "
-        f"of them can within {radius + epsilon:g}, by a policy that uses only states listed before it"
+        f": no state outside these {n_known} can be reached reliably within {radius:g} expected steps, and each of "
+        f"them can within {radius + epsilon:g}, by a policy that uses only states listed before it"
     )
     if certificate.objective is Objective.OPTIMAL:
         promise += f"; and its final policy takes at most {epsilon:g} more than the best policy that uses only these"

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from axplore import storage
 from axplore.certificate.contents import Claim, Counts, NearOptimal, Reachable, TooFar, check_shape, dtype_of
+from axplore.certificate.doubts import FaultRecord, FindingRecord
 from axplore.errors import DamagedFileError, InvalidInputError
 from axplore.labels import decode_label, encode_label
 from axplore.target import Objective
@@ -21,8 +22,13 @@ from axplore.types import Action, IntArray, State
 
 NAME: Final = "certificate"
 FORMAT: Final = "axplore certificate"
-VERSION: Final = 1
+VERSION: Final = 2
 CLAIMS: Final[dict[str, type[Any]]] = {"reachable": Reachable, "too_far": TooFar, "near_optimal": NearOptimal}
+
+KINDS: Final = {
+    "objective": str, "complete": bool, "known": list, "others": list, "actions": list, "findings": list, "faults": list
+}  # fmt: skip
+"""The types of what is no number in the JSON file."""
 
 Kind = TypeVar("Kind", Reachable, TooFar, NearOptimal)
 
@@ -46,7 +52,9 @@ class Certificate:
         reachable: claims about known states.
         too_far: claims about other states, and about those never seen.
         near_optimal: claims about the policies towards known states.
-        complete: whether it claims that nothing is missing, so that the objective is reached.
+        complete: whether it claims that everything the objective asks for is proven.
+        findings: what was found when the system was examined before it was explored.
+        faults: failures of the system while it was explored.
     """
 
     radius: float
@@ -61,6 +69,8 @@ class Certificate:
     too_far: tuple[TooFar, ...]
     near_optimal: tuple[NearOptimal, ...]
     complete: bool
+    findings: tuple[FindingRecord, ...] = ()
+    faults: tuple[FaultRecord, ...] = ()
 
     def __post_init__(self) -> None:
         _check_settings(self)
@@ -116,6 +126,8 @@ class Certificate:
             "known": [encode_label(label) for label in self.known],
             "others": [encode_label(label) for label in self.others],
             "actions": [[encode_label(action) for action in actions] for actions in self.actions],
+            "findings": [finding.as_json() for finding in self.findings],
+            "faults": [fault.as_json() for fault in self.faults],
         }
         arrays: dict[str, npt.NDArray[Any]] = {
             f"counts.{field.name}": getattr(self.counts, field.name) for field in fields(Counts)
@@ -153,7 +165,7 @@ def _array(arrays: Mapping[str, npt.NDArray[Any]], name: str) -> npt.NDArray[Any
 
 def _assembled(body: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Certificate:
     """The certificate of these parts, the inverse of `Certificate._parts`."""
-    for key, kind in (("objective", str), ("complete", bool), ("known", list), ("others", list), ("actions", list)):
+    for key, kind in KINDS.items():
         if not isinstance(body.get(key), kind):
             raise InvalidInputError(f"{key!r} is missing or of the wrong kind")
     if body["objective"] not in [objective.value for objective in Objective]:
@@ -171,6 +183,8 @@ def _assembled(body: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) 
         too_far=_unstacked(TooFar, "too_far", arrays),
         near_optimal=_unstacked(NearOptimal, "near_optimal", arrays),
         complete=body["complete"],
+        findings=tuple(map(FindingRecord.from_json, body["findings"])),
+        faults=tuple(map(FaultRecord.from_json, body["faults"])),
     )
     if certificate._parts[0] != body or certificate._parts[1].keys() != arrays.keys():
         raise InvalidInputError("it holds something that does not belong there")

@@ -17,10 +17,10 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Final
 
-from axplore.errors import printable
+from axplore.errors import ExitCode, printable
 
-DONE, CLAIM_FAILED, ERROR, STOPPED_BY_LIMIT, INTERRUPTED = 0, 1, 2, 3, 130
-"""Exit codes."""
+DONE, CLAIM_FAILED, ERROR = ExitCode.DONE, ExitCode.REFUTED, ExitCode.FAILED
+INTERRUPTED = ExitCode.INTERRUPTED
 
 SHORT: Final = 12
 """A column of a table is short if no line of it has more letters than this."""

@@ -11,10 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from axplore.cli.console import (
-    CLAIM_FAILED,
-    DONE,
-    INTERRUPTED,
-    STOPPED_BY_LIMIT,
     interruption,
     notify,
     print_json,
@@ -91,10 +87,11 @@ def explore(
       axplore explore gym:FrozenLake-v1 --radius 8 --epsilon 1 --workers 4
     \b
     Exit codes:
-      0    the explorer is done
+      0    everything is proven; or the explorer, which proves nothing, is done
       1    the counts contradict each other: the world changes, or the failure that δ allows for has occurred
       2    an argument is wrong, or a file cannot be written
-      3    stopped by the step limit; what is proven so far is printed and saved
+      3    some states are open, as when the step limit came first; what is proven so far is printed and saved
+      4    done, but in doubt: the doctor found something, or steps of the system failed
       130  interrupted by Ctrl-C or SIGTERM; what is proven so far is printed and saved
     """  # noqa: D301
     from axplore.exploring import explore as explore_world
@@ -161,10 +158,11 @@ def resume(
       axplore resume runs/confusing-chain-1 --radius 6
     \b
     Exit codes:
-      0    the explorer is done
+      0    everything is proven; or the explorer, which proves nothing, is done
       1    the counts contradict each other: the world changes, or the failure that δ allows for has occurred
       2    an argument is wrong, the run is damaged or in use, or a file cannot be written
-      3    stopped by the step limit; what is proven so far is printed and saved
+      3    some states are open, as when the step limit came first; what is proven so far is printed and saved
+      4    done, but in doubt: the doctor found something, or steps of the system failed
       130  interrupted by Ctrl-C or SIGTERM; what is proven so far is printed and saved
     """  # noqa: D301
     from axplore.exploring import resume as resume_run
@@ -210,19 +208,12 @@ def _known_in_the_end(exploring: Callable[[Observer], Atlas]) -> Atlas:
 
 def _present(atlas: Atlas, folder: Path, *, all_rows: bool, as_json: bool) -> int:
     """Writes the page of a run, prints its atlas and returns the exit code."""
-    from axplore.explorers.base import StopReason
-
     page, mishaps = _write_page(atlas, folder)
     if as_json:
         print_json({**atlas_as_json(atlas), "run": str(folder), "report": None if page is None else str(page)})
     else:
         _print_atlas(atlas, folder, page, mishaps, all_rows=all_rows)
-    codes = {
-        StopReason.CONTRADICTED: CLAIM_FAILED,
-        StopReason.STEP_LIMIT: STOPPED_BY_LIMIT,
-        StopReason.INTERRUPTED: INTERRUPTED,
-    }
-    return codes.get(atlas.stop, DONE)
+    return int(atlas.verdict.exit_code)
 
 
 def _write_page(atlas: Atlas, folder: Path) -> tuple[Path | None, str]:
@@ -258,7 +249,7 @@ def _print_atlas(atlas: Atlas, folder: Path, page: Path | None, mishaps: str, *,
         hints.append(f"Check it: axplore verify {folder}")
     if atlas.stop is StopReason.CONTRADICTED:
         hints.append(f"Look for what changes: axplore doctor {shlex.quote(atlas.world)}")
-    elif not atlas.stop.complete:
+    elif not atlas.stop.by_own_rule:
         hints.append(f"Resume it: axplore resume {folder}")
     print_lines([" ".join(hints)])
     if mishaps:
@@ -284,6 +275,7 @@ def atlas_as_json(atlas: Atlas) -> dict[str, Any]:
         "stop": atlas.stop.name,
         "proven": atlas.proven,
         "complete": atlas.complete,
+        "verdict": atlas.verdict.as_json(),
         "states": [row.as_json() for row in rows if row.in_atlas],
         "left_out": [row.as_json() for row in rows if not row.in_atlas],
         "unseen_lower": atlas.unseen_lower,

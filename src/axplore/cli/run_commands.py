@@ -28,22 +28,28 @@ def verify(
       axplore verify runs/confusing-chain-1
     \b
     Exit codes:
-      0  every claim is proven
-      1  some claim is not
+      0  every claim follows from the counts, and nothing is left to prove
+      1  some claim does not, or the run is contradicted
       2  the run is missing, damaged, or has nothing to verify
+      3  every claim follows, but some states are open
+      4  every claim follows, but the run is in doubt: see docs/verdicts.md
     """  # noqa: D301
+    from axplore.atlas import Atlas
     from axplore.atlas.verification import verify as verify_run
 
-    verdict = verify_run(run)
+    atlas = Atlas.load(run)
+    verification = verify_run(atlas)
     if as_json:
         claims = [
             {"kind": claim.kind.value, "subject": claim.subject, "holds": claim.holds, "why": claim.why}
-            for claim in verdict.claims
+            for claim in verification.claims
         ]
-        print_json({"run": str(run), "holds": verdict.holds, "complete": verdict.complete, "claims": claims})
+        outcome = {"holds": verification.holds, "complete": verification.complete, "claims": claims}
+        verdict = atlas.verdict.as_json() if verification.holds else None
+        print_json({"run": str(run), **outcome, "verdict": verdict, "exit_code": int(verification.exit_code)})
     else:
-        print_lines(str(verdict).splitlines())
-    raise typer.Exit(DONE if verdict.holds else CLAIM_FAILED)
+        print_lines(str(verification).splitlines())
+    raise typer.Exit(int(verification.exit_code))
 
 
 @app.command()

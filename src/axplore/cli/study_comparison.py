@@ -238,7 +238,7 @@ def runs_table(runs: Sequence[ComparedRun], failed: Sequence[SeedRun] = ()) -> T
                 str(run.folder),
                 _named(run, differing),
                 str(len(atlas.states)),
-                f"{atlas.steps:,}" + ("" if atlas.stop.complete else " (cut short)"),
+                f"{atlas.steps:,}" + ("" if atlas.stop.by_own_rule else " (cut short)"),
                 _shown(history.seconds),
                 _shown(history.processor_seconds),
                 "unknown" if check is None else str(len(check.missing)),

@@ -95,7 +95,7 @@ def forecast(
     ]
     title = f"{world}: estimates from a probe of {found.probe_steps:,} steps that found {found.states} states"
     print_table(title, ("explorer", "steps", "time", "what it rests on"), rows)
-    if not found.complete:
+    if not found.ended:
         print_lines(
             ["The probe did not finish, so there may be more states; use a larger --probe-steps to know better."]
         )
@@ -213,7 +213,7 @@ def _forecast_as_json(world: str, found: Forecast) -> dict[str, Any]:
         "world": world,
         "probe_steps": found.probe_steps,
         "states": found.states,
-        "complete": found.complete,
+        "ended": found.ended,
         "steps_per_second": found.steps_per_second,
         "estimates": [
             {

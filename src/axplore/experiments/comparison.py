@@ -100,7 +100,7 @@ def means_of(runs: Sequence[ComparedRun]) -> list[dict[str, Any]]:
                 "runs": len(group),
                 "mean_steps": steps.mean,
                 "half_width": steps.half_width if math.isfinite(steps.half_width) else None,
-                "cut_short": sum(not run.atlas.stop.complete for run in group),
+                "cut_short": sum(not run.atlas.stop.by_own_rule for run in group),
                 "right": {
                     objective.value: _number_right(group, objective)
                     for objective in (Objective.WITHIN_RADIUS, Objective.OPTIMAL)

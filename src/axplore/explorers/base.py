@@ -80,19 +80,20 @@ class StopReason(Enum):
     """STOP1 of [DisCo] Alg. 1."""
     ALL_TOO_FAR = "Even the optimistic way to every candidate takes more steps than the radius."
     """STOP2 of [DisCo] Alg. 1."""
-    PROVEN = "Every state is proven to be within the radius, to the asked precision, or beyond it."
-    CONTRADICTED = (
-        "The counts contradict an admission that earlier counts had proven: the world changes over time, or the event "
-        "has come up that delta allows for. The promise does not hold."
-    )
-    STEP_LIMIT = "The step limit was reached before the explorer was done; its promise does not hold yet."
-    INTERRUPTED = "It was interrupted before the explorer was done; its promise does not hold yet."
-    WORLD_FAILED = "The world failed before the explorer was done; its promise does not hold yet."
+    PROVEN = "The explorer found nothing left to prove."
+    CONTRADICTED = "The counts contradict an admission that earlier counts had proven."
+    STEP_LIMIT = "The step limit was reached."
+    INTERRUPTED = "It was interrupted."
+    WORLD_FAILED = "The system failed."
 
     @property
-    def complete(self) -> bool:
-        """Whether the explorer ended by its own rule."""
+    def by_own_rule(self) -> bool:
+        """Whether the explorer ended by its own rule. What is proven is another question: see `Atlas.verdict`."""
         return self in (StopReason.NO_CANDIDATES, StopReason.ALL_TOO_FAR, StopReason.PROVEN)
+
+
+HOOK_REASONS: Final = (StopReason.INTERRUPTED, StopReason.STEP_LIMIT)
+"""What a hook may end an exploration with: that something is proven is not for a hook to say."""
 
 
 def checked_explorer(given: Any) -> Explorer[Any]:
@@ -292,7 +293,8 @@ def run(
         world: what is explored.
         state: where to begin; at the start when not given.
         max_steps: no piece of work begins once the world has taken this many steps. The last one may exceed it.
-        observers: called in turn before the first piece of work and after each.
+        observers: called in turn before the first piece of work and after each. One ends the exploration by returning
+            `StopReason.INTERRUPTED` or `STEP_LIMIT`; no other reason is its to give.
 
     Returns:
         The result of the last state. Where the world failed, that is the state before the piece of work that failed,
@@ -317,13 +319,18 @@ def run(
 def _observed(state: StateT, world: World, observers: Iterable[Observer], max_steps: int | None) -> StateT:
     """The state after every observer has seen it, with a reason to stop if there is one."""
     report = RoundReport(state.round, len(state.known), len(state.frontier), world.steps, state.activity, state)
-    reasons = [state.stop, *[observer(report) for observer in observers]]
-    for reason in reasons:
-        if not isinstance(reason, StopReason | None):
-            raise refusal("what on_round returned", reason, "a StopReason, or None to go on")
+    reasons = [state.stop, *[_checked_reason(observer(report)) for observer in observers]]
     if max_steps is not None and world.steps >= max_steps:
         reasons.append(StopReason.STEP_LIMIT)
     return replace(state, stop=next((reason for reason in reasons if reason is not None), None))
+
+
+def _checked_reason(reason: object) -> StopReason | None:
+    """What a hook returned, if it may say that."""
+    if reason is None or (isinstance(reason, StopReason) and reason in HOOK_REASONS):
+        return reason
+    allowed = " or ".join(f"StopReason.{allowed.name}" for allowed in HOOK_REASONS)
+    raise refusal("what on_round returned", reason, f"None to go on, or {allowed} to end the exploration")
 
 
 def check_max_steps(max_steps: int | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from axplore.certificate import Certificate
 from axplore.certificate.contents import Counts, NearOptimal, Reachable, TooFar
+from axplore.certificate.doubts import FaultRecord, FindingRecord
 from axplore.proofs.evidence import Evidence
 from axplore.statistics.counts import CountedRows
 from axplore.target import Objective
@@ -17,6 +18,8 @@ def certificate_from(
     known: tuple[State, ...],
     others: tuple[State, ...],
     actions: tuple[tuple[Action, ...], ...],
+    findings: tuple[FindingRecord, ...] = (),
+    faults: tuple[FaultRecord, ...] = (),
 ) -> Certificate:
     """Returns the certificate of everything that is proven.
 
@@ -26,6 +29,8 @@ def certificate_from(
         known: the labels of the known states, in order of admission, [n].
         others: the labels of the other states seen.
         actions: the labels of the actions of each known state, [n].
+        findings: what was found when the system was examined.
+        faults: failures of the system while it was explored.
     """
     reachable = reachable_claims(evidence)
     too_far = too_far_claims(evidence)
@@ -47,6 +52,8 @@ def certificate_from(
         complete=len(reachable) == n_known - 1
         and len(too_far) == n_seen - n_known + 1
         and len(near_optimal) >= required,
+        findings=findings,
+        faults=faults,
     )
 
 

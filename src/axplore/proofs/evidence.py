@@ -46,6 +46,11 @@ class Evidence:
 
     @property
     def complete(self) -> bool:
+        """Whether everything that the objective asks for is proven: no state is open, seen or not."""
+        return self.nothing_missing and all(self.status(goal) is Status.CERTIFIED for goal in range(self.model.n_known))
+
+    @property
+    def nothing_missing(self) -> bool:
         """Whether S_L→ ⊆ K is proven: every other state, seen or not, is too far."""
         radius = self.target.radius
         others = self.lower[self.model.n_known :]

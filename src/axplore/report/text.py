@@ -19,14 +19,8 @@ Facts = list[tuple[str, str]]
 
 
 def headline_of(atlas: Atlas) -> str:
-    """The answer in a sentence."""
-    radius, n = f"{atlas.target.radius:g}", len(atlas.states)
-    found = f"{n} state{' is' if n == 1 else 's are'}"
-    if not atlas.proven:
-        return f"{found} found to be reachable within {radius} expected steps; nothing is proven."
-    if atlas.complete:
-        return f"{found} reliably reachable within {radius} expected steps, and nothing is missing: proven."
-    return f"{found} found for a radius of {radius} expected steps so far; others may be missing."
+    """The verdict in a sentence."""
+    return atlas.verdict.headline
 
 
 def key_facts(atlas: Atlas) -> Facts:
@@ -79,7 +73,7 @@ def guarantee_in_the_papers_terms(atlas: Atlas) -> list[str]:
         return []
     target, objective = atlas.target, atlas.objective
     settings = f"L = {target.radius:g}, ε = {target.epsilon:g}, δ = {target.delta:g}"
-    if not atlas.complete:
+    if not atlas.nothing_missing:
         return [
             f"{settings}. With probability at least 1 − δ: every certified g in K has v(π_g) ≤ L + ε"
             + (" and v(π_g) ≤ V*_K(s₀→g) + ε" if objective is Objective.OPTIMAL else "")
@@ -170,7 +164,7 @@ def _optimality(atlas: Atlas) -> str:
 
 
 def _missing(atlas: Atlas) -> str:
-    if atlas.complete:
+    if atlas.nothing_missing:
         return "Nothing within the radius is missing: neither a state that was seen nor one that never was."
     return "The run is not complete: open states, and states never seen, may be within the radius."
 

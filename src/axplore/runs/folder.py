@@ -12,6 +12,8 @@ from types import TracebackType
 from typing import Any, Final
 
 from axplore.atlas import Atlas
+from axplore.atlas.from_exploration import fault_records, summed_faults
+from axplore.certificate.doubts import FaultRecord
 from axplore.errors import AxploreError
 from axplore.explorers.base import Explorer, ExplorerState, RoundReport, StopReason
 from axplore.labels import encode_label
@@ -25,6 +27,7 @@ from axplore.runs.checkpoints import (
     save_checkpoint,
 )
 from axplore.runs.events import EventLog
+from axplore.runs.history import faults_in
 from axplore.runs.journal import Call, Journal, header_of, read_journal
 from axplore.runs.manifest import RunManifest, current_versions, described, load_manifest, save_manifest
 from axplore.runs.recorded import RecordedWorld
@@ -83,6 +86,7 @@ class RunFolder:
         self._events = EventLog(folder)
         self._state = checkpoint.state
         self._n_known = 0
+        self._faults = faults_in(folder)
         self._n_faults = self._n_incidents = 0
         self._began = self._noted_at = time.monotonic()
         self._processor_began = time.process_time()
@@ -113,6 +117,11 @@ class RunFolder:
     def world(self) -> RecordedWorld:
         """The recorded world, once the run was taken up."""
         return self._world
+
+    def faults_so_far(self) -> tuple[FaultRecord, ...]:
+        """The failures of the system since the run began, as an atlas keeps them."""
+        self._note_faults()
+        return self._faults
 
     def limit(self, max_steps: int | None) -> None:
         """Sets another step limit; with None, a limit that has ended the run is lifted, and one that has not stays."""
@@ -259,6 +268,7 @@ class RunFolder:
 
     def _keep(self, call: Call) -> None:
         assert self._journal is not None
+        self._note_faults()  # before the answer counts, so that no kill parts it from what was left out of it
         self._journal.append(call)
 
     def _journal_of(self, checkpoint: Checkpoint) -> tuple[Path, dict[str, Any]]:
@@ -298,7 +308,11 @@ class RunFolder:
             return
         faults = self._system.faults
         for fault in faults[self._n_faults :]:
-            self._events.note("fault", kind=fault.kind.name, message=str(fault), steps=fault.steps)
+            (record,) = fault_records([fault])
+            self._faults = summed_faults([*self._faults, record])
+            self._events.note(
+                "fault", kind=fault.kind.name, message=str(fault), steps=fault.steps, record=record.as_json()
+            )
         self._n_faults = len(faults)
         incidents = self._system.incidents
         for incident in incidents[self._n_incidents :]:

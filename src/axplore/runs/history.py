@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -13,10 +15,13 @@ from typing import Any, Final
 import numpy as np
 
 from axplore.atlas import Atlas
+from axplore.atlas.from_exploration import summed_faults
+from axplore.certificate.doubts import FaultRecord
 from axplore.runs.events import NAME as EVENTS
 from axplore.runs.events import read_events
 from axplore.runs.manifest import NAME as ORIGIN
 from axplore.runs.manifest import RunManifest, load_manifest
+from axplore.storage import storage_errors
 from axplore.types import FloatArray
 
 STARTS = ("began", "resumed")
@@ -96,6 +101,22 @@ def history_of(folder: Path) -> History:
         return History()
     events = tuple(read_events(folder)) if (folder / EVENTS).is_file() else ()
     return History(load_manifest(folder), events)
+
+
+def faults_in(folder: Path) -> tuple[FaultRecord, ...]:
+    """The failures of the system that the log of a run tells of.
+
+    Lines that are damaged are left out: they are no reason not to go on with a run.
+    """
+    records = []
+    with storage_errors(f"{folder / EVENTS} cannot be read"):
+        lines = (folder / EVENTS).read_bytes().splitlines() if (folder / EVENTS).is_file() else []
+    for line in lines:
+        with suppress(ValueError, LookupError, TypeError, RecursionError):
+            event = json.loads(line)
+            if event["event"] == "fault":
+                records.append(FaultRecord.from_json(event["record"]))
+    return summed_faults(records)
 
 
 def _is_mishap(event: Mapping[str, Any]) -> bool:

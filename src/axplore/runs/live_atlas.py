@@ -13,6 +13,7 @@ from axplore.errors import StorageError
 from axplore.explorers.base import StopReason
 from axplore.runs.checkpoints import load_checkpoint
 from axplore.runs.folder import ENDED
+from axplore.runs.history import faults_in
 from axplore.runs.manifest import explorer_from_description, load_manifest
 from axplore.types import Action, State
 from axplore.worlds.contract import Answer, Order, World, WorldSnapshot
@@ -53,6 +54,8 @@ def atlas_now(folder: Path) -> Atlas:
         world_name=manifest.world,
         explorer_name=manifest.explorer,
         steps_before=manifest.steps_before,
+        findings=manifest.findings,
+        faults=faults_in(folder),
     )
 
 

@@ -14,7 +14,8 @@ from uuid import uuid4
 
 import numpy as np
 
-from axplore.errors import DamagedFileError, InvalidSettingError, StorageError
+from axplore.certificate.doubts import FindingRecord
+from axplore.errors import DamagedFileError, InvalidInputError, InvalidSettingError, StorageError
 from axplore.explorers.base import Explorer, checked_explorer
 from axplore.explorers.certified import Certified
 from axplore.explorers.registry import PRESETS, preset
@@ -27,7 +28,7 @@ from axplore.workers.worker import current_command
 
 NAME: Final = "run.json"
 FORMAT: Final = "axplore run"
-VERSION: Final = 1
+VERSION: Final = 2
 
 LIBRARIES: Final = ("axplore", "numpy", "scipy", "numba")
 """Whose versions may change what an explorer does."""
@@ -52,6 +53,7 @@ class RunManifest:
         states_bound: S, as it was given to the preset.
         steps_before: the steps that the world had taken before the run.
         workers, ray: who carried out the orders at first; None for the process itself.
+        findings: what was found when the system was examined before the run.
         run: a name that no other run has.
         command: what was called.
         directory: from where.
@@ -69,6 +71,7 @@ class RunManifest:
     steps_before: int
     workers: int | None = None
     ray: str | None = None
+    findings: tuple[FindingRecord, ...] = ()
     run: str = field(default_factory=lambda: uuid4().hex)
     command: str = field(default_factory=current_command)
     directory: str = field(default_factory=os.getcwd)
@@ -94,8 +97,9 @@ def load_manifest(folder: Path) -> RunManifest:
     body = read_document(path, FORMAT, VERSION)
     content = {name: value for name, value in body.items() if name not in ("format", "version")}
     try:
-        return RunManifest(**content)
-    except TypeError as error:
+        findings = tuple(map(FindingRecord.from_json, content.pop("findings")))
+        return RunManifest(**content, findings=findings)
+    except (TypeError, KeyError, InvalidInputError) as error:
         raise DamagedFileError(f"{path} is damaged: {error}") from None
 
 

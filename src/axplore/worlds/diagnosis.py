@@ -19,6 +19,18 @@ class Issue(Enum):
     SYSTEM_FAILS = "The system fails"
 
 
+class Level(Enum):
+    """How grave a finding is."""
+
+    DOUBT = "doubt"
+    """What is proven may be false."""
+    NOTE = "note"
+    """What is proven holds all the same."""
+
+
+NOTED: Final = frozenset({Issue.KEY_TOO_FINE, Issue.ACTION_FAILS})
+"""Issues that leave what is proven as it is. Steps that fail while exploring are doubted by themselves."""
+
 MEANINGS: Final = {
     Issue.START_NOT_FIXED: (
         "Every bound counts on RESET leading to one state. With several starts none holds, and exploring is refused."
@@ -93,6 +105,11 @@ class Finding:
         """What to do about it."""
         return REMEDIES[self.issue]
 
+    @property
+    def level(self) -> Level:
+        """Whether it makes what is proven doubtful."""
+        return Level.NOTE if self.issue in NOTED else Level.DOUBT
+
     def __str__(self) -> str:
         return f"{self.issue.value}. {self.seen} {self.meaning} {self.remedy}"
 
@@ -139,6 +156,7 @@ class Diagnosis:
                     "seen": finding.seen,
                     "meaning": finding.meaning,
                     "remedy": finding.remedy,
+                    "level": finding.level.value,
                 }
                 for finding in self.findings
             ],

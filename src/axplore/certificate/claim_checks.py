@@ -1,4 +1,4 @@
-"""What the verifier says."""
+"""What the verifier says of a certificate, claim by claim."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from axplore.errors import ExitCode
+
 
 class ClaimKind(Enum):
-    """The kinds of claims; the value is the name by which a verdict calls them."""
+    """The kinds of claims; the value is what to call them."""
 
     COUNTS = "counts"
     REACHABLE = "reachable"
@@ -21,8 +23,8 @@ class ClaimKind(Enum):
 
 
 @dataclass(frozen=True)
-class ClaimVerdict:
-    """Whether one claim is proven.
+class ClaimCheck:
+    """Whether one claim follows from the counts.
 
     Attributes:
         kind: what is claimed.
@@ -43,18 +45,20 @@ class ClaimVerdict:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """Whether a certificate proves what it claims.
+class Verification:
+    """Whether everything that a certificate claims follows from its counts.
 
     Attributes:
-        claims: a verdict for each claim.
+        claims: the check of each claim.
         open_parts: what the certificate would have to claim besides to be complete, in words.
-        promise: what is then true, in words.
+        conclusion: what may be said if every claim holds, a sentence or two in each line.
+        code: the exit code that goes with the conclusion.
     """
 
-    claims: tuple[ClaimVerdict, ...]
+    claims: tuple[ClaimCheck, ...]
     open_parts: tuple[str, ...]
-    promise: str
+    conclusion: tuple[str, ...]
+    code: ExitCode
 
     @property
     def holds(self) -> bool:
@@ -63,11 +67,16 @@ class Verdict:
 
     @property
     def complete(self) -> bool:
-        """Whether the objective is proven: every claim holds and none is missing."""
+        """Whether everything that the objective asks for is proven: every claim holds and none is missing."""
         return self.holds and not self.open_parts
 
     @property
-    def failures(self) -> tuple[ClaimVerdict, ...]:
+    def exit_code(self) -> ExitCode:
+        """What a command that verifies exits with."""
+        return self.code if self.holds else ExitCode.REFUTED
+
+    @property
+    def failures(self) -> tuple[ClaimCheck, ...]:
         """The claims that are not proven."""
         return tuple(claim for claim in self.claims if not claim.holds)
 
@@ -81,11 +90,7 @@ class Verdict:
 
     @property
     def summary(self) -> str:
-        """The verdict without the single claims."""
+        """The outcome without the single claims."""
         if not self.holds:
-            return f"REJECTED: {len(self.failures)} of {len(self.claims)} claims are not proven."
-        lines = [f"VERIFIED: all {len(self.claims)} claims are proven from the counts.", self.promise]
-        if self.open_parts:
-            more = len(self.open_parts) - 1
-            lines.append(f"NOT COMPLETE: {self.open_parts[0]}{f', and {more} more are open' if more else ''}.")
-        return "\n".join(lines)
+            return f"REJECTED: {len(self.failures)} of {len(self.claims)} claims do not follow from the counts."
+        return "\n".join((f"VERIFIED: all {len(self.claims)} claims follow from the counts.", *self.conclusion))

@@ -1,0 +1,258 @@
+"""The verdict: what may be said of an atlas as a whole, decided in one place for everything that speaks of it.
+
+It follows from what is proven, why the exploration stopped, what an examination of the system found, which steps of the
+system failed, and what is assumed. Only `PROVEN` promises without a condition. docs/verdicts.md explains the kinds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final
+
+from axplore.atlas.state_report import StateReport, rounded_down
+from axplore.certificate.doubts import doubts_in, notes_in
+from axplore.errors import ExitCode
+from axplore.explorers.base import StopReason
+from axplore.labels import readable
+from axplore.target import Objective, confidence_text
+from axplore.types import Status
+
+if TYPE_CHECKING:
+    from axplore.atlas.atlas import Atlas
+
+ASSUMPTIONS: Final = (
+    "RESET leads to one and the same state",
+    "a state and an action determine the distribution of the next state",
+    "states are told apart by their labels",
+)
+"""What every proof rests on, and no proof can show."""
+
+PAPER_GUARANTEES: Final = {"disco-theory": "[DisCo] Thm. 1"}
+"""Explorers whose answer is right with probability 1 - δ by a theorem about them, though no certificate shows it."""
+
+LISTED: Final = 5
+"""At most this many states are named where all of them would be too many."""
+
+
+class VerdictKind(Enum):
+    """What may be said; the value is what to call it."""
+
+    PROVEN = "proven"
+    """Everything that was asked for is proven, and nothing speaks against the assumptions."""
+    PROVEN_UNDER_DOUBT = "proven under doubt"
+    """Everything is proven from the counts, but something was seen that the proofs assume away."""
+    UNFINISHED = "unfinished"
+    """Some states are open; what is called certified or set aside is proven."""
+    CONTRADICTED = "contradicted"
+    """The counts refute what earlier counts had proven; nothing can be relied on."""
+    NOT_PROVEN = "not proven"
+    """The explorer ended by its own rule, and proves nothing."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What may be said of an atlas as a whole.
+
+    Attributes:
+        kind: which of the five it is.
+        headline: the verdict in a sentence.
+        sentences: what holds, and what is open.
+        doubts: what speaks against the assumptions, a few sentences each: findings and faults.
+        notes: what was noticed besides and leaves what is proven as it is.
+        assumptions: what everything proven rests on; empty if nothing is proven.
+        open_states: the number of states seen that are neither certified nor set aside.
+        exit_code: what a command that ends with this verdict exits with.
+    """
+
+    kind: VerdictKind
+    headline: str
+    sentences: tuple[str, ...]
+    doubts: tuple[str, ...]
+    notes: tuple[str, ...]
+    assumptions: tuple[str, ...]
+    open_states: int
+    exit_code: ExitCode
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The whole verdict for reading."""
+        assumed = (f"It rests on these assumptions: {'; '.join(self.assumptions)}.",) if self.assumptions else ()
+        doubts = (f"In doubt: {doubt}" for doubt in self.doubts)
+        return (self.headline, *self.sentences, *doubts, *(f"Note: {note}" for note in self.notes), *assumed)
+
+    def as_json(self) -> dict[str, Any]:
+        """The verdict for machines."""
+        return {
+            "kind": self.kind.name,
+            "headline": self.headline,
+            "sentences": list(self.sentences),
+            "doubts": list(self.doubts),
+            "notes": list(self.notes),
+            "assumptions": list(self.assumptions),
+            "open_states": self.open_states,
+            "exit_code": int(self.exit_code),
+        }
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+
+def verdict_of(atlas: Atlas) -> Verdict:
+    """Decides what may be said of an atlas."""
+    doubts = doubts_in(atlas.findings, atlas.faults)
+    kind = _kind_of(atlas, in_doubt=bool(doubts))
+    headline, *sentences = _WORDS[kind](atlas)
+    return Verdict(
+        kind=kind,
+        headline=headline,
+        sentences=tuple(sentences),
+        doubts=doubts,
+        notes=notes_in(atlas.findings, atlas.faults),
+        assumptions=ASSUMPTIONS if atlas.proven else (),
+        open_states=sum(status is Status.OPEN for status in atlas.statuses) if atlas.proven else 0,
+        exit_code=_exit_code(kind, atlas.stop, in_doubt=bool(doubts)),
+    )
+
+
+def _kind_of(atlas: Atlas, *, in_doubt: bool) -> VerdictKind:
+    if atlas.stop is StopReason.CONTRADICTED:
+        return VerdictKind.CONTRADICTED
+    if not atlas.proven and atlas.stop.by_own_rule:
+        return VerdictKind.NOT_PROVEN
+    if not atlas.complete:
+        return VerdictKind.UNFINISHED
+    return VerdictKind.PROVEN_UNDER_DOUBT if in_doubt else VerdictKind.PROVEN
+
+
+def _exit_code(kind: VerdictKind, stop: StopReason, *, in_doubt: bool) -> ExitCode:
+    match kind:
+        case VerdictKind.CONTRADICTED:
+            return ExitCode.REFUTED
+        case VerdictKind.UNFINISHED:
+            by_reason = {StopReason.INTERRUPTED: ExitCode.INTERRUPTED, StopReason.WORLD_FAILED: ExitCode.FAILED}
+            return by_reason.get(stop, ExitCode.UNFINISHED)
+        case _:
+            return ExitCode.IN_DOUBT if in_doubt else ExitCode.DONE
+
+
+def _proven(atlas: Atlas) -> list[str]:
+    return [
+        f"Proven: {_promise(atlas)}.",
+        f"All this, and every bound, holds at once with {_surely(atlas)}.",
+        *_what_is_decided(atlas),
+    ]
+
+
+def _proven_under_doubt(atlas: Atlas) -> list[str]:
+    return [
+        f"Proven under doubt: what follows holds only if the assumptions do, and {_what_is_doubted(atlas)}.",
+        f"If the assumptions hold, then with {_surely(atlas)} {_promise(atlas)}.",
+        *_what_is_decided(atlas),
+    ]
+
+
+def _unfinished(atlas: Atlas) -> list[str]:
+    reason = _clause(atlas.stop.value)
+    if atlas.is_part:
+        reason = f"the counts do not decide everything for the radius of {atlas.target.radius:g}"
+    if not atlas.proven:
+        return [f"Unfinished: {reason}. {_states(len(atlas.states))} found so far, and nothing is proven."]
+    members = [atlas.status(state) for state in atlas.states]
+    unproven = [report for report in members if report.status is Status.OPEN]
+    undecided = [report for report in atlas.left_out if report.status is Status.OPEN]
+    n_open = len(unproven) + len(undecided)
+    open_states = f"{_states(n_open)} {'is' if n_open == 1 else 'are'} open" if n_open else "no state seen is open"
+    condition = "If the assumptions hold, w" if doubts_in(atlas.findings, atlas.faults) else "W"
+    sentences = [
+        f"{condition}hat is called certified or set aside, and every bound, holds at once with {_surely(atlas)}.",
+        *_what_is_decided(atlas),
+    ]
+    if undecided:
+        sentences.append(f"{_states(len(undecided))} seen and undecided: {_named(undecided)}.")
+    if not atlas.unseen_ruled_out:
+        open_states += ", and states never seen are not ruled out"
+        sentences.append(
+            f"States never seen are not ruled out: that they take {rounded_down(atlas.unseen_lower)} expected steps is "
+            "all that is proven."
+        )
+    if unproven:
+        sentences.append(f"{_states(len(unproven))} of the atlas not fully proven: {_named(unproven)}.")
+    if atlas.objective is Objective.OPTIMAL and not atlas.nothing_missing:
+        sentences.append("Until they are decided, policies are compared only with others through the states above.")
+    return [f"Unfinished: {reason}; {open_states}.", *sentences]
+
+
+def _contradicted(atlas: Atlas) -> list[str]:
+    return [
+        "Contradicted: the counts refute what earlier counts had proven, so that nothing here can be relied on.",
+        "Either the system changes over time, or its steps depend on more than state and action, or the event has come "
+        f"up that δ = {atlas.target.delta:g} allows for.",
+    ]
+
+
+def _not_proven(atlas: Atlas) -> list[str]:
+    theorem = PAPER_GUARANTEES.get(atlas.explorer)
+    rule = f"by a rule that is proven right in the paper ({theorem})" if theorem else "by a rule without a guarantee"
+    return [
+        f"Not proven: {atlas.explorer} found {_states(len(atlas.states))} and ended {rule}; it leaves no certificate.",
+        f"{_states(len(atlas.left_out), 'other ')} seen and left out.",
+    ]
+
+
+_WORDS: Final = {
+    VerdictKind.PROVEN: _proven,
+    VerdictKind.PROVEN_UNDER_DOUBT: _proven_under_doubt,
+    VerdictKind.UNFINISHED: _unfinished,
+    VerdictKind.CONTRADICTED: _contradicted,
+    VerdictKind.NOT_PROVEN: _not_proven,
+}
+"""The headline and the sentences of each kind."""
+
+
+def _promise(atlas: Atlas) -> str:
+    """What is promised once everything is proven, as a clause."""
+    n_states, target = len(atlas.states), atlas.target
+    subject = "the initial state is" if n_states == 1 else f"{_states(n_states)} are"
+    reach = f"{target.radius + target.epsilon:g}"
+    promise = f"{subject} reliably reachable within {reach} expected steps, and no other within {target.radius:g}"
+    if atlas.objective is not Objective.OPTIMAL:
+        return promise
+    return f"{promise}; each policy is within {target.epsilon:g} steps of the best one through these states"
+
+
+def _what_is_decided(atlas: Atlas) -> list[str]:
+    if not atlas.nothing_missing:
+        return ["States within the radius may be missing."]
+    others = _states(len(atlas.left_out), "other ")
+    farther = f"the {others} seen and whatever was never seen take" if atlas.left_out else "all others take"
+    return [f"Nothing within the radius is missing: {farther} more than {atlas.target.radius:g} expected steps."]
+
+
+def _what_is_doubted(atlas: Atlas) -> str:
+    """The titles of all doubts, as a clause."""
+    parts = [_clause(finding.title) for finding in atlas.findings if finding.is_doubt]
+    failed = sum(fault.count for fault in atlas.faults if fault.is_doubt)
+    if failed:
+        parts.append(
+            f"{failed} step{'' if failed == 1 else 's'} failed and {'is' if failed == 1 else 'are'} not counted"
+        )
+    return "; ".join(parts)
+
+
+def _surely(atlas: Atlas) -> str:
+    return f"a probability of at least {confidence_text(atlas.target.delta)}"
+
+
+def _clause(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:].rstrip(".")
+
+
+def _states(count: int, kind: str = "") -> str:
+    return f"{count} {kind}state{'' if count == 1 else 's'}"
+
+
+def _named(reports: list[StateReport]) -> str:
+    names = [readable(report.state) for report in reports[:LISTED]]
+    rest = len(reports) - len(names)
+    return ", ".join(names) + (f" and {rest} more" if rest else "")

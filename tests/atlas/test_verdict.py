@@ -1,0 +1,276 @@
+"""One verdict for everything that speaks of an atlas, and only a proof without doubts promises without a condition."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import axplore
+from axplore import Atlas, StopReason, TabularMdp
+from axplore.atlas.verdict import ASSUMPTIONS, Verdict, VerdictKind, verdict_of
+from axplore.certificate.doubts import DOUBT, NOTE, FaultRecord, FindingRecord
+from axplore.errors import ExitCode, InvalidInputError
+from axplore.runs.manifest import load_manifest
+from commands import run
+from turning_world import TurningWorld
+
+PINNED = FindingRecord("NOISE_PINNED", "The noise is pinned", "Seen.", "Nothing holds.", "Mend it.", DOUBT)
+TOO_FINE = FindingRecord("KEY_TOO_FINE", "The state key is too fine", "It is.", "It holds.", "Leave it.", NOTE)
+FAULT = FaultRecord("RAISED", ("s0", "forward"), 3, "OSError: gone")
+FAULT_AT_RESET = FaultRecord("TIMED_OUT", None, 1, "no answer")
+
+UNCONDITIONAL = re.compile(r"^Proven: |^All this, and every bound, holds", re.MULTILINE)
+
+
+class HiddenCounter:
+    """What an action leads to depends on how many steps were taken since the reset, which no state says."""
+
+    actions = ("go",)
+
+    def reset(self) -> str:
+        self.age = 0
+        return "start"
+
+    def step(self, _action: str) -> str:
+        self.age += 1
+        return "even" if self.age % 3 == 0 else "odd"
+
+
+class Failing:
+    """Fails now and then, and works when it is made anew."""
+
+    actions = ("go",)
+    fails_at: Sequence[int] = ()
+    fails_at_reset = False
+    steps = 0
+
+    def reset(self) -> str:
+        if self.fails_at_reset and type(self).steps > 3:
+            type(self).fails_at_reset = False
+            raise OSError("cannot reset")
+        self.state = "start"
+        return self.state
+
+    def step(self, _action: str) -> str:
+        type(self).steps += 1
+        if type(self).steps in self.fails_at:
+            raise OSError("out of order")
+        self.state = "goal" if self.state == "start" else "start"
+        return self.state
+
+
+@pytest.fixture(scope="module")
+def contradicted() -> Atlas:
+    def chances(chance: float) -> TabularMdp:
+        rows = {"s": {"go": {"t": chance, "s": 1 - chance}}, "t": {"go": {"u": 1.0}}, "u": {"go": {"s": 1.0}}}
+        return TabularMdp.from_rows(rows, "s")
+
+    return axplore.explore(TurningWorld(chances(0.9), chances(0.05), 6), radius=2, epsilon=0.5, max_steps=100_000)
+
+
+def verdict_with(atlas: Atlas, **changes: Any) -> Verdict:
+    return verdict_of(replace(atlas, **changes))
+
+
+def test_a_complete_proof_without_doubts_is_promised(chain: Atlas) -> None:
+    verdict = chain.verdict
+    assert (verdict.kind, verdict.exit_code, verdict.open_states) == (VerdictKind.PROVEN, 0, 0)
+    assert verdict.headline == (
+        "Proven: 6 states are reliably reachable within 4.6 expected steps, and no other within 4.5; each policy is "
+        "within 0.1 steps of the best one through these states."
+    )
+    assert "a probability of at least 0.9" in verdict.sentences[0]
+    assert verdict.assumptions == ASSUMPTIONS
+    assert all(assumption in str(verdict) for assumption in ASSUMPTIONS)
+
+
+def test_a_finding_puts_everything_under_doubt(chain: Atlas) -> None:
+    verdict = verdict_with(chain, findings=(PINNED,))
+    assert (verdict.kind, verdict.exit_code) == (VerdictKind.PROVEN_UNDER_DOUBT, 4)
+    assert "the noise is pinned" in verdict.headline
+    assert verdict.sentences[0].startswith("If the assumptions hold, then with a probability of at least 0.9")
+    assert verdict.doubts == (str(PINNED),)
+
+
+def test_steps_that_failed_put_everything_under_doubt(chain: Atlas) -> None:
+    verdict = verdict_with(chain, faults=(FAULT,))
+    assert (verdict.kind, verdict.exit_code) == (VerdictKind.PROVEN_UNDER_DOUBT, 4)
+    assert "3 steps failed and are not counted" in verdict.headline
+    assert "failed 3 times at action 'forward' in state 's0': OSError: gone" in verdict.doubts[0]
+
+
+def test_what_leaves_the_proof_as_it_is_becomes_a_note(chain: Atlas) -> None:
+    verdict = verdict_with(chain, findings=(TOO_FINE,), faults=(FAULT_AT_RESET,))
+    assert (verdict.kind, verdict.doubts) == (VerdictKind.PROVEN, ())
+    assert verdict.notes == (str(TOO_FINE), str(FAULT_AT_RESET))
+
+
+def test_what_is_open_is_counted_and_the_reason_named(unfinished: Atlas) -> None:
+    verdict = unfinished.verdict
+    reports = [*(unfinished.status(state) for state in unfinished.states), *unfinished.left_out]
+    n_open = sum(report.status is axplore.Status.OPEN for report in reports)
+    assert (verdict.kind, verdict.exit_code, verdict.open_states) == (VerdictKind.UNFINISHED, 3, n_open)
+    assert verdict.headline.startswith(f"Unfinished: the step limit was reached; {n_open} states are open")
+
+
+@pytest.mark.parametrize(
+    ("stop", "code"),
+    [(StopReason.INTERRUPTED, 130), (StopReason.WORLD_FAILED, 2), (StopReason.STEP_LIMIT, 3), (StopReason.PROVEN, 3)],
+)
+def test_an_unfinished_exploration_exits_by_its_reason_and_promises_nothing(
+    unfinished: Atlas, stop: StopReason, code: int
+) -> None:
+    verdict = verdict_with(unfinished, stop=stop)
+    assert (verdict.kind, verdict.exit_code) == (VerdictKind.UNFINISHED, code)
+    assert not UNCONDITIONAL.search(str(verdict))
+
+
+def test_a_limit_that_came_when_all_was_proven_takes_nothing_away(chain: Atlas) -> None:
+    assert verdict_with(chain, stop=StopReason.STEP_LIMIT).kind is VerdictKind.PROVEN
+
+
+def test_a_contradicted_exploration_promises_nothing_and_is_not_complete(contradicted: Atlas) -> None:
+    assert contradicted.stop is StopReason.CONTRADICTED
+    assert not contradicted.complete
+    assert (contradicted.verdict.kind, contradicted.verdict.exit_code) == (VerdictKind.CONTRADICTED, 1)
+    assert "nothing here can be relied on" in str(contradicted)
+    assert "Nothing within the radius is missing" not in str(contradicted)
+    assert not UNCONDITIONAL.search(str(contradicted))
+    assert axplore.verify(contradicted).exit_code == 1
+
+
+@pytest.mark.parametrize(("explorer", "words"), [("disco-theory", "[DisCo] Thm. 1"), ("any", "without a guarantee")])
+def test_an_explorer_without_proof_is_said_to_have_none(estimated: Atlas, explorer: str, words: str) -> None:
+    verdict = verdict_with(estimated, explorer=explorer)
+    assert (verdict.kind, verdict.exit_code, verdict.assumptions) == (VerdictKind.NOT_PROVEN, 0, ())
+    assert words in verdict.headline
+    assert not estimated.complete
+    assert verdict_with(estimated, findings=(PINNED,)).exit_code == 4
+    assert verdict_with(estimated, stop=StopReason.STEP_LIMIT).kind is VerdictKind.UNFINISHED
+
+
+def test_only_a_proof_without_doubts_promises_without_a_condition(
+    chain: Atlas, unfinished: Atlas, contradicted: Atlas, estimated: Atlas
+) -> None:
+    doubted = replace(chain, findings=(PINNED,))
+    kinds = {atlas.verdict.kind: atlas for atlas in (chain, doubted, unfinished, contradicted, estimated)}
+    assert set(kinds) == set(VerdictKind)
+    for kind, atlas in kinds.items():
+        for text in (str(atlas), str(atlas.verdict)):
+            assert bool(UNCONDITIONAL.search(text)) == (kind is VerdictKind.PROVEN)
+        assert kind.value in repr(atlas)
+
+
+def test_a_part_of_an_atlas_has_the_verdict_of_the_part(chain: Atlas) -> None:
+    for radius in np.linspace(1, 4.5, 8):
+        part = chain.within(float(radius))
+        if part.complete:
+            assert part.verdict.kind is VerdictKind.PROVEN
+            assert "open" not in str(part)
+        else:
+            assert part.verdict.headline.startswith("Unfinished: the counts do not decide everything for the radius of")
+            assert chain.stop.value not in str(part)
+            assert not UNCONDITIONAL.search(str(part))
+
+
+@pytest.mark.parametrize("reason", [StopReason.PROVEN, StopReason.NO_CANDIDATES, StopReason.WORLD_FAILED, "enough", 3])
+def test_a_hook_cannot_say_that_something_is_proven(reason: Any) -> None:
+    with pytest.raises(InvalidInputError, match="what on_round returned is"):
+        axplore.explore("confusing-chain", 4.5, on_round=lambda _: reason)
+
+
+def test_a_small_delta_is_not_rounded_to_certainty(chain: Atlas) -> None:
+    verdict = verdict_with(chain, target=replace(chain.target, delta=1e-9))
+    assert "a probability of at least 1 - 1e-09" in str(verdict)
+
+
+# What the doctor found and what failed belongs to the run.
+
+
+def test_a_finding_is_kept_in_run_atlas_and_certificate(tmp_path: Path) -> None:
+    atlas = axplore.explore(HiddenCounter, radius=2, epsilon=1, run=tmp_path / "run")
+    assert atlas.complete
+    (finding,) = atlas.findings
+    assert (finding.issue, finding.level) == ("NOISE_PINNED", DOUBT)
+    loaded = Atlas.load(tmp_path / "run")
+    assert loaded.certificate is not None
+    assert loaded.findings == loaded.certificate.findings == load_manifest(tmp_path / "run").findings == atlas.findings
+    assert loaded.verdict == atlas.verdict
+    assert axplore.resume(tmp_path / "run", HiddenCounter).findings == atlas.findings
+    assert "In doubt: The noise is pinned" in run("verify", str(tmp_path / "run"), code=4)
+    answer = json.loads(run("verify", str(tmp_path / "run"), "--json", code=4))
+    assert (answer["verdict"]["kind"], answer["exit_code"]) == ("PROVEN_UNDER_DOUBT", 4)
+
+
+def test_the_doctor_can_be_left_out() -> None:
+    assert axplore.explore(HiddenCounter, radius=2, epsilon=1, doctor=False).findings == ()
+
+
+def test_steps_that_fail_are_counted_in_run_atlas_and_certificate(tmp_path: Path) -> None:
+    class Now(Failing):
+        fails_at = (5, 6)
+
+    atlas = axplore.explore(Now, radius=2, epsilon=1, run=tmp_path, doctor=False)
+    (fault,) = atlas.faults
+    assert (fault.kind, fault.pair, fault.count) == ("RAISED", ("start", "go"), 2)
+    assert atlas.verdict.kind is VerdictKind.PROVEN_UNDER_DOUBT
+    assert atlas.certificate is not None
+    assert Atlas.load(tmp_path).faults == atlas.certificate.faults == atlas.faults
+    assert axplore.resume(tmp_path, Now, epsilon=0.9).faults == atlas.faults
+    assert axplore.explore(Now, radius=2, epsilon=1, doctor=False).faults == ()
+
+
+def test_a_failure_at_a_reset_loses_no_outcome() -> None:
+    class AtReset(Failing):
+        fails_at_reset = True
+
+        def is_terminal(self, state: str) -> bool:
+            return state == "goal"
+
+    atlas = axplore.explore(AtReset, radius=2, epsilon=1, doctor=False)
+    assert [fault.pair for fault in atlas.faults] == [None]
+    assert atlas.verdict.kind is VerdictKind.PROVEN
+    assert atlas.verdict.notes
+
+
+def test_a_verdict_is_told_to_machines(chain: Atlas) -> None:
+    told = json.loads(json.dumps(verdict_with(chain, findings=(PINNED,)).as_json()))
+    assert (told["kind"], told["exit_code"], told["open_states"]) == ("PROVEN_UNDER_DOUBT", 4, 0)
+    assert told["doubts"] == [str(PINNED)]
+
+
+def test_the_documentation_has_every_verdict_and_every_exit_code() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "verdicts.md").read_text(encoding="utf-8")
+    for kind in VerdictKind:
+        assert f"| `{kind.name}` |" in text
+    for code in ExitCode:
+        assert f"\n| {code.value} |" in text
+
+
+@pytest.mark.parametrize("record", [PINNED, TOO_FINE, FAULT, FAULT_AT_RESET])
+def test_a_record_of_a_doubt_survives_a_file(record: Any) -> None:
+    assert type(record).from_json(json.loads(json.dumps(record.as_json()))) == record
+
+
+@pytest.mark.parametrize(
+    ("record", "change"),
+    [
+        (PINNED, {"level": "harmless"}),
+        (PINNED, {"seen": 3}),
+        (FAULT, {"count": 0}),
+        (FAULT, {"count": True}),
+        (FAULT, {"pair": ["s0"]}),
+        (FAULT, {"kind": None}),
+        (FAULT, {"more": 1}),
+    ],
+)
+def test_a_record_that_makes_no_sense_is_refused(record: Any, change: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInputError):
+        type(record).from_json({**record.as_json(), **change})
