@@ -16,6 +16,7 @@
     ├── StorageError                 a file or folder that cannot be read or written
     └── WorldError                   the system under exploration broke its contract
         ├── UnfixedStartError        its reset lands in different states
+        ├── InvalidAnswerError       it answered with what is no state
         └── TooManyFaultsError       it failed more often than is allowed
 
     KeyboardInterrupt
@@ -149,8 +150,18 @@ class UnfixedStartError(WorldError):
     """Resets land in different states."""
 
 
+class InvalidAnswerError(WorldError):
+    """The system answered with what is no state."""
+
+
 class TooManyFaultsError(WorldError):
-    """The system failed more often than is allowed."""
+    """The system failed more often than is allowed.
+
+    Attributes:
+        n_draws: the number of draws that are lost with it.
+    """
+
+    n_draws: int = 0
 
 
 class Interrupted(KeyboardInterrupt):

@@ -53,9 +53,9 @@ def decode_label(encoded: Json) -> Hashable:
     try:
         expected = encode_label(label)
     except InvalidLabelError as error:
-        raise DamagedFileError(f"{_short(encoded)} is not a label: {error}") from None
+        raise DamagedFileError(f"{shortened(encoded)} is not a label: {error}") from None
     if canonical_json(expected) != canonical_json(encoded):
-        raise DamagedFileError(f"{_short(encoded)} is not how the label {_short(label)} is written")
+        raise DamagedFileError(f"{shortened(encoded)} is not how the label {shortened(label)} is written")
     return label
 
 
@@ -69,9 +69,18 @@ def finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def shortened(value: object) -> str:
+    """Returns the value for a message, however long it is."""
+    try:
+        text = ascii(value)
+    except Exception:  # Python writes no whole number of more than 4,300 digits, and objects may write anything
+        text = f"of type {type(value).__qualname__}"
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
 def _encode(label: Hashable, whole: Hashable, depth: int) -> Json:
     if depth == 0:
-        raise InvalidLabelError(f"the label {_short(whole)} is nested deeper than {MAX_DEPTH} levels")
+        raise InvalidLabelError(f"the label {shortened(whole)} is nested deeper than {MAX_DEPTH} levels")
     if isinstance(label, np.generic) and label.dtype.kind in "biufSU":
         label = label.item()
     # By exact type: an enumeration's member or a named tuple may equal a plain value, but is not one.
@@ -86,7 +95,7 @@ def _encode(label: Hashable, whole: Hashable, depth: int) -> Json:
     if kind in _PLAIN:
         return _PLAIN[kind](label)
     raise InvalidLabelError(
-        f"the label {_short(whole)} cannot be written to a file: {_short(label)} is of type {kind.__qualname__}; "
+        f"the label {shortened(whole)} cannot be written to a file: {shortened(label)} is of type {kind.__qualname__}; "
         "give the world a key function that turns it into text, numbers, bytes, or tuples or frozensets of these"
     )
 
@@ -136,8 +145,8 @@ def _decode(encoded: Json, depth: int) -> Hashable:
             if tag in _TAGGED:
                 return _TAGGED[tag](content)
         except (TypeError, ValueError, OverflowError) as error:
-            raise DamagedFileError(f"{_short(encoded)} is not a label: {error}") from None
-    raise DamagedFileError(f"{_short(encoded)} is not a label")
+            raise DamagedFileError(f"{shortened(encoded)} is not a label: {error}") from None
+    raise DamagedFileError(f"{shortened(encoded)} is not a label")
 
 
 _TAGGED: Final[dict[str, Callable[[Any], Hashable]]] = {
@@ -146,15 +155,6 @@ _TAGGED: Final[dict[str, Callable[[Any], Hashable]]] = {
     "bytes": bytes.fromhex,
     "characters": lambda content: "".join(map(chr, content)),
 }
-
-
-def _short(value: object) -> str:
-    """The value for a message, however long it is."""
-    try:
-        text = ascii(value)
-    except ValueError:  # Python writes no whole number of more than 4,300 digits
-        text = f"of type {type(value).__qualname__}"
-    return text if len(text) <= 80 else text[:77] + "..."
 
 
 RESET_TEXT = "RESET"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from axplore.errors import DamagedFileError, InvalidLabelError
 from axplore.runs.journal import Call, Journal, header_of, read_journal
-from axplore.worlds.contract import Answer
+from axplore.worlds.contract import Answer, Fault, FaultKind
 
 HEADER = header_of("run", 3)
 
@@ -37,6 +37,9 @@ calls = st.builds(
     discovered=st.lists(st.tuples(labels, st.lists(labels, max_size=2).map(tuple)), max_size=2).map(tuple),
     steps=numbers,
     position=numbers,
+    faults=st.lists(
+        st.builds(Fault, st.sampled_from(FaultKind), st.text(max_size=5), labels, labels, numbers), max_size=2
+    ).map(tuple),
 )
 
 SOME_ANSWER = Answer(7, 2, 2, 0, 1, *[np.arange(3)] * 3, *[np.arange(5)] * 4)
@@ -59,7 +62,7 @@ def written(path: Path, some_calls: list[Call]) -> bytes:
 def plain(call: Call) -> tuple[Any, ...]:
     """Everything in a call, to be compared."""
     parts = [[np.asarray(getattr(answer, field.name)).tolist() for field in fields(answer)] for answer in call.answers]
-    return call.checksum, parts, call.discovered, call.steps, call.position
+    return call.checksum, parts, call.discovered, call.steps, call.position, call.faults
 
 
 @given(some_calls=st.lists(calls, max_size=4))
@@ -122,7 +125,7 @@ def test_room_that_was_never_written_to_ends_it(tmp_path: Path) -> None:
     [
         (header_of("another", 3), "not the journal of this run"),
         (header_of("run", 4), "not the journal of this run after checkpoint 3"),
-        ({**HEADER, "version": 2}, "version 2 of its format; this axplore reads version 1"),
+        ({**HEADER, "version": 1}, "version 1 of its format; this axplore reads version 2"),
         ({**HEADER, "format": "a diary"}, "not of the format 'axplore journal'"),
     ],
 )

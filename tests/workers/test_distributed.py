@@ -17,12 +17,13 @@ from axplore.errors import InvalidOrderError, InvalidSettingError, TooManyFaults
 from axplore.explorers.base import run
 from axplore.explorers.registry import PRESETS, preset
 from axplore.truth import controllable_states
-from axplore.types import IntArray
+from axplore.types import RESET_ACTION, IntArray
 from axplore.workers import distributed as world_module
 from axplore.workers.batches import WAVE, BatchServer, Outcome, Request
 from axplore.workers.distributed import BUNDLES_OF_WORKER, DistributedWorld
 from axplore.workers.in_process import InProcess
-from axplore.worlds.contract import Answer, Episodes, Order, Tour, Visit, World
+from axplore.workers.worker import TryElsewhereError
+from axplore.worlds.contract import Answer, Episodes, FaultKind, Incident, IncidentKind, Order, Tour, Visit, World
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedWorld
 
@@ -273,6 +274,85 @@ def test_a_system_that_fails_too_often_is_given_up() -> None:
     world = DistributedWorld(SteppedWorld(WalkThatBreaks, seed=5, max_faults=2), InProcess(), batch=50)
     with pytest.raises(TooManyFaultsError, match="2 are allowed"):
         repeat(world, 100)
+
+
+class Lottery:
+    """Half of the steps lead to x. After x, the system crashes with a probability of 0.3. It cannot be reseeded."""
+
+    actions = ("draw",)
+    noise = np.random.default_rng(7)  # of all instances: one that is started again does not repeat another
+
+    def reset(self) -> str:
+        self.state = "start"
+        return self.state
+
+    def step(self, _: str) -> str:
+        if self.state == "x" and self.noise.random() < 0.3:
+            raise RuntimeError("crashed")
+        self.state = "x" if self.noise.random() < 0.5 else "y"
+        return self.state
+
+
+def test_without_reseeding_no_draw_is_dropped_when_the_system_crashes_after_some_outcomes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(world_module, "SECONDS_OF_BUNDLE", 0.0)
+    world = DistributedWorld(SteppedWorld(Lottery, max_faults=10**6), InProcess(), batch=5)
+    world.carry_out([Visit(0, 0, 50, policy(), max_journey=1)])
+    x = world.states.index("x")
+    # The agent plays on in x and y, so that every x may end in a crash.
+    n_plays, n_orders = 1000, 6
+    answers = world.carry_out([Visit(0, 0, n_plays, policy(RESET_ACTION, 0, 0), max_journey=1)] * n_orders)
+    n_x = 0
+    for answer in answers:
+        of_start = answer.pair_states.tolist().index(0)
+        assert int(answer.pair_draws[of_start]) == n_plays
+        n_x += int(answer.entry_counts[(answer.entry_pairs == of_start) & (answer.entry_successors == x)].sum())
+    assert len(world.faults) > 500
+    n_draws = n_plays * n_orders
+    assert abs(n_x / n_draws - 0.5) < 5.0 * math.sqrt(0.25 / n_draws)  # fails less than one time in a million
+
+
+def test_a_worker_that_is_lost_with_draws_that_cannot_be_repeated_is_a_fault() -> None:
+    for system, kinds in ((Lottery, [FaultKind.LOST]), (Walk, [])):
+        world = DistributedWorld(SteppedWorld(system), InProcess())
+        world._note_incident(Incident(IncidentKind.LOST, "process 1", "process 1 was killed"))
+        world._note_incident(Incident(IncidentKind.LOST, "process 2", "process 2 had nothing to do", repeated=False))
+        assert [fault.kind for fault in world.faults] == kinds
+
+
+@pytest.mark.parametrize(("system", "on_slow"), [(Lottery, "wait"), (Walk, "repeat")])
+def test_slow_batches_are_done_twice_only_if_both_would_draw_the_same(
+    system: Callable[[], Any], on_slow: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings: dict[str, Any] = {}
+    monkeypatch.setattr(world_module, "WorkerPool", lambda *_, **named: settings.update(named))
+    DistributedWorld(SteppedWorld(system), InProcess())
+    assert settings["on_slow"] == on_slow
+
+
+def test_draws_are_not_dropped_for_another_attempt_that_would_draw_otherwise() -> None:
+    class Fragile(Lottery):
+        def step(self, action: str) -> str:
+            if type(self).left == 0:
+                raise RuntimeError("no licence here")
+            type(self).left -= 1
+            return super().step(action)
+
+        left = 3
+
+    world = SteppedWorld(Fragile)
+    serve = BatchServer(world.replica_factory())
+    state = ("start", ("draw",))
+    order = Visit(0, 0, 5, policy(), max_journey=1)
+    request = Request((0, 0, 0), order, 5, 0, (state,), max_faults=0, repeatable=False)
+    with pytest.raises(TooManyFaultsError):  # three draws would be lost
+        serve([request])
+    with pytest.raises(TryElsewhereError):  # none
+        serve([request])
+    Fragile.left = 5
+    with pytest.raises(TooManyFaultsError):  # those of the batch before it
+        serve([request, request])
 
 
 def repeat(world: World, times: int) -> None:

@@ -15,6 +15,7 @@ from axplore.workers.pool import (
     PATIENCE,
     SECONDS_TO_BEGIN,
     SLOW_SECONDS,
+    OnSlow,
     WorkerPool,
 )
 from axplore.workers.worker import Reply, Server, TryElsewhereError, WorkerLostError, replied
@@ -159,9 +160,9 @@ def test_the_loss_of_a_machine_with_many_workers_ends_nothing(incidents: list[In
     assert len(incidents) == on_machine
 
 
-@pytest.mark.parametrize("repeat_slow", [True, False])
+@pytest.mark.parametrize("on_slow", ["repeat", "wait", "ignore"])
 def test_who_never_begins_is_not_waited_for_when_everybody_else_has_failed(
-    repeat_slow: bool, incidents: list[Incident]
+    on_slow: OnSlow, incidents: list[Incident]
 ) -> None:
     attempts = []
 
@@ -173,9 +174,7 @@ def test_who_never_begins_is_not_waited_for_when_everybody_else_has_failed(
 
     engine = ScriptedEngine(2, lambda *_: "answer")
     engine.begins = lambda number: number == 0
-    pool = WorkerPool(
-        engine, lambda: fail_twice, on_incident=incidents.append, repeat_slow=repeat_slow, clock=engine.clock
-    )
+    pool = WorkerPool(engine, lambda: fail_twice, on_incident=incidents.append, on_slow=on_slow, clock=engine.clock)
     assert done(pool, [7, 8]) == [7, 8]
     assert len(incidents) == 2
     assert engine.now > SECONDS_TO_BEGIN
@@ -283,6 +282,16 @@ def test_a_silent_worker_is_replaced_if_nobody_can_help_each_time_after_twice_as
     assert 3 * patience <= engine.now <= 3 * patience + 2 * SLOW_SECONDS
 
 
+def test_a_slow_task_is_waited_for_where_others_would_do_it_otherwise(incidents: list[Incident]) -> None:
+    engine = ScriptedEngine(2, lambda message, _: "later" if message == 3 else "answer")
+    engine.until = 1000 * SLOW_SECONDS
+    pool = WorkerPool(engine, make_square, on_incident=incidents.append, on_slow="wait", clock=engine.clock)
+    assert done(pool, range(6)) == [0, 1, 4, 9, 16, 25]
+    assert [message for message, _ in engine.given].count(3) == 1
+    assert [(incident.kind, incident.repeated) for incident in incidents] == [(IncidentKind.SLOW, False)]
+    assert "step_timeout" in str(incidents[0])
+
+
 def test_nothing_is_slow_before_anything_was_done(incidents: list[Incident]) -> None:
     """The first tasks may be long; there is nothing to measure them by."""
     engine = ScriptedEngine(2, lambda *_: "later")
@@ -309,7 +318,7 @@ def test_this_process_is_an_engine_too() -> None:
 
 def test_those_who_were_lost_while_idle_are_replaced_before_the_others_answer(incidents: list[Incident]) -> None:
     engine = ScriptedEngine(3, lambda message, worker: "refuse" if (message, worker) == (10, 0) else "answer")
-    pool = WorkerPool(engine, make_square, on_incident=incidents.append, repeat_slow=False)
+    pool = WorkerPool(engine, make_square, on_incident=incidents.append, on_slow="ignore")
     assert done(pool, range(3)) == [0, 1, 4]
     hired_at_wait: list[int] = []
     wait = engine.wait

@@ -34,7 +34,7 @@ FAULTS = [
     (faulty.RaisingSometimes, Issue.ACTION_FAILS, "in state 3 it raised ValueError: stumbled"),
     (faulty.Stuck, Issue.ACTION_FAILS, "The start offers no action"),
     (faulty.BrokenReset, Issue.SYSTEM_FAILS, "no such device"),
-    (faulty.UnhashableState, Issue.SYSTEM_FAILS, "unhashable"),
+    (faulty.UnhashableState, Issue.SYSTEM_FAILS, "cannot be hashed"),
 ]
 
 

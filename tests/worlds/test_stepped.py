@@ -7,13 +7,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from plain_world import DrawingWorld, PlainWorld
 from test_simulated import as_lists, deterministic_moves, orders
 
 from axplore.domains import confusing_chain, random_sparse
-from axplore.errors import InvalidInputError, InvalidSettingError, UnfixedStartError, UnknownStateError, WorldError
+from axplore.errors import (
+    InvalidAnswerError,
+    InvalidInputError,
+    InvalidSettingError,
+    TooManyFaultsError,
+    UnfixedStartError,
+    UnknownStateError,
+    WorldError,
+)
 from axplore.explorers.base import run
 from axplore.explorers.registry import preset
 from axplore.mdp import TabularMdp
@@ -21,6 +29,7 @@ from axplore.truth import controllable_states
 from axplore.types import IntArray
 from axplore.worlds.contract import Answer, Episodes, FaultKind, Order, Tour, Visit, World
 from axplore.worlds.simulated import SimulatedWorld
+from axplore.worlds.state_labels import INVALID_STATE
 from axplore.worlds.stepped import SteppedWorld
 from axplore.worlds.systems import BEGIN, VIRTUAL_START
 
@@ -107,6 +116,7 @@ def test_on_deterministic_systems_every_order_is_carried_out_as_in_plain_python(
     moves: dict[int, list[int]], data: st.DataObject
 ) -> None:
     initial_state = data.draw(st.sampled_from(sorted(moves)))
+    assume(moves[initial_state])
     world = SteppedWorld(Moves(moves, initial_state))
     plain = PlainWorld(moves, initial_state)
     for _ in range(data.draw(st.integers(1, 4))):
@@ -245,10 +255,11 @@ def test_a_state_called_like_the_virtual_start_is_refused() -> None:
 
 
 INVALID = [
-    (lambda: ["b"], "cannot be hashed; turn it into numbers"),
-    (lambda: ("b", {}), "return the state alone"),
+    (lambda: ["b"], r"list cannot be hashed; return tuple\(...\) of it"),
+    (lambda: ("b", 0.5, False, False, {}), "what Gymnasium's step does"),
     (lambda: math.nan, "holds NaN"),
     (lambda: ("b", (1, math.nan)), "holds NaN"),
+    (lambda: None, "does it `return` the state"),
 ]
 
 
@@ -262,14 +273,41 @@ def test_without_a_factory_a_fault_is_an_error_that_says_where(how: Callable[[],
     assert [fault.state for fault in world.faults] == ["b"]
 
 
-@pytest.mark.parametrize("how", [raising, *(how for how, _ in INVALID)])
-def test_with_a_factory_a_fault_costs_one_step_and_no_count(how: Callable[[], Any], caplog: Any) -> None:
-    # Every system fails at its third step, c to d. The fourth system does not.
+@pytest.mark.parametrize(("how", "message"), INVALID)
+def test_an_answer_that_is_no_state_ends_exploring_even_with_a_factory(how: Callable[[], Any], message: str) -> None:
+    world = SteppedWorld(lambda: Failing(lambda taken: taken == 3, how))
+    with pytest.raises(InvalidAnswerError, match=message):
+        world.carry_out([Visit(0, 0, 1, policy(), max_journey=1)] * 3)
+
+
+@pytest.mark.parametrize("how", [how for how, _ in INVALID])
+def test_where_it_is_asked_for_an_answer_that_is_no_state_is_counted_as_one_that_only_resets(
+    how: Callable[[], Any], caplog: Any
+) -> None:
+    world = SteppedWorld(lambda: Failing(lambda taken: taken % 3 == 0, how), on_invalid="state")
+    with caplog.at_level(logging.WARNING, logger="axplore"):
+        answer = one(world, Visit(0, 0, 300, policy(), max_journey=1))
+    assert list(world.states) == ["a", "b", INVALID_STATE]
+    assert world.actions_of(2) == ()
+    assert dict(zip(answer.entry_successors.tolist(), answer.entry_counts.tolist(), strict=True)) == {1: 200, 2: 100}
+    assert answer.steps == 300 + 299  # a RESET after each but the last
+    assert not world.faults
+    assert len(caplog.records) == 5  # the first three, the 10th and the 100th
+
+
+def test_a_state_called_like_what_is_no_state_is_refused() -> None:
+    world = SteppedWorld(Moves({"a": [INVALID_STATE], INVALID_STATE: []}, "a"), on_invalid="state")
+    with pytest.raises(WorldError, match="rename it"):
+        one(world, Visit(0, 0, 1, policy(), max_journey=1))
+
+
+def test_with_a_factory_a_fault_costs_one_step_and_no_count(caplog: Any) -> None:
+    # Every system fails at its third step, c to d. The third system does not.
     made: list[Failing] = []
 
     def factory() -> Failing:
         number = len(made)
-        made.append(Failing(lambda taken: taken == 3 and number < 3, how))
+        made.append(Failing(lambda taken: taken == 3 and number < 2, raising))
         return made[-1]
 
     world = SteppedWorld(factory)
@@ -277,14 +315,33 @@ def test_with_a_factory_a_fault_costs_one_step_and_no_count(how: Callable[[], An
         one(world, Visit(number, 0, 1, TO_THE_END[:number], max_journey=3))
     with caplog.at_level(logging.WARNING, logger="axplore"):
         answer = one(world, Visit(2, 0, 1, TO_THE_END, max_journey=3))
-    # The first system stands in c: its play fails. Then a to b to c and the play, three times.
-    assert answer.steps == 1 + 3 + 3 + 3
+    # The first system stands in c: its play fails. Then a to b to c and the play, twice.
+    assert answer.steps == 1 + 3 + 3
     assert (answer.completed, answer.cut_journeys) == (1, 0)
-    assert answer.pair_draws.tolist() == [3, 3, 1]
-    assert answer.entry_counts.tolist() == [3, 3, 1]
-    assert [(fault.state, fault.action) for fault in world.faults] == [("c", 0)] * 3
-    assert len(caplog.records) == 3
+    assert answer.pair_draws.tolist() == [2, 2, 1]
+    assert answer.entry_counts.tolist() == [2, 2, 1]
+    assert [(fault.state, fault.action) for fault in world.faults] == [("c", 0)] * 2
+    assert len(caplog.records) == 2
     assert list(world.states) == ["a", "b", "c", "d"]
+
+
+def test_an_action_that_has_never_worked_and_fails_three_times_alike_is_broken() -> None:
+    world = SteppedWorld(lambda: Failing(lambda taken: taken == 3, raising))
+    for number in range(2):
+        one(world, Visit(number, 0, 1, TO_THE_END[:number], max_journey=3))
+    with pytest.raises(
+        TooManyFaultsError, match=r"in state 'c'.* failed 3 times in the same way, and has never worked"
+    ):
+        one(world, Visit(2, 0, 1, TO_THE_END, max_journey=3))
+    assert len(world.faults) == 3
+
+
+def test_many_faults_of_one_kind_are_summed_up_in_a_few_lines(caplog: Any) -> None:
+    world = SteppedWorld(lambda: Failing(lambda taken: taken % 5 == 0, raising), max_faults=1000)
+    with caplog.at_level(logging.WARNING, logger="axplore"):
+        one(world, Visit(0, 0, 900, policy(), max_journey=1))
+    assert len(world.faults) > 200
+    assert len(caplog.records) == 5  # the first three, the 10th and the 100th
 
 
 def tour_to_the_end(times: int) -> Tour:
@@ -356,9 +413,9 @@ def test_a_system_that_cannot_be_reset_is_started_again() -> None:
 
 
 def test_after_too_many_faults_the_world_gives_up() -> None:
-    world = SteppedWorld(lambda: Failing(lambda _: True, raising), max_faults=3)
+    world = SteppedWorld(lambda: Failing(lambda taken: taken % 2 == 0, raising), max_faults=3)
     with pytest.raises(WorldError, match="That is fault 4; 3 are allowed"):
-        one(world, Visit(0, 0, 1, policy(), max_journey=1))
+        one(world, Visit(0, 0, 20, policy(), max_journey=1))
 
 
 def test_a_system_that_starts_again_elsewhere_is_refused() -> None:

@@ -19,7 +19,7 @@ from axplore.worlds.contract import Order
 
 NAME: Final = "batches"
 FORMAT: Final = "axplore batches"
-VERSION: Final = 1
+VERSION: Final = 2
 
 
 class BatchJournal:
@@ -39,7 +39,7 @@ class BatchJournal:
         self._empty = lengths[0] or self._journal.length
         self._checksum = records[-1].checksum if records else None
         self._outcomes = {
-            (record.steps, record.position): Outcome(record.answers[0], record.discovered, ())
+            (record.steps, record.position): Outcome(record.answers[0], record.discovered, record.faults)
             for record in records
             if record.checksum == self._checksum
         }
@@ -57,11 +57,11 @@ class BatchJournal:
         return self._outcomes.get(key[1:])
 
     def keep(self, key: Key, outcome: Outcome) -> None:
-        """Writes down what came of a batch of this call; not if the system failed, which no record says."""
+        """Writes down what came of a batch of this call."""
         assert self._checksum is not None
-        if not outcome.faults:
-            _, place, batch = key
-            self._journal.append(Call(self._checksum, (outcome.answer,), outcome.discovered, place, batch))
+        _, place, batch = key
+        call = Call(self._checksum, (outcome.answer,), outcome.discovered, place, batch, outcome.faults)
+        self._journal.append(call)
 
     def close(self) -> None:
         """Closes the file."""

@@ -5,7 +5,7 @@ the call in progress.
 
     header   a line of JSON: format, version, run, number of the checkpoint
     record   length of the content (8 bytes), CRC-32 of these, CRC-32 of the content (4 bytes each), content
-    content  whole numbers of 8 bytes, and then the states discovered in this call, as JSON
+    content  whole numbers of 8 bytes, and then the states discovered in this call and its faults, as JSON
 
 All numbers are little-endian. A last record that is incomplete is the call that a kill interrupted, and is dropped.
 """
@@ -29,10 +29,10 @@ from axplore.errors import AxploreError, DamagedFileError
 from axplore.labels import Json, canonical_json, decode_label, encode_label
 from axplore.storage import check_format, storage_errors, write_all
 from axplore.types import Action, IntArray, State
-from axplore.worlds.contract import Answer
+from axplore.worlds.contract import Answer, Fault, FaultKind
 
 FORMAT: Final = "axplore journal"
-VERSION: Final = 1
+VERSION: Final = 2
 
 SECONDS_BETWEEN_SYNCS: Final = 0.5
 """A record is forced to the disk unless one was so short a time before; a kill loses none in any case."""
@@ -56,6 +56,7 @@ class Call:
         discovered: the states discovered meanwhile, each with its actions.
         steps: the steps of the world after it.
         position: the number of the state in which the agent stood then; -1 if the world does not say.
+        faults: the failures of the system meanwhile, where they are kept with the answers.
     """
 
     checksum: int
@@ -63,6 +64,7 @@ class Call:
     discovered: tuple[tuple[State, tuple[Action, ...]], ...]
     steps: int
     position: int
+    faults: tuple[Fault, ...] = ()
 
 
 class Journal:
@@ -197,7 +199,10 @@ def _refuse_record(path: Path, place: int) -> NoReturn:
 
 
 def _content_of(call: Call) -> bytes:
-    text = canonical_json(encode_states(call.discovered)).encode("ascii") if call.discovered else b""
+    text = b""
+    if call.discovered or call.faults:
+        noted = {"states": encode_states(call.discovered), "faults": [_encode_fault(fault) for fault in call.faults]}
+        text = canonical_json(noted).encode("ascii")
     parts = [np.array([call.checksum, call.steps, call.position, len(text), len(call.answers)], dtype="<i8")]
     for answer in call.answers:
         sizes = (len(answer.pair_states), len(answer.entry_pairs))
@@ -215,10 +220,11 @@ def _call_from(path: Path, content: bytes, number: int) -> Call:
         answers, used = _answers_from(numbers, n_answers)
         if used != len(numbers) or (used + 5) * 8 + text_size != len(content):
             raise ValueError("its parts do not fit its length")
-        discovered = decode_states(json.loads(content[len(content) - text_size :]) if text_size else [])
-    except (ValueError, TypeError, AxploreError) as error:
+        noted = json.loads(content[len(content) - text_size :]) if text_size else {"states": [], "faults": []}
+        discovered, faults = decode_states(noted["states"]), tuple(map(_decode_fault, noted["faults"]))
+    except (ValueError, TypeError, LookupError, AxploreError) as error:
         raise DamagedFileError(f"{path} is damaged: record {number} is not a call: {error}") from None
-    return Call(checksum, answers, discovered, steps, position)
+    return Call(checksum, answers, discovered, steps, position, faults)
 
 
 def _numbers(content: bytes, start: int, size: int) -> IntArray:
@@ -245,6 +251,15 @@ def _taken(numbers: IntArray, place: int, size: int) -> IntArray:
     if not 0 <= size <= len(numbers) - place:
         raise ValueError(f"{size} numbers from place {place} of {len(numbers)}")
     return numbers[place : place + size].copy()
+
+
+def _encode_fault(fault: Fault) -> Json:
+    return [fault.kind.name, fault.message, encode_label(fault.state), encode_label(fault.action), fault.steps]
+
+
+def _decode_fault(encoded: Json) -> Fault:
+    kind, message, state, action, steps = encoded
+    return Fault(FaultKind[kind], str(message), decode_label(state), decode_label(action), int(steps))
 
 
 def encode_states(states: Iterable[tuple[State, tuple[Action, ...]]]) -> Json:

@@ -118,6 +118,8 @@ class Request:
         states: those from there on, each with its actions.
         max_faults: how often the system may fail.
         is_final: whether it is not to be tried elsewhere if it fails more often.
+        repeatable: whether another attempt would draw the same. If not, draws must not be dropped for another attempt:
+            which ones are dropped may depend on where they led.
     """
 
     key: Key
@@ -127,6 +129,7 @@ class Request:
     states: tuple[tuple[State, tuple[Action, ...]], ...]
     max_faults: int = 0
     is_final: bool = False
+    repeatable: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,10 +161,15 @@ class BatchServer:
         self._states: list[tuple[State, tuple[Action, ...]]] = []
         self._call = -1
         self._orders: dict[int, Order] = {}
+        self._has_drawn = False  # whether draws of other batches would be dropped with this one
 
     def __call__(self, requests: Sequence[Request]) -> list[Outcome]:
         """Carries out batches, one after the other."""
-        return [self.carry_out(request) for request in requests]
+        outcomes: list[Outcome] = []
+        for request in requests:
+            self._has_drawn = bool(outcomes)
+            outcomes.append(self.carry_out(request))
+        return outcomes
 
     def carry_out(self, request: Request) -> Outcome:
         """Carries out a batch; when the system fails, another worker may do better."""
@@ -174,7 +182,7 @@ class BatchServer:
             answer = replica.carry_out_batch(order, request.key, request.max_faults)
         except TooManyFaultsError as error:
             self.close()
-            if request.is_final:
+            if request.is_final or (not request.repeatable and (self._has_drawn or error.n_draws)):
                 raise
             raise TryElsewhereError(str(error)) from error
         discovered = [

@@ -24,8 +24,20 @@ from axplore.types import Action, State
 from axplore.workers.batches import BATCH, BatchServer, Key, Outcome, Quota, Request, cut, n_counted, wave_after
 from axplore.workers.pool import Memory, WorkerPool
 from axplore.workers.worker import Engine
-from axplore.worlds.contract import NOWHERE, Answer, Fault, Incident, Order, Replicable, World, WorldSnapshot
+from axplore.worlds.contract import (
+    NOWHERE,
+    Answer,
+    Fault,
+    FaultKind,
+    Incident,
+    IncidentKind,
+    Order,
+    Replicable,
+    World,
+    WorldSnapshot,
+)
 from axplore.worlds.order_checks import check_orders
+from axplore.worlds.systems import is_worth_a_line
 from axplore.worlds.tally import DiscoveredStates, Tally
 
 FAULTLESS_ATTEMPTS: Final = 2
@@ -118,6 +130,7 @@ class DistributedWorld(World):
             partial(BatchServer, world.replica_factory()),
             make_message=self._requests,
             on_incident=self._note_incident,
+            on_slow="repeat" if self._repeatable else "wait",
         )
 
     @property
@@ -243,8 +256,10 @@ class DistributedWorld(World):
             quota=batch.quota,
             n_kept=n_kept,
             states=self._discovered.since(n_kept),
-            max_faults=self._max_faults if is_final else 0,
+            # Where another attempt would draw otherwise, what was drawn before a fault is kept, from the first one on.
+            max_faults=0 if self._repeatable and not is_final else self._max_faults,
             is_final=is_final,
+            repeatable=self._repeatable,
         )
 
     def _merged(self, work: _Work, n_shared: int) -> Answer:
@@ -280,15 +295,19 @@ class DistributedWorld(World):
         return number
 
     def _check_faults(self) -> None:
-        if len(self._faults) > self._max_faults:
-            raise TooManyFaultsError(
-                f"{self._faults[-1]}. That is fault {len(self._faults)}; {self._max_faults} are allowed"
-            )
+        failures = [fault for fault in self._faults if fault.kind is not FaultKind.LOST]
+        if len(failures) > self._max_faults:
+            raise TooManyFaultsError(f"{failures[-1]}. That is fault {len(failures)}; {self._max_faults} are allowed")
 
     def _note_fault(self, fault: Fault) -> None:
         self._faults.append(fault)
-        _logger.warning("%s; it was started again (fault %d)", fault, len(self._faults))
+        if is_worth_a_line(len(self._faults)):
+            _logger.warning("%s; it was started again (fault %d)", fault, len(self._faults))
 
     def _note_incident(self, incident: Incident) -> None:
         self._incidents.append(incident)
-        _logger.warning("%s", incident)
+        if is_worth_a_line(len(self._incidents)):
+            _logger.warning("%s (incident %d)", incident, len(self._incidents))
+        if incident.kind is IncidentKind.LOST and incident.repeated and not self._repeatable:
+            # Another attempt draws otherwise, and the loss may have had to do with where the draws led.
+            self._faults.append(Fault(FaultKind.LOST, incident.message, None, None, self._steps))

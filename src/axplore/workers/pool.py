@@ -15,7 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from axplore.errors import WorldError
 from axplore.workers.worker import Engine, Server, TryElsewhereError, Worker, WorkerLostError
@@ -41,6 +41,8 @@ SECONDS_TO_BEGIN: Final = 60.0
 
 Memory: TypeAlias = dict[str, Any]
 """What a worker was told before, as whoever briefs it sees fit to note."""
+
+OnSlow: TypeAlias = Literal["repeat", "wait", "ignore"]
 
 MessageMaker: TypeAlias = Callable[[Any, int, Memory], Any]
 """The message about a task, at which so many workers have failed, to a worker with such a memory."""
@@ -79,6 +81,7 @@ class _Course:
         failed: who.
         losses: how many workers were lost over it.
         replaced: how many were replaced, as they took too long.
+        is_slow: whether it was told that it is.
     """
 
     is_done: bool = False
@@ -86,6 +89,7 @@ class _Course:
     failed: set[_Member] = field(default_factory=set)
     losses: int = 0
     replaced: int = 0
+    is_slow: bool = False
 
 
 class WorkerPool:
@@ -98,7 +102,7 @@ class WorkerPool:
         *,
         make_message: MessageMaker = lambda task, _, __: task,
         on_incident: Callable[[Incident], None] = lambda _: None,
-        repeat_slow: bool = True,
+        on_slow: OnSlow = "repeat",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Hires nobody yet.
@@ -108,14 +112,15 @@ class WorkerPool:
             make_server: makes what answers the messages, where it works.
             make_message: makes the message about a task.
             on_incident: called with whatever makes a task be done again.
-            repeat_slow: whether slow tasks are given to idle workers as well.
+            on_slow: `repeat` gives a task that is slow to an idle worker as well, `wait` only tells of it, and `ignore`
+                does not even look, where the time of one task says nothing of another.
             clock: tells the time in seconds.
         """
         self._engine = engine
         self._make_server = make_server
         self._make_message = make_message
         self._on_incident = on_incident
-        self._repeat_slow = repeat_slow
+        self._on_slow: OnSlow = on_slow
         self._clock = clock
         self._members: list[_Member] = []
         self._longest = 0.0
@@ -185,7 +190,7 @@ class WorkerPool:
         busy = {id(member.worker): member for member in self._members if not member.is_idle}
         if not busy:  # everybody was lost who was to be given something
             return []
-        has_to_look = self._repeat_slow or not all(member.is_ready for member in self._members)
+        has_to_look = self._on_slow != "ignore" or not all(member.is_ready for member in self._members)
         seconds = SLOW_SECONDS / 4 if has_to_look else None
         return [busy[id(worker)] for worker in self._engine.wait([member.worker for member in busy.values()], seconds)]
 
@@ -217,7 +222,8 @@ class WorkerPool:
         self._put_back(place)
 
     def _lose(self, member: _Member, loss: WorkerLostError) -> None:
-        self._on_incident(Incident(IncidentKind.LOST, member.worker.name, str(loss)))
+        is_repeated = member.place is not None
+        self._on_incident(Incident(IncidentKind.LOST, member.worker.name, str(loss), is_repeated))
         self._dismiss(member)
         self._losses_in_a_row += 1
         if member.place is not None:
@@ -235,7 +241,7 @@ class WorkerPool:
             self._waiting.appendleft(place)
 
     def _look_after_slow(self) -> None:
-        if not self._repeat_slow or self._longest == 0:
+        if self._on_slow == "ignore" or self._longest == 0:
             return
         now, slow = self._clock(), max(SLOW_SECONDS, SLOW_FACTOR * self._longest)
         for member in [member for member in self._members if member.place is not None]:
@@ -244,7 +250,11 @@ class WorkerPool:
             course = self._courses[place]
             idle = next((other for other in self._members if other.is_idle), None)
             is_alone = sum(other.place == place for other in self._members) == 1
-            if course.is_done:
+            if self._on_slow == "wait":
+                if seconds > slow and not course.is_slow:
+                    course.is_slow = True
+                    self._note_slow(member, seconds)
+            elif course.is_done:
                 self._dismiss(member)  # somebody else was faster
             elif seconds > slow and is_alone and idle is not None:
                 self._note_slow(member, seconds)
@@ -261,7 +271,9 @@ class WorkerPool:
         told = (
             f"{member.worker.name} has not answered for {seconds:.0f} s; the longest answer took {self._longest:.1f} s"
         )
-        self._on_incident(Incident(IncidentKind.SLOW, member.worker.name, told))
+        if self._on_slow == "wait":
+            told += ". It is waited for, as its work may depend on how long it takes; step_timeout ends what hangs"
+        self._on_incident(Incident(IncidentKind.SLOW, member.worker.name, told, self._on_slow == "repeat"))
 
 
 Task = TypeVar("Task")
@@ -287,7 +299,7 @@ def results_of(
         engine,
         lambda: function,
         on_incident=lambda incident: _logger.warning("%s", incident),
-        repeat_slow=False,  # how long a task takes says nothing of another
+        on_slow="ignore",  # how long a task takes says nothing of another
     )
     try:
         for _, result in pool.results(tasks):

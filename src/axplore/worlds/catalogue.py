@@ -221,7 +221,7 @@ FORMS: Final[Mapping[str, Form]] = MappingProxyType(
             example="gym:FrozenLake-v1",
             meaning="A Gymnasium environment with discrete actions; MiniGrid's too.",
             parameters="start (fixed, pinned or virtual), pin, mark_terminal, action_masks, max_episode_steps, "
-            "step_timeout, max_faults; all others are the environment's own",
+            "step_timeout, max_faults, on_invalid (error or state); all others are the environment's own",
             needs=None,
             make=_from_gym,
         ),
@@ -229,7 +229,8 @@ FORMS: Final[Mapping[str, Form]] = MappingProxyType(
             pattern="exec:COMMAND",
             example="exec:bash examples/random_walk.sh",
             meaning="A program in any language that answers JSON lines.",
-            parameters="start (fixed or virtual), max_episode_steps, step_timeout, max_faults",
+            parameters="start (fixed or virtual), max_episode_steps, step_timeout, max_faults, on_invalid (error or "
+            "state)",
             needs=None,
             make=_from_program,
         ),
@@ -249,7 +250,8 @@ MODULE_FORM: Final = Form(
     pattern="MODULE:FACTORY",
     example="mypackage.machines:make",
     meaning="What a function of your own makes; its module is imported, which runs it.",
-    parameters="start (fixed or virtual), max_episode_steps, step_timeout, max_faults, alphabet",
+    parameters="start (fixed or virtual), max_episode_steps, step_timeout, max_faults, on_invalid (error or state), "
+    "alphabet",
     needs=None,
     make=named_world,
 )

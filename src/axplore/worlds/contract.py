@@ -20,6 +20,7 @@ from typing import Final, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 
+from axplore.labels import shortened
 from axplore.types import Action, FloatArray, IntArray, State
 
 
@@ -165,16 +166,20 @@ class FaultKind(Enum):
     TIMED_OUT = "did not answer in time"
     DIED = "ended"
     INVALID = "gave an invalid answer"
+    LOST = "was lost with its worker"
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One failure of a system, after which it was started again.
+    """One failure of a system, after which it was started again. What it was doing then is left out of the counts.
+
+    A failure at a step may depend on where the step led, and then the counts are biased; so may the loss of a worker,
+    with which a whole batch of draws is lost.
 
     Attributes:
         kind: how it failed.
         message: what it said.
-        state: the label of the state in which an action was played; None if it was being reset.
+        state: the label of the state in which an action was played; None if it was being reset, or is not known.
         action: the action, likewise.
         steps: the steps of the world before it.
     """
@@ -186,8 +191,11 @@ class Fault:
     steps: int
 
     def __str__(self) -> str:
-        where = "at a reset" if self.action is None else f"at action {self.action!r} in state {self.state!r}"
-        return f"the system {self.kind.value} {where}, after {self.steps} steps: {self.message}"
+        if self.action is not None:
+            where = f" at action {shortened(self.action)} in state {shortened(self.state)}"
+        else:
+            where = "" if self.kind is FaultKind.LOST else " at a reset"
+        return f"the system {self.kind.value}{where}, after {self.steps} steps: {self.message}"
 
 
 class IncidentKind(Enum):
@@ -200,20 +208,23 @@ class IncidentKind(Enum):
 
 @dataclass(frozen=True)
 class Incident:
-    """Something that made the work of a worker be done again.
+    """Something that happened to a worker.
 
     Attributes:
         kind: what happened.
         worker: the name of the worker.
         message: what is known of it.
+        repeated: whether its work is done again.
     """
 
     kind: IncidentKind
     worker: str
     message: str
+    repeated: bool = True
 
     def __str__(self) -> str:
-        return f"a worker {self.kind.value}, its work is done again: {self.message}"
+        again = ", its work is done again" if self.repeated else ""
+        return f"a worker {self.kind.value}{again}: {self.message}"
 
 
 class World(ABC):
@@ -276,7 +287,7 @@ class World(ABC):
 
     @property
     def incidents(self) -> Sequence[Incident]:
-        """What made the work of workers be done again so far."""
+        """What happened to workers so far."""
         return ()
 
     def close(self) -> None:  # noqa: B027 (a default, not an omission: many worlds hold nothing)

@@ -26,7 +26,7 @@ from axplore.worlds import minigrid
 from axplore.worlds.contract import FaultKind
 from axplore.worlds.isolated import isolated
 from axplore.worlds.stepped import SteppedWorld
-from axplore.worlds.supervision import MAX_FAULTS, START_CHECKS
+from axplore.worlds.supervision import MAX_FAULTS, START_CHECKS, OnInvalid
 from axplore.worlds.systems import SystemFaultError
 
 Environment: TypeAlias = gymnasium.Env[Any, Any]
@@ -51,6 +51,7 @@ def gym_world(
     max_episode_steps: int | None = None,
     step_timeout: float | None = None,
     max_faults: int = MAX_FAULTS,
+    on_invalid: OnInvalid = "error",
     start_checks: int = START_CHECKS,
     **parameters: Any,
 ) -> SteppedWorld:
@@ -68,7 +69,7 @@ def gym_world(
         action_masks: play only what `info["action_mask"]` allows, where there is one.
         max_episode_steps: the step at which the environment ends an episode by itself; it is reset before that.
         step_timeout: seconds after which a step has failed. It takes a process of its own, and so a factory.
-        max_faults: after so many faults the world gives up.
+        max_faults, on_invalid: see `SteppedWorld`.
         start_checks: how often to reset at first, to see whether the start is fixed.
         parameters: of the environment, if it is given by its identifier.
     """
@@ -100,6 +101,7 @@ def gym_world(
         start="virtual" if start == "virtual" else "fixed",
         max_episode_steps=max_episode_steps,
         max_faults=max_faults,
+        on_invalid=on_invalid,
         start_checks=start_checks,
     )
 

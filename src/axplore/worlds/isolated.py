@@ -20,6 +20,7 @@ from axplore.errors import InvalidSettingError, WorldError
 from axplore.types import Action, State
 from axplore.worlds.child_process import Child, interpreter_environment
 from axplore.worlds.contract import FaultKind
+from axplore.worlds.state_labels import plain_state
 from axplore.worlds.systems import Factory, SystemFaultError, adapter_for
 
 SECONDS_TO_START: Final = 120.0
@@ -124,14 +125,12 @@ class _Server:
         if name == "reseed":
             return self._adapter.reseed(argument)
         state = self._adapter.reset() if name == "reset" else self._adapter.step(argument)
-        try:
-            if state in self._told:
-                return state, None
-        except TypeError:
-            raise SystemFaultError(FaultKind.INVALID, f"the state {state!r} cannot be hashed") from None
+        label = plain_state(state, name)
+        if label in self._told:
+            return label, None
         told = self._adapter.actions(state), bool(self._is_terminal(state))
-        self._told.add(state)
-        return state, told
+        self._told.add(label)
+        return label, told
 
 
 def _packed(value: Any) -> bytes:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Hashable
+from collections.abc import Container, Hashable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from axplore.labels import shortened
 from axplore.statistics.dependence import HomogeneityTest, TimingTest
 from axplore.types import Action, State
-from axplore.worlds.systems import SystemAdapter
+from axplore.worlds.state_labels import checked_actions, plain_state
+from axplore.worlds.systems import SystemAdapter, SystemFaultError
 
 Pair: TypeAlias = tuple[State, Action]
 
@@ -75,6 +77,13 @@ class Change:
 
 class BrokenSystemError(Exception):
     """The system cannot be reset, or gives what cannot be a state."""
+
+
+def _is_in(answer: State, known: Container[State]) -> bool:
+    try:
+        return answer in known
+    except TypeError:  # it cannot be hashed
+        return False
 
 
 class Probe:
@@ -190,13 +199,17 @@ class Probe:
                 return
 
     def _enter(self, state: State) -> None:
+        is_new = not _is_in(state, self.offered)
         try:
-            actions = tuple(self._adapter.actions(state))
-            is_new = state not in self.offered
+            if is_new:
+                plain_state(state, "reset" if self.age == 0 else "step")
+            actions = checked_actions(state, self._adapter.actions(state))
+        except SystemFaultError as error:
+            raise BrokenSystemError(f"It answered with what is no state: {error}.") from error
         except Exception as error:
-            raise BrokenSystemError(f"The state {state!r} cannot be used, {type(error).__name__}: {error}") from error
-        if state != state:  # noqa: PLR0124 (true of NaN alone)
-            raise BrokenSystemError(f"The state {state!r} is not equal to itself.")
+            raise BrokenSystemError(
+                f"The state {shortened(state)} cannot be used, {type(error).__name__}: {error}"
+            ) from error
         if is_new:
             self.new_at.append(self.steps)
             self.offered[state] = actions

@@ -10,7 +10,7 @@ before. `terminal` is false unless it is said. The input ends when the explorati
 its standard error is shown as it is.
 
 Labels: numbers, text, true, false and null as they are, a list as a tuple, an object as a tuple of (name, value) sorted
-by name. What Python takes as equal, 1 and 1.0 and true, is one state.
+by name. Equal numbers, 1 and 1.0, are one state; null is none.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from axplore.types import Action, State
 from axplore.worlds.child_process import Child
 from axplore.worlds.contract import FaultKind
 from axplore.worlds.stepped import Start, SteppedWorld
-from axplore.worlds.supervision import MAX_FAULTS, START_CHECKS
+from axplore.worlds.supervision import MAX_FAULTS, START_CHECKS, OnInvalid
 from axplore.worlds.systems import SystemFaultError
 
 STEP_TIMEOUT: Final = 60.0
@@ -41,6 +41,7 @@ def program_world(
     max_episode_steps: int | None = None,
     step_timeout: float = STEP_TIMEOUT,
     max_faults: int = MAX_FAULTS,
+    on_invalid: OnInvalid = "error",
     start_checks: int = START_CHECKS,
 ) -> SteppedWorld:
     """A program as a world. It is started again after a fault.
@@ -51,7 +52,7 @@ def program_world(
         start: see `SteppedWorld`.
         max_episode_steps: see `SteppedWorld`.
         step_timeout: seconds after which a program that has not answered has failed; it is then killed.
-        max_faults: after so many faults the world gives up.
+        max_faults, on_invalid: see `SteppedWorld`.
         start_checks: see `SteppedWorld`.
     """
     try:
@@ -68,6 +69,7 @@ def program_world(
         start=start,
         max_episode_steps=max_episode_steps,
         max_faults=max_faults,
+        on_invalid=on_invalid,
         start_checks=start_checks,
     )
 

@@ -3,7 +3,8 @@
 It carries out the same orders as a simulated world, with the same meaning. What a real system adds:
 
 - Its reset must land in one state. That is checked when the world is made and at every reset after it.
-- It may fail: raise, hang, die, or give a state that is none. What it was doing then is not counted. Where a factory
+- It may answer with what is no state. That ends the exploration, or it is a state of its own: never is it left out.
+- It may fail: raise, hang or die. What it was doing then is not counted, and `faults` says what it was. Where a factory
   was given, the world makes a new system, which stands in the initial state, and continues; that is one step. A
   journey that was interrupted is neither arrived nor cut: it sets out again; an interrupted episode is run again.
 - It may end an episode by itself after a number of steps. Then the world resets before that: on a visit or a tour the
@@ -16,12 +17,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Literal, TypeAlias
 
-from axplore.errors import InvalidSettingError, WorldError
+from axplore.errors import InvalidSettingError, TooManyFaultsError, WorldError
 from axplore.types import RESET_ACTION, Action, State
 from axplore.worlds.contract import NOWHERE, Answer, Fault, Order, World, WorldSnapshot
 from axplore.worlds.order_checks import LARGEST, check_orders, checked_seed
-from axplore.worlds.supervision import MAX_FAULTS, START_CHECKS, SupervisedSystem, check_label
-from axplore.worlds.systems import Factory, System, SystemAdapter, recipe_of
+from axplore.worlds.state_labels import check_same_kind, checked_actions, plain_state
+from axplore.worlds.supervision import MAX_FAULTS, START_CHECKS, OnInvalid, SupervisedSystem, SystemRecipe
+from axplore.worlds.systems import Factory, System, SystemAdapter
 from axplore.worlds.tally import DiscoveredStates, Tally
 from axplore.worlds.walkers import INTERRUPTED, Agent, Outcome, Walker, walker_of
 
@@ -40,6 +42,7 @@ class SteppedWorld(World):
         start: Start = "fixed",
         max_episode_steps: int | None = None,
         max_faults: int = MAX_FAULTS,
+        on_invalid: OnInvalid = "error",
         start_checks: int = START_CHECKS,
     ) -> None:
         """Resets the system a few times, and leaves the agent in the initial state.
@@ -54,11 +57,13 @@ class SteppedWorld(World):
                 action leads to wherever the reset lands.
             max_episode_steps: the step after which the system ends an episode by itself; it is never reached.
             max_faults: the number of faults of the system to recover from.
+            on_invalid: `error` ends the exploration when a step answers with what is no state, as None or NaN;
+                `state` counts such a step as one to the state "invalid", which only resets.
             start_checks: the number of resets at first.
         """
-        _check_settings(start, max_episode_steps, max_faults, start_checks)
+        _check_settings(start, max_episode_steps, max_faults, on_invalid, start_checks)
         self._seed = checked_seed(seed)
-        self._recipe = recipe_of(system, actions, virtual_start=start == "virtual")
+        self._recipe = SystemRecipe(system, actions, start == "virtual", on_invalid)
         self._max_episode_steps = max_episode_steps
         self._steps_between_resets = LARGEST if max_episode_steps is None else max_episode_steps - 1
         self._system = SupervisedSystem(self._recipe, self._seed, max_faults, start_checks)
@@ -68,6 +73,7 @@ class SteppedWorld(World):
         self._needs_reset = False
         self._calls = 0
         self._tally = Tally()
+        self._worked: dict[int, set[int]] = {}  # the actions that have worked in each state
 
     @property
     def states(self) -> Sequence[State]:
@@ -125,11 +131,14 @@ class SteppedWorld(World):
             start="virtual" if self._recipe.virtual_start else "fixed",
             max_episode_steps=self._max_episode_steps,
             max_faults=0,
+            on_invalid=self._recipe.on_invalid,
             start_checks=1,
         )
 
     def learn(self, n_kept: int, states: Sequence[tuple[State, tuple[Action, ...]]]) -> None:
         """Numbers these states from `n_kept` on, and forgets any others from there on."""
+        for state in range(n_kept, len(self._discovered)):
+            self._worked.pop(state, None)
         self._discovered.forget(n_kept)
         self._discovered.extend(states)
 
@@ -176,6 +185,8 @@ class SteppedWorld(World):
         self._needs_reset = True  # until the order is over: nobody knows where an exception leaves the system
         outcome = self._follow(walker_of(order, agent))
         self._needs_reset = False
+        for state, action in self._tally.rows:
+            self._worked.setdefault(state, set()).add(action)
         return self._tally.answer(agent.steps - before, *outcome)
 
     def _follow(self, walker: Walker) -> Outcome:
@@ -208,6 +219,7 @@ class SteppedWorld(World):
         try:
             self._tally.rows[pair][successor] += 1
         except KeyError:
+            check_same_kind(self._discovered.labels[successor], label)
             self._tally.note_first(pair, successor)
         agent.position = successor
         return successor
@@ -223,8 +235,8 @@ class SteppedWorld(World):
     def _discover(self, label: State, action: int) -> int:
         """Numbers a state that was just entered for the first time; INTERRUPTED if it cannot be one."""
         try:
-            check_label(label)
-            return self._discovered.add(label, self._system.adapter.actions(label))
+            state = plain_state(label)
+            return self._discovered.add(state, checked_actions(state, self._system.adapter.actions(label)))
         except Exception as error:
             return self._recover(error, action)
 
@@ -234,7 +246,13 @@ class SteppedWorld(World):
             raise error
         agent = self._agent
         label, played = self._discovered.labels[agent.position], self._actions[agent.position][action]
-        self._system.recover(error, label, played, agent.steps)
+        pair = agent.position, action
+        has_worked = pair in self._tally.rows or action in self._worked.get(agent.position, ())
+        try:
+            self._system.recover(error, label, played, agent.steps, has_worked)
+        except TooManyFaultsError as too_many:
+            too_many.n_draws = self._tally.n_draws
+            raise
         self._stand_at_start()
         return INTERRUPTED
 
@@ -244,9 +262,13 @@ class SteppedWorld(World):
         self._agent.deadline = self._agent.steps + self._steps_between_resets
 
 
-def _check_settings(start: str, max_episode_steps: int | None, max_faults: int, start_checks: int) -> None:
+def _check_settings(
+    start: str, max_episode_steps: int | None, max_faults: int, on_invalid: str, start_checks: int
+) -> None:
     if start not in ("fixed", "virtual"):
         raise InvalidSettingError(f"start is {start!r}; it must be 'fixed' or 'virtual'")
+    if on_invalid not in ("error", "state"):
+        raise InvalidSettingError(f"on_invalid is {on_invalid!r}; it must be 'error' or 'state'")
     if max_episode_steps is not None and max_episode_steps < 2:
         raise InvalidSettingError(f"max_episode_steps is {max_episode_steps}; it must be 2 or more, or None")
     if max_faults < 0 or start_checks < 1:

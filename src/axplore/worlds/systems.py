@@ -128,36 +128,9 @@ def _nothing(*_: object) -> None:
     """For what a system does not have."""
 
 
-@dataclass(frozen=True)
-class SystemRecipe:
-    """How to make a system.
-
-    Attributes:
-        source: a system, or a function that makes one.
-        actions: what can be played, if the system does not say.
-        virtual_start: whether a state stands before its random start.
-        is_repeatable: whether it can be made more than once.
-    """
-
-    source: System | Factory
-    actions: Sequence[Action] | Callable[[State], Sequence[Action]] | None
-    virtual_start: bool
-    is_repeatable: bool
-
-    def make(self) -> SystemAdapter:
-        """Makes the system."""
-        source: Any = self.source
-        adapter = adapter_for(source() if self.is_repeatable else source, self.actions)
-        return with_virtual_start(adapter) if self.virtual_start else adapter
-
-
-def recipe_of(
-    source: System | Factory,
-    actions: Sequence[Action] | Callable[[State], Sequence[Action]] | None,
-    virtual_start: bool,
-) -> SystemRecipe:
-    """Returns the recipe of a system that exists once, or that a function makes."""
-    return SystemRecipe(source, actions, virtual_start, is_repeatable=not is_system(source))
+def is_worth_a_line(n_times: int) -> bool:
+    """Whether to log something that has happened so often: the first three times, the 10th, the 100th, ..."""
+    return n_times <= 3 or n_times == 10 ** (len(str(n_times)) - 1)
 
 
 class SystemFaultError(Exception):

@@ -26,6 +26,11 @@ class Tally:
         self.rows: dict[tuple[int, int], dict[int, int]] = {}
         self._firsts: list[tuple[tuple[int, int], int, int]] = []
 
+    @property
+    def n_draws(self) -> int:
+        """The number of transitions counted."""
+        return sum(sum(row.values()) for row in self.rows.values())
+
     def note_first(self, pair: tuple[int, int], successor: int) -> None:
         """Counts a transition that was not met before, of a pair (state, action)."""
         row = self.rows.setdefault(pair, {})

@@ -1,0 +1,183 @@
+"""What can name a state or an action: plain values, which mean the same in every process and every file.
+
+Whatever else a system answers is no state. It must not be left out of the counts, because it is what an action led to:
+either exploring ends with an error that says what to mend, or such answers are a state of their own.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import is_dataclass, replace
+from enum import Enum
+from typing import Any, Final
+
+import numpy as np
+
+from axplore.errors import InvalidLabelError, WorldError
+from axplore.labels import encode_label, shortened
+from axplore.types import Action, State
+from axplore.worlds.contract import FaultKind
+from axplore.worlds.systems import SystemAdapter, SystemFaultError, is_worth_a_line
+
+_logger = logging.getLogger("axplore")
+
+PLAIN_TYPES: Final[dict[type, Callable[[Any], State]]] = {
+    str: str.__str__,  # str(...) of a member of an enumeration is its name
+    int: int,
+    float: float,
+    bytes: bytes,
+}
+"""How a value of a subclass becomes the plain one that it equals."""
+
+INVALID_STATE: Final = "invalid"
+"""The label of the state that stands for all answers that are no state, where the user asks for it."""
+
+LENGTHS_OF_STEPS: Final = (4, 5)
+"""What `step` of an environment returns has so many parts: 5 in Gymnasium, 4 in the Gym before it."""
+
+
+def plain_state(answer: Any, method: str = "step") -> State:
+    """Returns what a system answered as the label of a state.
+
+    NumPy's scalars, named tuples and members of IntEnum or StrEnum become the plain values that they equal.
+
+    Args:
+        answer: what it answered.
+        method: which of its methods did.
+
+    Raises:
+        SystemFaultError: of the kind INVALID; the answer is no state.
+    """
+    reason = _mistake(answer, method)
+    if reason is None:
+        try:
+            state = _plain(answer)
+            encode_label(state)
+        except (InvalidLabelError, RecursionError) as error:
+            reason = f"{shortened(answer)} is no state: {error}"
+        else:
+            return state
+    raise SystemFaultError(FaultKind.INVALID, reason)
+
+
+def with_invalid_state(adapter: SystemAdapter) -> SystemAdapter:
+    """Returns the same system with one more state, which only resets: where steps lead that answer with no state."""
+    valid: set[State] = set()
+    n_invalid = 0
+
+    def step(action: Action) -> State:
+        nonlocal n_invalid
+        try:
+            answer = adapter.step(action)
+            with suppress(TypeError):  # it cannot be hashed
+                if answer in valid:
+                    return answer
+            state = plain_state(answer)
+        except SystemFaultError as error:
+            if error.kind is not FaultKind.INVALID:
+                raise
+            n_invalid += 1
+            if is_worth_a_line(n_invalid):
+                _logger.warning("%s; counted as the state %r (the %d. time)", error, INVALID_STATE, n_invalid)
+            return INVALID_STATE
+        if state == INVALID_STATE:
+            raise WorldError(f"a state is called {INVALID_STATE!r}, which is the name of what is no state; rename it")
+        valid.add(state)
+        return answer
+
+    def actions_of(state: State) -> tuple[Action, ...]:
+        return () if state == INVALID_STATE else adapter.actions(state)
+
+    return replace(adapter, step=step, actions=actions_of)
+
+
+def check_same_kind(known: State, answer: State) -> None:
+    """Refuses an answer that is equal to a known state but looks different: True and 1 are equal in Python.
+
+    Whole numbers and floats that are equal, as 1 and 1.0, are one state.
+    """
+    if not _is_same_kind(known, answer):
+        raise WorldError(
+            f"the states {shortened(known)} and {shortened(answer)} are equal in Python, so that they would be counted "
+            "as one: a truth value equals a number. Name them otherwise, as text for example"
+        )
+
+
+def checked_actions(state: State, actions: Sequence[Action]) -> tuple[Action, ...]:
+    """Returns the actions of a state; refuses what no policy could name: a label that is not plain, or one twice."""
+    offered = tuple(actions)
+    for action in offered:
+        try:
+            encode_label(action)
+        except InvalidLabelError:
+            how = "its name, and look it up in step" if isinstance(action, Enum) else "text, numbers or tuples of these"
+            raise WorldError(
+                f"state {shortened(state)} offers the action {shortened(action)}, which no file can hold, as it is of "
+                f"type {type(action).__qualname__}: offer {how}"
+            ) from None
+    if len(set(offered)) != len(offered):
+        raise WorldError(f"state {shortened(state)} offers an action twice: {shortened(list(offered))}")
+    return offered
+
+
+def _mistake(answer: Any, method: str) -> str | None:
+    """What is wrong with the code of a system that answers this, if the answer shows it."""
+    if answer is None:
+        return f"{method} returned None: does it `return` the state?"
+    if isinstance(answer, tuple) and answer and isinstance(answer[-1], dict):
+        if len(answer) in LENGTHS_OF_STEPS and isinstance(answer[2], bool | np.bool_):
+            return (
+                f"{method} returned what Gymnasium's step does, (observation, reward, terminated, truncated, info): "
+                "hand in the Gymnasium environment itself, or return the state alone"
+            )
+        if len(answer) == 2:
+            return (
+                f"{method} returned what Gymnasium's reset does, (observation, info): hand in the Gymnasium "
+                "environment itself, or return the state alone"
+            )
+    return None
+
+
+def _plain(answer: Any) -> State:
+    """The answer as the plain value that it equals; refuses what equals none."""
+    if isinstance(answer, np.generic):
+        answer = answer.item()
+    if answer is None or isinstance(answer, bool):
+        return answer
+    if isinstance(answer, float) and math.isnan(answer):
+        raise InvalidLabelError("it holds NaN, which equals nothing, not even itself")
+    if isinstance(answer, tuple):
+        return tuple(map(_plain, answer))
+    if isinstance(answer, frozenset):
+        return frozenset(map(_plain, answer))
+    for kind, plain in PLAIN_TYPES.items():
+        if isinstance(answer, kind):
+            return plain(answer)
+    raise InvalidLabelError(_what_to_do(answer))
+
+
+def _what_to_do(answer: Any) -> str:
+    kind = type(answer).__qualname__
+    if isinstance(answer, Enum):
+        return f"it is a member of the Enum {kind}; return its name"
+    if isinstance(answer, list | np.ndarray):
+        return f"a value of type {kind} cannot be hashed; return tuple(...) of it"
+    if isinstance(answer, dict):
+        return "a dict cannot be hashed; return a tuple of the values that make up the state"
+    if isinstance(answer, set):
+        return "a set cannot be hashed; return frozenset(...) of it"
+    if is_dataclass(answer):
+        return "return dataclasses.astuple(...) of it"
+    return (
+        f"an object of type {kind} does not mean the same in another process; return text, numbers, bytes, or tuples "
+        "or frozensets of these"
+    )
+
+
+def _is_same_kind(known: Any, answer: Any) -> bool:
+    if isinstance(known, tuple):
+        return all(map(_is_same_kind, known, answer))
+    return isinstance(known, bool) == isinstance(answer, bool | np.bool_)
