@@ -16,8 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from axplore import Atlas, explore
+from axplore import Atlas, StopReason, explore
 from axplore.atlas.state_report import rounded_down, rounded_up
+from axplore.atlas.verdict import VerdictKind
+from axplore.certificate.doubts import DOUBT, FindingRecord
 from axplore.errors import StorageError
 from axplore.report import page as page_module
 from axplore.report import write_report
@@ -98,7 +100,7 @@ def test_every_state_left_out_has_its_reason(chain_run: Path) -> None:
 
 def test_the_guarantee_settings_versions_and_the_way_to_check_them_are_there(chain_run: Path) -> None:
     page = unescape(write_report(chain_run).read_text())
-    assert "With a probability of at least 0.9, everything below is true at once." in page
+    assert "All this, and every bound, holds at once with a probability of at least 0.9." in page
     assert "S_L→ ⊆ K ⊆ S_{L+ε}→" in page
     assert "AX*: v(π_g) ≤ V*_{S_L→}(s₀→g) + ε" in page
     assert f"axplore verify {chain_run}" in page
@@ -115,10 +117,46 @@ def test_a_run_that_was_cut_short_does_not_promise_that_nothing_is_missing(tmp_p
     assert "nothing is missing" not in page.lower().replace("nothing within", "")
 
 
+PINNED = FindingRecord("NOISE_PINNED", "The noise is pinned", "Seen.", "Nothing holds.", "Mend it.", DOUBT)
+
+
+@pytest.mark.parametrize(
+    ("which", "changes", "kind"),
+    [
+        ("chain", {}, VerdictKind.PROVEN),
+        ("chain", {"findings": (PINNED,)}, VerdictKind.PROVEN_UNDER_DOUBT),
+        ("chain", {"stop": StopReason.CONTRADICTED}, VerdictKind.CONTRADICTED),
+        ("unfinished", {}, VerdictKind.UNFINISHED),
+        ("unfinished", {"findings": (PINNED,)}, VerdictKind.UNFINISHED),
+        ("estimated", {}, VerdictKind.NOT_PROVEN),
+    ],
+)
+def test_the_page_shows_the_verdict_and_promises_nothing_else(
+    which: str, changes: dict[str, Any], kind: VerdictKind, request: pytest.FixtureRequest
+) -> None:
+    atlas = replace(request.getfixturevalue(which), **changes)
+    verdict = atlas.verdict
+    assert verdict.kind is kind
+    page = unescape(page_of(atlas, History(), Path("run")))
+    head, section = page.partition("</header>")[0], page[page.index('id="guarantee-section"') :]
+    assert f'<p class="headline {kind.name.lower().replace("_", "-")}">{verdict.headline}</p>' in head
+    assert f"<dt>verdict</dt><dd>{kind.value}</dd>" in head
+    assert head.count("In doubt:") == len(verdict.doubts)
+    for line in verdict.lines:
+        assert f"<p>{line}</p>" in section
+    promises = atlas.proven and kind is not VerdictKind.CONTRADICTED
+    assert ("robability at least 1 − δ" in page) == promises
+    assert ("With probability at least 1 − δ" in page) == (promises and not verdict.doubts)
+    assert ("If the assumptions hold, then with probability at least 1 − δ" in page) == (
+        promises and bool(verdict.doubts)
+    )
+    assert "probability that all holds" not in page
+
+
 def test_an_explorer_without_proof_is_shown_without_promises(tmp_path: Path) -> None:
     explore("confusing-chain", 4.5, 0.8, explorer="disco-experiment", run=tmp_path / "run")
     page = unescape(write_report(tmp_path / "run").read_text())
-    assert "nothing on this page is proven" in page
+    assert "Not proven: disco-experiment found 6 states" in page
     assert "axplore verify" not in page
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 
 from axplore.atlas import Atlas
+from axplore.atlas.verdict import VerdictKind
 from axplore.runs.history import History
 from axplore.runs.manifest import RunManifest, current_versions
 from axplore.target import Objective
@@ -18,77 +20,67 @@ Facts = list[tuple[str, str]]
 """Names with their values."""
 
 
-def headline_of(atlas: Atlas) -> str:
-    """The verdict in a sentence."""
-    return atlas.verdict.headline
-
-
 def key_facts(atlas: Atlas) -> Facts:
-    """The numbers that stand at the top."""
-    certified = sum(status is Status.CERTIFIED for status in atlas.statuses)
-    aside = sum(status is Status.SET_ASIDE for status in atlas.statuses)
-    undecided = len(atlas.statuses) - certified - aside
-    facts = [("steps taken", f"{atlas.steps:,}")]
-    if atlas.proven:
-        sure = f"at least {1 - atlas.target.delta:.4g}"
-        return [
-            ("certified", f"{certified:,}"),
-            ("set aside", f"{aside:,}"),
-            ("open", f"{undecided:,}"),
-            *facts,
-            ("probability that all holds", sure),
-        ]
-    return [
-        ("found", f"{len(atlas.states):,}"),
-        ("left out", f"{len(atlas.left_out):,}"),
-        *facts,
-        ("proven", "nothing"),
-    ]
-
-
-def guarantee_in_plain_words(atlas: Atlas) -> list[str]:
-    """What can be relied on, a sentence or two each."""
+    """Returns the numbers that stand at the top."""
+    verdict = ("verdict", atlas.verdict.kind.value)
+    steps = ("steps taken", f"{atlas.steps:,}")
     if not atlas.proven:
-        return [
-            f"The explorer {atlas.explorer} leaves no certificate: nothing on this page is proven, and the steps are "
-            "its own optimistic estimates. Explore with `certified` for bounds that anybody can check."
-        ]
-    radius, epsilon = f"{atlas.target.radius:g}", f"{atlas.target.epsilon:g}"
-    return [
-        f"With a probability of at least {1 - atlas.target.delta:.4g}, everything below is true at once.",
-        "Certified: on average, the policy shown for a state arrives within the steps given as its upper bound."
-        + _optimality(atlas),
-        f"Set aside: no policy through the states of the atlas arrives within {radius} expected steps on average.",
-        _missing(atlas),
-        "It rests on three assumptions: RESET leads to one and the same state; a state and an action determine the "
-        "distribution of the next state; and states are told apart by their labels.",
-        f"The precision asked for was ε = {epsilon}: a certified state may take up to {epsilon} steps more than the "
-        "radius.",
-    ]
+        return [("found", f"{len(atlas.states):,}"), ("left out", f"{len(atlas.left_out):,}"), steps, verdict]
+    counts = Counter(atlas.statuses)
+    by_status = [(status.value, f"{counts[status]:,}") for status in (Status.CERTIFIED, Status.SET_ASIDE, Status.OPEN)]
+    return [*by_status, steps, verdict]
 
 
-def guarantee_in_the_papers_terms(atlas: Atlas) -> list[str]:
-    """The same with the paper's symbols; none if nothing is proven."""
+def meanings(atlas: Atlas) -> Facts:
+    """Returns what the page means by its words; none if it proves nothing. What holds, the verdict says."""
     if not atlas.proven:
         return []
+    radius, epsilon = f"{atlas.target.radius:g}", f"{atlas.target.epsilon:g}"
+    regret = (
+        " and its regret, the steps that the best policy through the states of the atlas could save, is at most "
+        f"ε = {epsilon}"
+        if atlas.objective is Objective.OPTIMAL
+        else ""
+    )
+    return [
+        (
+            Status.CERTIFIED.value,
+            f"The policy shown for a state takes, on average, at most the steps given as its upper bound, which is at "
+            f"most the radius {radius} + ε {epsilon};{regret}.".replace(";.", "."),
+        ),
+        (
+            Status.SET_ASIDE.value,
+            f"Every policy through the states of the atlas takes, on average, more than the radius of {radius} steps.",
+        ),
+        (Status.OPEN.value, "Neither is proven yet."),
+    ]
+
+
+def guarantee_in_the_papers_terms(atlas: Atlas) -> str:
+    """Returns what the verdict promises with the paper's symbols; empty if it promises nothing."""
+    verdict = atlas.verdict
+    if not atlas.proven or verdict.kind is VerdictKind.CONTRADICTED:
+        return ""
     target, objective = atlas.target, atlas.objective
+    condition = "If the assumptions hold, then with" if verdict.doubts else "With"
     settings = f"L = {target.radius:g}, ε = {target.epsilon:g}, δ = {target.delta:g}"
-    if not atlas.nothing_missing:
-        return [
-            f"{settings}. With probability at least 1 − δ: every certified g in K has v(π_g) ≤ L + ε"
-            + (" and v(π_g) ≤ V*_K(s₀→g) + ε" if objective is Objective.OPTIMAL else "")
-            + ", every state set aside has V*_K(s₀→g) > L, and all bounds hold. S_L→ ⊆ K is not established.",
-        ]
+    if not atlas.complete:
+        best = " and v(π_g) ≤ V*_K(s₀→g) + ε" if objective is Objective.OPTIMAL else ""
+        missing = "" if atlas.nothing_missing else " S_L→ ⊆ K is not established."
+        return (
+            f"{settings}. {condition} probability at least 1 − δ: every certified g in K has v(π_g) ≤ L + ε{best}, "
+            f"every state set aside has V*_K(s₀→g) > L, and all bounds hold.{missing}"
+        )
     kept = (
         "AX*: v(π_g) ≤ V*_{S_L→}(s₀→g) + ε for every g in K"
         if objective is Objective.OPTIMAL
         else "AX_L: v(π_g) ≤ L + ε for every g in K"
     )
-    return [
-        f"{settings}. With probability at least 1 − δ: S_L→ ⊆ K ⊆ S_{{L+ε}}→, and {kept}. K are the states of the "
-        "atlas, S_L→ the incrementally controllable states, V*_X(s₀→g) the expected steps of the best policy "
+    return (
+        f"{settings}. {condition} probability at least 1 − δ: S_L→ ⊆ K ⊆ S_{{L+ε}}→, and {kept}. K are the states of "
+        "the atlas, S_L→ the incrementally controllable states, V*_X(s₀→g) the expected steps of the best policy "
         "restricted to X, and v(π_g) those of the policy shown."
-    ]
+    )
 
 
 def visits_in_words(atlas: Atlas) -> str:
@@ -155,18 +147,6 @@ def how_to_check(atlas: Atlas, folder: Path) -> Iterator[str]:
     """Commands that check the page, or say why there are none."""
     if atlas.proven:
         yield f"axplore verify {shlex.quote(str(folder))}"
-
-
-def _optimality(atlas: Atlas) -> str:
-    if atlas.objective is not Objective.OPTIMAL:
-        return ""
-    return " Its regret is how many steps the best policy through the states of the atlas could save."
-
-
-def _missing(atlas: Atlas) -> str:
-    if atlas.nothing_missing:
-        return "Nothing within the radius is missing: neither a state that was seen nor one that never was."
-    return "The run is not complete: open states, and states never seen, may be within the radius."
 
 
 def _listed(named: Mapping[str, str]) -> str:
