@@ -13,7 +13,6 @@ import json
 import math
 import os
 import re
-import sys
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,12 +21,18 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, Final
 from uuid import uuid4
+from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
 
 from axplore.errors import DamagedFileError, StorageError
 from axplore.labels import canonical_json
+
+try:
+    import fcntl
+except ImportError as error:
+    raise ImportError("axplore needs a POSIX system, Linux or macOS: it locks run folders by flock") from error
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -192,33 +197,31 @@ class Lock:
             self._file.truncate(0)
             self._file.write(f"{os.getpid()}\n")
             self._file.flush()
+        _HELD.add(self)
 
     def close(self) -> None:
-        """Gives the folder free."""
+        """Releases the lock."""
         self._file.close()
 
 
-if sys.platform == "win32":
-    import msvcrt
+_HELD: Final[WeakSet[Lock]] = WeakSet()
 
-    def _locked(descriptor: int) -> bool:
-        # Beyond the end of the file, so that others can still read whose lock it is.
-        os.lseek(descriptor, 1 << 20, os.SEEK_SET)
-        try:
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
 
-else:
-    import fcntl
+def _close_locks() -> None:
+    """Leaves a forked process, such as a system may start, without the locks of this one, which it might outlive."""
+    for lock in list(_HELD):
+        lock.close()
 
-    def _locked(descriptor: int) -> bool:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
+
+os.register_at_fork(after_in_child=_close_locks)
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def write_document(path: Path, body: Mapping[str, Any]) -> None:
@@ -249,13 +252,12 @@ def check_format(path: Path, body: Mapping[str, Any], format_name: str, version:
 
 
 def sync_folder(folder: Path) -> None:
-    """Waits until the names in a folder are on the disk; systems that cannot open a folder do so by themselves."""
-    if sys.platform != "win32":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    """Waits until the names in a folder are on the disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def write_all(descriptor: int, content: bytes) -> None:

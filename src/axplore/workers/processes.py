@@ -7,7 +7,6 @@ with the process that hired it, however that ends. What a system prints goes to 
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -30,7 +29,7 @@ from axplore.workers.worker import (
     check_n_workers,
     current_command,
 )
-from axplore.worlds.child_process import SECONDS_TO_END, end_with_group, interpreter_environment
+from axplore.worlds.child_process import SECONDS_TO_END, end_with_group, how_it_ended, interpreter_environment
 
 
 class Processes:
@@ -137,7 +136,7 @@ class ProcessWorker:
         code = self._process.poll()
         if code is None:
             return WorkerLostError(f"{self.name} has closed its connection")
-        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
+        how = f"was {how_it_ended(code)}" if code < 0 else f"ended with status {code}"
         return WorkerLostError(f"{self.name} {how}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import select
 import signal
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import IO, Final
 
@@ -24,6 +25,10 @@ SECONDS_TO_END: Final = 2.0
 """How long a process may take to end by itself once it is told to."""
 
 
+PR_SET_PDEATHSIG: Final = 1
+"""Of Linux's prctl: the signal to get when the parent ends."""
+
+
 class Child:
     """A running process. It is out of the reach of Ctrl-C, which is for the exploration to hear, and ends with this."""
 
@@ -36,6 +41,7 @@ class Child:
                 bufsize=0,
                 env=environment,
                 start_new_session=True,
+                preexec_fn=end_with_parent(),  # noqa: PLW1509 (it calls two functions of the system, and no lock)
             )
         except (OSError, ValueError) as error:
             raise WorldError(f"{command[0] if command else 'the command'!r} cannot be run: {error}") from error
@@ -79,8 +85,34 @@ class Child:
         code = self._process.returncode
         if code is None:
             return SystemFaultError(FaultKind.DIED, "it closed its output")
-        how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
-        return SystemFaultError(FaultKind.DIED, how)
+        return SystemFaultError(FaultKind.DIED, how_it_ended(code))
+
+
+def how_it_ended(code: int) -> str:
+    """Returns what the exit code of a process, as `subprocess` gives it, means."""
+    if code >= 0:
+        return f"exit status {code}"
+    try:
+        return f"killed by {signal.Signals(-code).name}"
+    except ValueError:  # a real-time signal, which has no name
+        return f"killed by signal {-code}"
+
+
+def end_with_parent() -> Callable[[], None] | None:
+    """Returns what a new process calls first, so that the system kills it when this one ends, even by SIGKILL.
+
+    Only Linux can do that; elsewhere a process ends when its input does, if it heeds that.
+    """
+    if sys.platform != "linux":
+        return None
+    set_option, parent = ctypes.CDLL(None).prctl, os.getpid()
+
+    def in_new_process() -> None:
+        set_option(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it has ended in the meantime
+            os._exit(1)
+
+    return in_new_process
 
 
 def interpreter_environment() -> dict[str, str]:

@@ -10,15 +10,18 @@ import base64
 import os
 import pickle
 import sys
+import threading
+import time
 from collections.abc import Callable
 from functools import partial
+from queue import SimpleQueue
 from typing import Any, Final
 
 import numpy as np
 
 from axplore.errors import InvalidSettingError, WorldError
 from axplore.types import Action, State
-from axplore.worlds.child_process import Child, interpreter_environment
+from axplore.worlds.child_process import SECONDS_TO_END, Child, interpreter_environment
 from axplore.worlds.contract import FaultKind
 from axplore.worlds.state_labels import plain_state
 from axplore.worlds.systems import Factory, SystemFaultError, adapter_for
@@ -94,9 +97,10 @@ def serve() -> None:
     """Makes a system, and carries out what is asked for until the input ends."""
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # what the system prints must not stand among the answers
-    asked = sys.stdin.buffer
+    requests: SimpleQueue[bytes] = SimpleQueue()
+    threading.Thread(target=_read, args=(requests,), daemon=True).start()
     server: _Server | None = None
-    for line in asked:
+    while line := requests.get():
         try:
             if server is None:
                 server = _Server(_unpacked(line)())
@@ -110,6 +114,15 @@ def serve() -> None:
         except Exception as error:
             answer = (FaultKind.RAISED.name, f"{type(error).__name__}: {error}")
         answers.write(_packed(answer) + b"\n")
+
+
+def _read(requests: SimpleQueue[bytes]) -> None:
+    """Ends the process when nobody asks any more, even if the system hangs in a step."""
+    for line in sys.stdin.buffer:
+        requests.put(line)
+    requests.put(b"")
+    time.sleep(SECONDS_TO_END / 2)
+    os._exit(1)
 
 
 class _Server:

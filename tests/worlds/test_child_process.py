@@ -1,0 +1,106 @@
+"""Nothing stays behind, however the process that explores ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from axplore.errors import StorageError
+from axplore.storage import Lock
+from axplore.worlds.child_process import Child, how_it_ended
+from axplore.worlds.systems import SystemFaultError
+
+SECONDS = 30.0
+
+DEAF_PROGRAM = """
+import axplore.worlds.program as program, sys
+system = program.Program([sys.executable, "-c", "import time; time.sleep(600)"])
+print(system.pid, flush=True)
+system.reset()
+"""
+"""A program that never reads its input, so that it does not notice when that ends."""
+
+HANGING_SYSTEM = """
+import time
+from axplore.worlds.isolated import isolated
+
+class Hanging:
+    actions = ("go",)
+
+    def reset(self):
+        time.sleep(600)
+
+    def step(self, action):
+        return action
+
+system = isolated(Hanging, 600.0)()
+print(system.pid, flush=True)
+system.reset()
+"""
+
+
+def is_running(pid: int) -> bool:
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text(encoding="ascii")
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
+@pytest.mark.parametrize("signal_number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("script", [DEAF_PROGRAM, HANGING_SYSTEM], ids=["deaf program", "hanging system"])
+def test_a_system_in_its_own_process_ends_with_whoever_steps_it(script: str, signal_number: int) -> None:
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as exploring:
+        assert exploring.stdout is not None
+        pid = int(exploring.stdout.readline())
+        assert is_running(pid)
+        exploring.send_signal(signal_number)
+        exploring.wait()
+    deadline = time.monotonic() + SECONDS
+    while is_running(pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    if is_running(pid):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        pytest.fail("it stayed behind")
+
+
+def test_a_process_that_was_killed_by_a_signal_without_a_name_is_told_by_its_number() -> None:
+    child = Child([sys.executable, "-c", "import os; os.kill(os.getpid(), 40)"])
+    with pytest.raises(SystemFaultError, match="killed by signal 40"):
+        child.ask(b"hello", 20.0)
+    assert [how_it_ended(code) for code in (3, -9, -40)] == [
+        "exit status 3",
+        "killed by SIGKILL",
+        "killed by signal 40",
+    ]
+
+
+def test_a_forked_process_does_not_hold_the_lock_of_a_run(tmp_path: Path) -> None:
+    lock = Lock(tmp_path)
+    with pytest.raises(StorageError, match="in use"):
+        Lock(tmp_path)
+    reading, writing = os.pipe()
+    started, starting = os.pipe()
+    forked = os.fork()
+    if forked == 0:
+        os.close(writing)
+        os.write(starting, b".")
+        os.read(reading, 1)  # until the test has seen what it wants
+        os._exit(0)
+    os.close(reading)
+    try:
+        os.read(started, 1)
+        lock.close()
+        Lock(tmp_path).close()
+    finally:
+        os.close(writing)
+        os.waitpid(forked, 0)
