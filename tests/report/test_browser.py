@@ -143,7 +143,8 @@ def test_the_slider_of_the_radius_fades_what_is_farther(browser: Browser) -> Non
     within = int((atlas.upper <= 2.0).sum())
     beyond = int((atlas.lower > 2.0).sum())
     assert browser.text("#within") == (
-        f"Within 2.0 expected steps: {within} states for sure, {50 - within - beyond} perhaps, {beyond} surely not."
+        f"Within 2.0 expected steps: {within} states by their upper bounds, {50 - within - beyond} undecided, "
+        f"{beyond} beyond by their lower bounds."
     )
 
 

@@ -151,6 +151,11 @@ def test_the_page_shows_the_verdict_and_promises_nothing_else(
         promises and bool(verdict.doubts)
     )
     assert "probability that all holds" not in page
+    assert content_of(page_of(atlas, History(), Path("run")))["proven"] == promises
+    assert ("<td>not proven</td>" in page) == (not promises)
+    assert ("<td>certified</td>" in page) == promises
+    assert ("Later counts refute what was proven before" in page) == (kind is VerdictKind.CONTRADICTED)
+    assert ("Its policy arrives within" in page) == promises
 
 
 def test_an_explorer_without_proof_is_shown_without_promises(tmp_path: Path) -> None:

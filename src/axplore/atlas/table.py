@@ -10,6 +10,7 @@ import numpy as np
 from axplore.atlas.atlas import Atlas
 from axplore.atlas.state_report import rounded_down, rounded_up
 from axplore.errors import AxploreError, printable
+from axplore.explorers.base import StopReason
 from axplore.labels import encode_label, finite, readable
 from axplore.types import State
 
@@ -34,7 +35,7 @@ class StateRow:
         regret: the steps that the best policy through the states of the atlas could save; infinite if unknown.
         visits: how often its actions were drawn.
         found_at: the steps taken when it was admitted; None if it is left out.
-        status: certified, set aside or open; "not proven" if the explorer proves nothing.
+        status: certified, set aside or open; "not proven" if the explorer proves nothing, or its proofs are refuted.
         reason: for its status, in a sentence.
     """
 
@@ -77,6 +78,9 @@ HEADINGS: Final = {
 }
 """What tables for people call the attributes of a `StateRow`."""
 
+REFUTED: Final = "Later counts refute what was proven before; nothing can be relied on."
+"""The reason of every state of an atlas that is refuted."""
+
 LEGEND: Final = (
     "lower, upper: bounds on the expected steps. regret: the steps that the best policy could save. visits: how often "
     "actions of the state were tried. found at: the steps taken by then."
@@ -97,13 +101,23 @@ def state_rows(atlas: Atlas) -> list[StateRow]:
             regret=report.bounds.regret,
             visits=visits.get(number, 0),
             found_at=found_at[index],
-            status=report.status.value if atlas.proven else "not proven",
-            reason=report.reason,
+            status=report.status.value if can_be_relied_on(atlas) else "not proven",
+            reason=REFUTED if is_refuted(atlas) else report.reason,
         )
         for index, (report, number) in enumerate(
             zip(reports, [*atlas.numbers.tolist(), *atlas.left_out_numbers.tolist()], strict=True)
         )
     ]
+
+
+def can_be_relied_on(atlas: Atlas) -> bool:
+    """Returns whether bounds and statuses are proven, and no later counts refute them."""
+    return atlas.proven and not is_refuted(atlas)
+
+
+def is_refuted(atlas: Atlas) -> bool:
+    """Returns whether later counts refute what earlier ones had proven."""
+    return atlas.stop is StopReason.CONTRADICTED
 
 
 def shown_columns(atlas: Atlas) -> dict[str, str]:

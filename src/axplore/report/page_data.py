@@ -15,7 +15,7 @@ import numpy.typing as npt
 from axplore.atlas import Atlas
 from axplore.atlas.journeys import estimated_chances, likeliest_places
 from axplore.atlas.state_report import rounded_down
-from axplore.atlas.table import StateRow
+from axplore.atlas.table import StateRow, can_be_relied_on
 from axplore.labels import finite, readable
 from axplore.report.charts import LOGARITHMIC_FROM
 from axplore.report.layout import MARGIN, WIDTH, Layout, shown_steps
@@ -69,7 +69,7 @@ def content_of(atlas: Atlas, layout: Layout, moments: Sequence[Moment], rows: Se
     """Returns everything that the scripts of the page show. Columns have an item for each place."""
     distinct = {actions: number for number, actions in enumerate(dict.fromkeys(atlas.actions))}
     policies, answers, over_steps = _policies(atlas), _answers(atlas), thousandths(moments)
-    transitions = atlas.transitions
+    transitions, is_proven = atlas.transitions, can_be_relied_on(atlas)
     arrays = {
         "statePairs": transitions.state_pairs,
         "visits": transitions.visits,
@@ -84,12 +84,12 @@ def content_of(atlas: Atlas, layout: Layout, moments: Sequence[Moment], rows: Se
     return {
         "radius": atlas.target.radius,
         "epsilon": atlas.target.epsilon,
-        "proven": atlas.proven,
+        "proven": is_proven,
         "members": len(atlas.states),
-        "unseenLower": rounded_down(atlas.unseen_lower) if atlas.proven else None,
+        "unseenLower": rounded_down(atlas.unseen_lower) if is_proven else None,
         "labels": [row.text("state") for row in rows],
         "statusNames": [status.value for status in STATUSES],
-        "statuses": [STATUSES.index(status) for status in atlas.statuses],
+        "statuses": [STATUSES.index(status if is_proven else Status.OPEN) for status in atlas.statuses],
         "reasons": [row.reason for row in rows],
         "lower": [finite(row.lower) for row in rows],
         "upper": [finite(row.upper) for row in rows],
@@ -205,7 +205,7 @@ def _lower_bounds(atlas: Atlas, goal: int, length: int) -> IntArray:
     of `upper` steps leaves a chance of at most upper / n for n steps or more.
     """
     upper = float(atlas.upper[goal])
-    if not atlas.proven or not math.isfinite(upper):
+    if not can_be_relied_on(atlas) or not math.isfinite(upper):
         return np.zeros(length, dtype=np.int64)
     bounds = np.maximum(0.0, 1.0 - upper / np.arange(1, length + 1))
     if len(atlas.states) <= MAX_BOUNDED:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from axplore.atlas import Atlas
-from axplore.atlas.verdict import VerdictKind
+from axplore.atlas.table import REFUTED, can_be_relied_on, is_refuted
 from axplore.runs.history import History
 from axplore.runs.manifest import RunManifest, current_versions
 from axplore.target import Objective
@@ -58,11 +58,10 @@ def meanings(atlas: Atlas) -> Facts:
 
 def guarantee_in_the_papers_terms(atlas: Atlas) -> str:
     """Returns what the verdict promises with the paper's symbols; empty if it promises nothing."""
-    verdict = atlas.verdict
-    if not atlas.proven or verdict.kind is VerdictKind.CONTRADICTED:
+    if not can_be_relied_on(atlas):
         return ""
     target, objective = atlas.target, atlas.objective
-    condition = "If the assumptions hold, then with" if verdict.doubts else "With"
+    condition = "If the assumptions hold, then with" if atlas.verdict.doubts else "With"
     settings = f"L = {target.radius:g}, ε = {target.epsilon:g}, δ = {target.delta:g}"
     if not atlas.complete:
         best = " and v(π_g) ≤ V*_K(s₀→g) + ε" if objective is Objective.OPTIMAL else ""
@@ -99,7 +98,7 @@ def visits_in_words(atlas: Atlas) -> str:
 
 def unseen(atlas: Atlas) -> str:
     """Returns what is known of a state that was never seen."""
-    return atlas.status(_Unseen()).reason
+    return REFUTED if is_refuted(atlas) else atlas.status(_Unseen()).reason
 
 
 class _Unseen:

@@ -29,7 +29,7 @@ atlas.ready.then(() => {
     byId("radius-value").textContent = within.toFixed(1);
     byId("replay-value").textContent = `${stage} of ${members}, at step ${number(content.foundAt[stage - 1])}`;
     byId("within").textContent = content.proven
-      ? `Within ${within.toFixed(1)} expected steps: ${counts.inside} states for sure, ${counts.perhaps} perhaps, ${counts.beyond} surely not.`
+      ? `Within ${within.toFixed(1)} expected steps: ${counts.inside} states by their upper bounds, ${counts.perhaps} undecided, ${counts.beyond} beyond by their lower bounds.`
       : `Within ${within.toFixed(1)} steps by the explorer’s estimates: ${counts.inside} states; nothing is proven.`;
     canvas.drawNames();
   }
