@@ -52,7 +52,7 @@ def _admitted(atlas: Atlas, target: Target) -> list[int]:
         model = model_with(atlas, admitted)
         position_of = {number: position for position, number in enumerate(model.numbers.tolist())}
         seen = [number for number in waiting if number in position_of]
-        near = [number for number in seen if upper_path(model, position_of[number]).steps <= reach]
+        near = [number for number in seen if upper_path(model, position_of[number]).at_most <= reach]
         if not near:
             break
         admitted += near

@@ -138,7 +138,7 @@ class Certified:
     def _is_reachable(self, model: IntervalModel, goal: int) -> bool:
         if empirical_path(model, goal).steps > self.reach:
             return False
-        return Reachable(goal, self.reach).path(model).steps <= self.reach
+        return Reachable(goal, self.reach).path(model).at_most <= self.reach
 
     def _admit(self, state: CertifiedState, world: World, model: IntervalModel, goals: list[int]) -> CertifiedState:
         numbers = [int(model.numbers[goal]) for goal in goals]
@@ -205,7 +205,7 @@ def _is_refuted(claim: Claim, model: IntervalModel) -> bool:
     """Whether a known state is proven to be out of reach. No sampling would ever prove its admission again."""
     if not isinstance(claim, Reachable) or claim.n_allowed is None:
         return False
-    return TooFar(claim.goal, claim.steps).path(model).steps > claim.steps
+    return TooFar(claim.goal, claim.steps).path(model).at_least > claim.steps
 
 
 def _first_part(more: FloatArray, model: IntervalModel, travel: FloatArray, budget: float) -> FloatArray:

@@ -38,6 +38,20 @@ LEAST_RESIDUAL: Final = 1e-13
 
 INNER_SWEEPS: Final = 10
 
+ROUNDING: Final = 1e-9
+MARGIN: Final = 1e-13
+LARGEST: Final = 1e9
+"""The verifier corrects vectors by these before it concludes from them: docs/certificate.md, "One rule"."""
+
+STRICTNESS: Final = 2.0
+"""Decisions are made with a correction this many times as large, so that the verifier concludes what was decided."""
+
+
+def correction(values: FloatArray) -> float:
+    """By what part of itself a bound has to be weakened before anything is decided by it."""
+    largest = float(values.max(initial=0.0))
+    return STRICTNESS * max(ROUNDING, 10.0 * MARGIN * (1.0 + largest)) if largest <= LARGEST else np.inf
+
 
 @dataclass(frozen=True, eq=False)
 class IntervalModel:
@@ -164,6 +178,16 @@ class GoalValues:
         """From the initial state."""
         return float(self.values[0])
 
+    @property
+    def at_most(self) -> float:
+        """What an upper bound decides by: the steps, corrected upwards."""
+        return self.steps * (1.0 + correction(self.values)) if self.steps else 0.0
+
+    @property
+    def at_least(self) -> float:
+        """What a lower bound decides by: the steps, corrected downwards."""
+        return self.steps / (1.0 + correction(self.values))
+
 
 def empirical_path(model: IntervalModel, goal: int, n_allowed: int | None = None) -> GoalValues:
     """The shortest path if frequencies were probabilities; infinite values far beyond the limit of the model.
@@ -257,6 +281,14 @@ class Regret:
     def steps(self) -> float:
         """What the policy may lose from the initial state: the better of the two ways to bound it."""
         return float(min(self.values[0], self.upper.steps - self.lower.steps))
+
+    @property
+    def at_most(self) -> float:
+        """What is decided by: the same from corrected bounds."""
+        if not self.upper.steps:
+            return 0.0
+        corrected = float(self.values[0]) + 3.0 * correction(self.upper.values) * self.upper.steps
+        return min(corrected, self.upper.at_most - self.lower.at_least)
 
 
 def regret_path(model: IntervalModel, upper: GoalValues, lower: GoalValues) -> Regret:

@@ -64,7 +64,7 @@ def reachable_claims(evidence: Evidence) -> tuple[Reachable, ...]:
     return tuple(
         Reachable(goal, evidence.actions(path.policy), path.values[:n_known].copy())
         for goal, path in paths
-        if path.steps <= limit
+        if path.at_most <= limit
     )
 
 
@@ -74,7 +74,7 @@ def too_far_claims(evidence: Evidence) -> tuple[TooFar, ...]:
     return tuple(
         TooFar(goal, paths[goal].values[:n_known].copy())
         for goal in range(n_known, len(paths))
-        if paths[goal].steps > evidence.target.radius
+        if paths[goal].at_least > evidence.target.radius
     )
 
 
@@ -90,5 +90,5 @@ def near_optimal_claims(evidence: Evidence) -> tuple[NearOptimal, ...]:
             regret.values[:n_known].copy(),
         )
         for goal, regret in enumerate(evidence.regrets)
-        if goal > 0 and regret.steps <= evidence.target.epsilon
+        if goal > 0 and regret.at_most <= evidence.target.epsilon
     )

@@ -61,7 +61,7 @@ class Reachable:
 
     def gain(self, model: IntervalModel) -> FloatArray | None:
         path = self.path(model)
-        if path.steps <= self.steps:
+        if path.at_most <= self.steps:
             return None
         # The robust optimum may be a detour through well-known pairs that never gets good enough; what looks best is
         # the policy to invest in.
@@ -89,7 +89,7 @@ class TooFar:
 
     def gain(self, model: IntervalModel) -> FloatArray | None:
         path = self.path(model)
-        return None if path.steps > self.steps else gain_of_lower(model, path)
+        return None if path.at_least > self.steps else gain_of_lower(model, path)
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class NearOptimal:
 
     def gain(self, model: IntervalModel) -> FloatArray | None:
         robust, looks_best = self._candidates(model)
-        if min(robust.steps, looks_best.steps) <= self.steps:
+        if min(robust.at_most, looks_best.at_most) <= self.steps:
             return None
         if not looks_best.upper.proven:
             return gain_of_upper(model, empirical_path(model, self.goal))
@@ -117,7 +117,7 @@ class NearOptimal:
         estimate = empirical_path(model, self.goal)
         lower = lower_path(model, self.goal, estimate.values)
         robust = regret_path(model, upper_path(model, self.goal), lower)
-        if robust.steps <= self.steps or (robust.upper.policy == estimate.policy).all():
+        if robust.at_most <= self.steps or (robust.upper.policy == estimate.policy).all():
             return robust, robust
         return robust, regret_path(model, upper_path(model, self.goal, follow=estimate), lower)
 

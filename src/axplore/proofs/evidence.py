@@ -54,15 +54,15 @@ class Evidence:
         """Whether S_L→ ⊆ K is proven: every other state, seen or not, is too far."""
         radius = self.target.radius
         others = self.lower[self.model.n_known :]
-        return self.unseen.steps > radius and all(path.steps > radius for path in others)
+        return self.unseen.at_least > radius and all(path.at_least > radius for path in others)
 
     def status(self, position: int) -> Status:
         """Whether a state is proven within reach with a good policy, proven too far, or neither."""
         target = self.target
         if position >= self.model.n_known:
-            return Status.SET_ASIDE if self.lower[position].steps > target.radius else Status.OPEN
-        reached = self.reachable[position].steps <= target.radius + target.epsilon
-        optimal = not self.regrets or self.regrets[position].steps <= target.epsilon
+            return Status.SET_ASIDE if self.lower[position].at_least > target.radius else Status.OPEN
+        reached = self.reachable[position].at_most <= target.radius + target.epsilon
+        optimal = not self.regrets or self.regrets[position].at_most <= target.epsilon
         return Status.CERTIFIED if reached and optimal else Status.OPEN
 
     def actions(self, policy: IntArray) -> IntArray:

@@ -42,7 +42,7 @@ def refuse_beyond_reach(explorer: Certified, state: CertifiedState, world: World
     """Refuses to go on if a known state is proven to be beyond L + ε: then not all can ever be proven within it."""
     model = explorer.model(state)
     for goal in range(1, model.n_known):
-        least = TooFar(goal, explorer.reach).path(model).steps
+        least = TooFar(goal, explorer.reach).path(model).at_least
         if least > explorer.reach:
             raise InvalidSettingError(
                 f"state {world.states[int(model.numbers[goal])]!r} was admitted before and takes at least {least:.6g} "
