@@ -274,3 +274,10 @@ def test_a_record_of_a_doubt_survives_a_file(record: Any) -> None:
 def test_a_record_that_makes_no_sense_is_refused(record: Any, change: dict[str, Any]) -> None:
     with pytest.raises(InvalidInputError):
         type(record).from_json({**record.as_json(), **change})
+
+
+def test_draws_that_were_lost_with_a_worker_and_cannot_be_repeated_are_a_doubt() -> None:
+    lost = FaultRecord("LOST", None, 2, "process 7 was killed by SIGKILL")
+    assert lost.is_doubt
+    assert "lost with a worker 2 times" in str(lost)
+    assert not FAULT_AT_RESET.is_doubt

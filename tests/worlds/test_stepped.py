@@ -607,3 +607,23 @@ def test_a_system_that_fails_between_two_orders_is_started_again() -> None:
     first, second = one(world, visit), one(world, visit)
     assert (first.completed, second.completed, Dying.n_made) == (1, 1, 2)
     assert [(fault.kind, fault.action) for fault in world.faults] == [(FaultKind.RAISED, None)]
+
+
+def test_a_virtual_start_before_many_starts_is_hinted_at_once(caplog: Any) -> None:
+    class Scattered:
+        actions = ("stay",)
+        n_resets = 0
+
+        def reset(self) -> int:
+            self.n_resets += 1
+            return self.n_resets % 30
+
+        def step(self, _: str) -> int:
+            return self.n_resets % 30
+
+    world = SteppedWorld(Scattered, start="virtual")
+    with caplog.at_level(logging.WARNING, logger="axplore"):
+        for _ in range(3):
+            one(world, Visit(0, 0, 60, policy(), max_journey=1))
+    assert len(caplog.records) == 1
+    assert "30 different states in 60 draws" in caplog.text

@@ -221,7 +221,7 @@ def test_what_storm_cannot_read_is_an_error_that_says_so(tmp_path: Path, prism_f
     timed.write_text("ctmc")
     with pytest.raises(InvalidInputError, match=r"Storm cannot read .*nonsense\.nm"):
         storm_system(nonsense)
-    with pytest.raises(InvalidInputError, match="undefined constants: N"):
+    with pytest.raises(InvalidInputError, match=r"undefined constants: N.* --set NAME=VALUE"):
         storm_system(prism_file)
     with pytest.raises(InvalidInputError, match="ends in one of"):
         storm_system(timed)

@@ -62,13 +62,17 @@ class FindingRecord:
         return f"{self.title}. {self.seen} {self.meaning} {self.remedy}"
 
 
+LOST: Final = "LOST"
+"""The kind of a fault that is the loss of a worker, with draws that others cannot repeat."""
+
+
 @dataclass(frozen=True)
 class FaultRecord:
     """A failure of the system in the midst of an exploration, after which the system was started again.
 
     Attributes:
         kind: its name.
-        pair: the state and the action that was being played; None at a RESET.
+        pair: the state and the action that was being played; None at a RESET, and of a lost worker.
         count: how often this happened.
         message: what the system said the first time.
     """
@@ -81,7 +85,7 @@ class FaultRecord:
     @property
     def is_doubt(self) -> bool:
         """Whether an outcome was lost with it; at a RESET there is none to lose."""
-        return self.pair is not None
+        return self.pair is not None or self.kind == LOST
 
     def as_json(self) -> dict[str, Json]:
         """The record in plain JSON."""
@@ -102,6 +106,11 @@ class FaultRecord:
 
     def __str__(self) -> str:
         times = "once" if self.count == 1 else f"{self.count} times"
+        if self.kind == LOST:
+            return (
+                f"Draws that cannot be repeated were lost with a worker {times}: {self.message}. The counts are biased "
+                "if where they led has to do with the loss."
+            )
         if self.pair is None:
             return f"The system failed {times} at a RESET: {self.message}"
         return (

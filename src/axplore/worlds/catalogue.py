@@ -139,7 +139,10 @@ def _aalpy(source: Any, sample: Any, options: dict[str, Any]) -> Any:
 
     alphabet = options.pop("alphabet", None) or getattr(sample, "alphabet", None)
     if alphabet is None:
-        raise InvalidSettingError(f"{sample!r} does not say its letters; give alphabet=[...]")
+        raise InvalidSettingError(
+            f"{sample!r} does not say its letters: give it an attribute `alphabet`, hand in AalpySystem(system, "
+            "alphabet=[...]) of axplore.worlds, or on the command line --set 'alphabet=[...]'"
+        )
     settings = {name: options.pop(name) for name in ("initial", "state") if name in options}
     if source is sample:
         return AalpySystem(sample, alphabet, **settings)

@@ -48,7 +48,8 @@ MEANINGS: Final = {
         "need not take as long as certified."
     ),
     Issue.KEY_TOO_FINE: (
-        "What is certified would hold, but nothing is ever met often enough to be certified: exploring would not end."
+        "What is certified holds. But only what is met often can be certified, and these states hardly come again: "
+        "exploring takes many steps, and may not end before its step limit."
     ),
     Issue.ACTION_FAILS: (
         "A step that fails is not counted. What is certified holds for the actions that work; exploring stops at the "

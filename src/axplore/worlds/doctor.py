@@ -194,7 +194,8 @@ def _behaviour_changes_with_time(probe: Probe) -> list[Finding]:
     return [
         Finding(
             Issue.TIME_LIMIT,
-            f"From step {moment} after a reset on, the same actions in the same states lead elsewhere than before.",
+            f"From step {moment} after a reset on, the same actions in the same states lead elsewhere than before: "
+            "there is a time limit, or something has usually happened by then that the key does not show.",
         )
     ]
 

@@ -13,9 +13,10 @@ It carries out the same orders as a simulated world, with the same meaning. What
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from axplore.errors import InvalidSettingError, TooManyFaultsError, WorldError
 from axplore.types import RESET_ACTION, Action, State
@@ -28,6 +29,11 @@ from axplore.worlds.tally import DiscoveredStates, Tally
 from axplore.worlds.walkers import INTERRUPTED, Agent, Outcome, Walker, walker_of
 
 Start: TypeAlias = Literal["fixed", "virtual"]
+
+MANY_STARTS: Final = 10
+"""With so many different starts in one order, a virtual start is far from each of them."""
+
+_logger = logging.getLogger("axplore")
 
 
 class SteppedWorld(World):
@@ -73,6 +79,7 @@ class SteppedWorld(World):
         self._needs_reset = False
         self._calls = 0
         self._tally = Tally()
+        self._has_hinted = False
         self._worked: dict[int, set[int]] = {}  # the actions that have worked in each state
 
     @property
@@ -187,7 +194,22 @@ class SteppedWorld(World):
         self._needs_reset = False
         for state, action in self._tally.rows:
             self._worked.setdefault(state, set()).add(action)
+        if self._recipe.virtual_start and not self._has_hinted:
+            self._hint_at_starts()
         return self._tally.answer(agent.steps - before, *outcome)
+
+    def _hint_at_starts(self) -> None:
+        """Warns once that a virtual start before many starts leaves little within a radius."""
+        starts = self._tally.rows.get((0, 0), {})
+        if len(starts) >= MANY_STARTS:
+            self._has_hinted = True
+            _logger.warning(
+                "the virtual start has led to %d different states in %d draws. One that is hit one time in n takes "
+                "about 2n steps, so that only the virtual start may be within the radius: fix the start, or raise the "
+                "radius",
+                len(starts),
+                sum(starts.values()),
+            )
 
     def _follow(self, walker: Walker) -> Outcome:
         """Plays what a walker says, and tells it where that leads."""

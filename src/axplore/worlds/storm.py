@@ -69,7 +69,8 @@ def storm_system(file: str | Path, constants: Mapping[str, Any] | None = None) -
                 raise InvalidSettingError(f"{next(iter(constants))} is set, but a DRN file has no constants")
             return StormSystem(_SparseEngine(_read_drn(path)))
     except RuntimeError as error:  # what Storm raises
-        raise InvalidInputError(f"Storm cannot read {path}: {error}") from error
+        hint = ". Set each constant: --set NAME=VALUE" if "undefined constant" in str(error) else ""
+        raise InvalidInputError(f"Storm cannot read {path}: {error}{hint}") from error
     known = ", ".join((*PRISM_ENDINGS, *JANI_ENDINGS, *DRN_ENDINGS))
     raise InvalidInputError(f"{path}: a model file ends in one of {known}")
 
