@@ -12,7 +12,7 @@ import pytest
 from axplore import explore, verify
 from axplore.errors import InvalidAnswerError, InvalidInputError, WorldError
 from axplore.labels import decode_label, encode_label
-from axplore.worlds import SteppedWorld, named_world
+from axplore.worlds import SteppedWorld, Visit, named_world
 from axplore.worlds.state_labels import INVALID_STATE, check_same_kind, checked_actions, plain_state
 from axplore.worlds.systems import SystemFaultError
 
@@ -213,5 +213,7 @@ def test_states_that_are_equal_but_different_are_refused_when_they_are_met() -> 
             return 1 if self._n_steps == 1 else True
 
     world = SteppedWorld(Confused)
+    visit = Visit(0, 0, 1, np.zeros(0, dtype=np.int64), max_journey=1)
+    world.carry_out([visit])
     with pytest.raises(WorldError, match="the states 1 and True are equal in Python"):
-        explore(world, radius=2)
+        world.carry_out([visit])

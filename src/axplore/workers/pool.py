@@ -3,7 +3,7 @@
 - A task of a worker that is lost is done again by another. So is one that a worker could not do (`TryElsewhereError`),
   but not by the same worker if there are others.
 - A task that takes far longer than others did is given to an idle worker as well, and the first to answer counts. Where
-  nobody is idle, its worker is replaced in the end; each time the crew waits twice as long for the next.
+  nobody is idle, its worker is replaced in the end; each time the pool waits twice as long for the next.
 - Every task is answered once. The answers come in the order in which they are done; what is to be the same for any
   number of workers must not depend on that order.
 """
@@ -33,7 +33,7 @@ MAX_LOSSES: Final = 10
 
 MAX_ROUNDS_LOST: Final = 3
 """So many times over everybody must be lost, and at least MAX_LOSSES workers, before anybody answers, to be given up.
-All who are on a machine are lost at once, and those hired instead may be sent to it while it is thought to be there."""
+All who are on a machine are lost at once, and those started instead may be sent there while it is thought to be up."""
 
 SECONDS_TO_BEGIN: Final = 60.0
 """A worker that has not begun after so long may never do so: there may be no machine for it."""
@@ -49,14 +49,14 @@ MessageMaker: TypeAlias = Callable[[Any, int, Memory], Any]
 
 
 @dataclass(eq=False)
-class _Member:
-    """A worker, as the crew sees it.
+class _Slot:
+    """A worker, as the pool sees it.
 
     Attributes:
         worker: itself.
         memory: what it was told.
         place: of the task that it does; None if it does none.
-        since: when it began that, or was hired.
+        since: when it began that, or was started.
         is_ready: whether it has said so.
     """
 
@@ -72,7 +72,7 @@ class _Member:
 
 
 @dataclass(eq=False)
-class _Course:
+class _TaskProgress:
     """How far a task has come.
 
     Attributes:
@@ -86,14 +86,14 @@ class _Course:
 
     is_done: bool = False
     failures: int = 0
-    failed: set[_Member] = field(default_factory=set)
+    failed: set[_Slot] = field(default_factory=set)
     losses: int = 0
     replaced: int = 0
     is_slow: bool = False
 
 
 class WorkerPool:
-    """Workers of an engine, hired when they are needed, and kept for the next tasks."""
+    """Workers of an engine, started when they are needed, and kept for the next tasks."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class WorkerPool:
         on_slow: OnSlow = "repeat",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Hires nobody yet.
+        """Starts no worker yet.
 
         Args:
             engine: where they work.
@@ -122,158 +122,156 @@ class WorkerPool:
         self._on_incident = on_incident
         self._on_slow: OnSlow = on_slow
         self._clock = clock
-        self._members: list[_Member] = []
+        self._slots: list[_Slot] = []
         self._longest = 0.0
         self._losses_in_a_row = 0
         self._tasks: Sequence[Any] = ()
-        self._courses: list[_Course] = []
+        self._progress: list[_TaskProgress] = []
         self._waiting: deque[int] = deque()
         self._most_failed = 0  # how many have failed at the same task
 
     def results(self, tasks: Sequence[Any]) -> Iterator[tuple[int, Any]]:
         """The place of each task with its result, in the order in which they are done."""
-        self._tasks, self._courses = tasks, [_Course() for _ in tasks]
+        self._tasks, self._progress = tasks, [_TaskProgress() for _ in tasks]
         self._waiting = deque(range(len(tasks)))
         self._most_failed = 0
         n_open = len(tasks)
         try:
             while n_open:
                 n_wanted = n_open + self._most_failed  # one who failed at a task leaves it to somebody else
-                self._hire(n_wanted)
+                self._start_workers(n_wanted)
                 self._hand_out()
-                self._hire(n_wanted)  # for those who were found to be lost
-                for member in self._answered():
-                    place, result = self._receive(member)
-                    if place is not None and not self._courses[place].is_done:
-                        self._courses[place].is_done = True
+                self._start_workers(n_wanted)  # for those who were found to be lost
+                for slot in self._answered():
+                    place, result = self._receive(slot)
+                    if place is not None and not self._progress[place].is_done:
+                        self._progress[place].is_done = True
                         n_open -= 1
                         yield place, result
                 self._look_after_slow()
         finally:
-            for member in [member for member in self._members if member.place is not None]:
-                self._dismiss(member)  # nobody waits for what it does any more
+            for slot in [slot for slot in self._slots if slot.place is not None]:
+                self._stop(slot)  # nobody waits for what it does any more
 
     def close(self) -> None:
-        """Dismisses everybody."""
-        for member in list(self._members):
-            self._dismiss(member)
+        """Stops all workers."""
+        for slot in list(self._slots):
+            self._stop(slot)
 
-    def _hire(self, n_wanted: int) -> None:
-        while len(self._members) < min(self._engine.n_workers, n_wanted):
-            self._members.append(_Member(self._engine.start(self._make_server), since=self._clock()))
+    def _start_workers(self, n_wanted: int) -> None:
+        while len(self._slots) < min(self._engine.n_workers, n_wanted):
+            self._slots.append(_Slot(self._engine.start(self._make_server), since=self._clock()))
 
-    def _dismiss(self, member: _Member) -> None:
-        self._members.remove(member)
-        member.worker.stop()
+    def _stop(self, slot: _Slot) -> None:
+        self._slots.remove(slot)
+        slot.worker.stop()
 
     def _hand_out(self) -> None:
-        """Gives waiting tasks to idle members; to one that has failed at it only if everybody has who is there."""
+        """Gives waiting tasks to idle workers; to one that has failed at it only if everybody has who is there."""
         now = self._clock()
-        there = [member for member in self._members if member.is_ready or now - member.since < SECONDS_TO_BEGIN]
-        for member in [member for member in self._members if member.is_idle]:
+        there = [slot for slot in self._slots if slot.is_ready or now - slot.since < SECONDS_TO_BEGIN]
+        for slot in [slot for slot in self._slots if slot.is_idle]:
             for _ in range(len(self._waiting)):
-                failed = self._courses[self._waiting[0]].failed
-                if member not in failed or failed.issuperset(there):
-                    self._give(member, self._waiting.popleft())
+                failed = self._progress[self._waiting[0]].failed
+                if slot not in failed or failed.issuperset(there):
+                    self._give(slot, self._waiting.popleft())
                     break
                 self._waiting.rotate(-1)
 
-    def _give(self, member: _Member, place: int) -> None:
-        member.place, member.since = place, self._clock()
+    def _give(self, slot: _Slot, place: int) -> None:
+        slot.place, slot.since = place, self._clock()
         try:
-            member.worker.send(self._make_message(self._tasks[place], self._courses[place].failures, member.memory))
+            slot.worker.send(self._make_message(self._tasks[place], self._progress[place].failures, slot.memory))
         except WorkerLostError as loss:
-            self._lose(member, loss)
+            self._lose(slot, loss)
 
-    def _answered(self) -> list[_Member]:
-        """The members that have answered or are lost; perhaps none, when it is time to look at the others."""
-        busy = {id(member.worker): member for member in self._members if not member.is_idle}
+    def _answered(self) -> list[_Slot]:
+        """The workers that have answered or are lost; perhaps none, when it is time to look at the others."""
+        busy = {id(slot.worker): slot for slot in self._slots if not slot.is_idle}
         if not busy:  # everybody was lost who was to be given something
             return []
-        has_to_look = self._on_slow != "ignore" or not all(member.is_ready for member in self._members)
+        has_to_look = self._on_slow != "ignore" or not all(slot.is_ready for slot in self._slots)
         seconds = SLOW_SECONDS / 4 if has_to_look else None
-        return [busy[id(worker)] for worker in self._engine.wait([member.worker for member in busy.values()], seconds)]
+        return [busy[id(worker)] for worker in self._engine.wait([slot.worker for slot in busy.values()], seconds)]
 
-    def _receive(self, member: _Member) -> tuple[int | None, Any]:
-        """The place of the task that a member has done, and its result; no place if it has done none."""
+    def _receive(self, slot: _Slot) -> tuple[int | None, Any]:
+        """The place of the task that a slot has done, and its result; no place if it has done none."""
         try:
-            reply = member.worker.receive()
+            reply = slot.worker.receive()
         except WorkerLostError as loss:
-            self._lose(member, loss)
+            self._lose(slot, loss)
             return None, None
-        place, member.place = member.place, None
+        place, slot.place = slot.place, None
         if place is not None and isinstance(reply.error, TryElsewhereError):
-            self._note_failure(member, place, reply.error)
+            self._note_failure(slot, place, reply.error)
             return None, None
         if reply.error is not None:
             raise reply.error
-        member.is_ready = True
+        slot.is_ready = True
         self._losses_in_a_row = 0
         if place is not None:
-            self._longest = max(self._longest, self._clock() - member.since)
+            self._longest = max(self._longest, self._clock() - slot.since)
         return place, reply.value
 
-    def _note_failure(self, member: _Member, place: int, error: TryElsewhereError) -> None:
-        course = self._courses[place]
-        course.failures += 1
-        course.failed.add(member)
-        self._most_failed = max(self._most_failed, len(course.failed))
-        self._on_incident(Incident(IncidentKind.FAILED, member.worker.name, str(error)))
+    def _note_failure(self, slot: _Slot, place: int, error: TryElsewhereError) -> None:
+        progress = self._progress[place]
+        progress.failures += 1
+        progress.failed.add(slot)
+        self._most_failed = max(self._most_failed, len(progress.failed))
+        self._on_incident(Incident(IncidentKind.FAILED, slot.worker.name, str(error)))
         self._put_back(place)
 
-    def _lose(self, member: _Member, loss: WorkerLostError) -> None:
-        is_repeated = member.place is not None
-        self._on_incident(Incident(IncidentKind.LOST, member.worker.name, str(loss), is_repeated))
-        self._dismiss(member)
+    def _lose(self, slot: _Slot, loss: WorkerLostError) -> None:
+        is_repeated = slot.place is not None
+        self._on_incident(Incident(IncidentKind.LOST, slot.worker.name, str(loss), is_repeated))
+        self._stop(slot)
         self._losses_in_a_row += 1
-        if member.place is not None:
-            self._courses[member.place].losses += 1
-            self._put_back(member.place)
-        losses = 0 if member.place is None else self._courses[member.place].losses
+        if slot.place is not None:
+            self._progress[slot.place].losses += 1
+            self._put_back(slot.place)
+        losses = 0 if slot.place is None else self._progress[slot.place].losses
         most = max(MAX_LOSSES, MAX_ROUNDS_LOST * self._engine.n_workers)
         if losses >= MAX_LOSSES or self._losses_in_a_row >= most:
             losses = max(losses, self._losses_in_a_row)
             raise WorldError(f"{losses} workers were lost one after the other, the last one thus: {loss}")
 
     def _put_back(self, place: int) -> None:
-        """Lets a task be done again, unless it is done or another member does it."""
-        if not self._courses[place].is_done and all(member.place != place for member in self._members):
+        """Lets a task be done again, unless it is done or another slot does it."""
+        if not self._progress[place].is_done and all(slot.place != place for slot in self._slots):
             self._waiting.appendleft(place)
 
     def _look_after_slow(self) -> None:
         if self._on_slow == "ignore" or self._longest == 0:
             return
         now, slow = self._clock(), max(SLOW_SECONDS, SLOW_FACTOR * self._longest)
-        for member in [member for member in self._members if member.place is not None]:
-            place, seconds = member.place, now - member.since
+        for slot in [slot for slot in self._slots if slot.place is not None]:
+            place, seconds = slot.place, now - slot.since
             assert place is not None
-            course = self._courses[place]
-            idle = next((other for other in self._members if other.is_idle), None)
-            is_alone = sum(other.place == place for other in self._members) == 1
+            progress = self._progress[place]
+            idle = next((other for other in self._slots if other.is_idle), None)
+            is_alone = sum(other.place == place for other in self._slots) == 1
             if self._on_slow == "wait":
-                if seconds > slow and not course.is_slow:
-                    course.is_slow = True
-                    self._note_slow(member, seconds)
-            elif course.is_done:
-                self._dismiss(member)  # somebody else was faster
+                if seconds > slow and not progress.is_slow:
+                    progress.is_slow = True
+                    self._note_slow(slot, seconds)
+            elif progress.is_done:
+                self._stop(slot)  # somebody else was faster
             elif seconds > slow and is_alone and idle is not None:
-                self._note_slow(member, seconds)
+                self._note_slow(slot, seconds)
                 self._give(idle, place)
-            elif seconds > slow and is_alone and len(self._members) < self._engine.n_workers:
-                self._hire(len(self._members) + 1)  # and give it the task when it is ready
-            elif seconds > PATIENCE * slow * 2**course.replaced:
-                course.replaced += 1
-                self._note_slow(member, seconds)
-                self._dismiss(member)
+            elif seconds > slow and is_alone and len(self._slots) < self._engine.n_workers:
+                self._start_workers(len(self._slots) + 1)  # and give it the task when it is ready
+            elif seconds > PATIENCE * slow * 2**progress.replaced:
+                progress.replaced += 1
+                self._note_slow(slot, seconds)
+                self._stop(slot)
                 self._put_back(place)
 
-    def _note_slow(self, member: _Member, seconds: float) -> None:
-        told = (
-            f"{member.worker.name} has not answered for {seconds:.0f} s; the longest answer took {self._longest:.1f} s"
-        )
+    def _note_slow(self, slot: _Slot, seconds: float) -> None:
+        told = f"{slot.worker.name} has not answered for {seconds:.0f} s; the longest answer took {self._longest:.1f} s"
         if self._on_slow == "wait":
             told += ". It is waited for, as its work may depend on how long it takes; step_timeout ends what hangs"
-        self._on_incident(Incident(IncidentKind.SLOW, member.worker.name, told, self._on_slow == "repeat"))
+        self._on_incident(Incident(IncidentKind.SLOW, slot.worker.name, told, self._on_slow == "repeat"))
 
 
 Task = TypeVar("Task")

@@ -1,7 +1,7 @@
 """Workers that are processes on this machine.
 
 Each is this module run by itself, and talks through a pair of sockets. It ends when the other end is closed, and so
-with the process that hired it, however that ends. What a system prints goes to standard error.
+with the process that started it, however that ends. What a system prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Processes:
     def __init__(self, n_workers: int) -> None:
         check_n_workers(n_workers)
         self._n_workers = n_workers
-        self._hired: list[ProcessWorker] = []
+        self._started: list[ProcessWorker] = []
 
     @property
     def n_workers(self) -> int:
@@ -48,12 +48,12 @@ class Processes:
     @property
     def pids(self) -> list[int]:
         """The numbers of the processes that are running."""
-        return [worker.pid for worker in self._hired if worker.is_running]
+        return [worker.pid for worker in self._started if worker.is_running]
 
     def start(self, make_server: Callable[[], Server]) -> ProcessWorker:
         """A new process."""
         worker = ProcessWorker(make_server)
-        self._hired = [*(other for other in self._hired if other.is_running), worker]
+        self._started = [*(other for other in self._started if other.is_running), worker]
         return worker
 
     def wait(self, workers: Sequence[ProcessWorker], seconds: float | None) -> list[ProcessWorker]:
@@ -64,11 +64,11 @@ class Processes:
 
     def close(self) -> None:
         """Ends all processes."""
-        for worker in self._hired:  # they end side by side
+        for worker in self._started:  # they end side by side
             worker.hang_up()
-        for worker in self._hired:
+        for worker in self._started:
             worker.stop()
-        self._hired = []
+        self._started = []
 
 
 class ProcessWorker:

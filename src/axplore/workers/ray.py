@@ -1,6 +1,6 @@
 """Workers on a Ray cluster, of one machine or of many.
 
-Each is an actor with a processor of its own. Ray restarts none of them and repeats nothing: that is for the crew to do.
+Each is an actor with a processor of its own. Ray restarts none of them and repeats nothing: that is for the pool to do.
 An actor for which there is no processor, as after the loss of a machine, waits for one while the others work. What a
 system prints is in Ray's logs. axplore, and what the system needs, must be installed on every machine.
 """
@@ -61,7 +61,7 @@ class RayCluster:
         self._is_open = True
         self._n_workers = n_workers or max(1, int(self._ray.cluster_resources().get("CPU", 0)))
         self._actor_class = self._ray.remote(num_cpus=1, max_restarts=0)(RayActor)
-        self._hired: list[RayWorker] = []
+        self._started: list[RayWorker] = []
 
     @property
     def n_workers(self) -> int:
@@ -71,7 +71,7 @@ class RayCluster:
     def start(self, make_server: Callable[[], Server]) -> RayWorker:
         """A new actor, placed where there is a processor free."""
         worker = RayWorker(self._ray, self._actor_class.remote(), make_server)
-        self._hired = [*(other for other in self._hired if other.is_employed), worker]
+        self._started = [*(other for other in self._started if other.is_in_use), worker]
         return worker
 
     def wait(self, workers: Sequence[RayWorker], seconds: float | None) -> list[RayWorker]:
@@ -87,22 +87,22 @@ class RayCluster:
 
     def close(self) -> None:
         """Ends all actors, and what else was started here."""
-        for worker in self._hired:
+        for worker in self._started:
             worker.stop()
-        self._hired = []
+        self._started = []
         if self._is_open:
             self._is_open = False
             _CONNECTION.close(self._ray)
 
 
 class RayWorker:
-    """An actor, seen from the process that has hired it."""
+    """An actor, seen from the process that has started it."""
 
     def __init__(self, ray: Any, actor: Any, make_server: Callable[[], Server]) -> None:
         self._ray = ray
         self._actor = actor
         self._whereabouts: Whereabouts | None = None
-        self.is_employed = True
+        self.is_in_use = True
         paths = [str(Path(path).absolute()) for path in sys.path]
         self.reference = actor.start.remote(current_command(), str(Path.cwd()), paths, cloudpickle.dumps(make_server))
         """What the next reply is known by."""
@@ -147,7 +147,7 @@ class RayWorker:
 
     def stop(self) -> None:
         """Ends the actor now."""
-        self.is_employed = False
+        self.is_in_use = False
         if self._ray.is_initialized():  # Ray would start a cluster to end it in
             with suppress(Exception):  # it may have ended by itself
                 self._ray.kill(self._actor, no_restart=True)
@@ -180,7 +180,7 @@ class RayActor:
         self._answering = Answering()
 
     def start(self, command: str, folder: str, paths: Sequence[str], make_server: bytes) -> tuple[Whereabouts, bytes]:
-        """Makes the server, as it would be made by the process that has hired the worker: there, with those modules."""
+        """Makes the server as the process that has started the worker would: in its folder, with its modules."""
         os.environ[COMMAND] = command
         for name in SINGLE_THREADED:
             os.environ.setdefault(name, "1")

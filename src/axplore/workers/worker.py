@@ -1,7 +1,7 @@
 """What runs workers: this process, other processes, or a cluster.
 
-An engine hires workers and says who has answered. A worker has one *server*, a function that it makes for itself when
-it is hired, and answers every message with what the server makes of it. Everything else, such as who does what, and
+An engine starts workers and says who has answered. A worker has one *server*, a function that it makes for itself when
+it is started, and answers every message with what the server makes of it. Everything else, such as who does what, and
 what becomes of the work of somebody who is lost, is the same for all engines: see `pool`.
 """
 
@@ -23,11 +23,11 @@ SINGLE_THREADED: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_TH
 """Libraries hear by these how many threads to use: there is a worker for every processor already."""
 
 COMMAND: Final = "AXPLORE_COMMAND"
-"""The environment variable by which a worker knows what was called by whoever hired it."""
+"""The environment variable by which a worker knows what was called by the process that started it."""
 
 
 def current_command() -> str:
-    """What was called, here or by whoever hired this worker."""
+    """What was called, here or by the process that started this worker."""
     return os.environ.get(COMMAND) or shlex.join(sys.orig_argv)
 
 
@@ -84,14 +84,14 @@ class Engine(Protocol):
         """A new worker, which has yet to say that it is ready; `make_server` is called where it works."""
 
     def wait(self, workers: Sequence[Any], seconds: float | None) -> list[Any]:
-        """Those of the workers, all hired here, that have a reply or are lost; none if the time has passed before."""
+        """Those of the workers, all started here, that have a reply or are lost; none if the time has passed before."""
 
     def close(self) -> None:
         """Ends everything that the engine has started."""
 
 
 def check_n_workers(n_workers: int) -> None:
-    """Refuses a number of workers that nobody can hire."""
+    """Refuses a number of workers that cannot be started."""
     if isinstance(n_workers, bool) or not isinstance(n_workers, int) or n_workers < 1:
         raise InvalidSettingError(f"workers is {n_workers!r}; it must be a whole number, 1 or more")
 
@@ -109,7 +109,9 @@ class Answering:
 
     def __init__(self) -> None:
         self._server: Server | None = None
-        logging.getLogger("axplore").disabled = True  # whoever hired it hears of everything, and says it once
+        logging.getLogger(
+            "axplore"
+        ).disabled = True  # the process that started it hears of everything, and says it once
 
     def answer(self, message: bytes) -> bytes:
         """The reply to a message, both pickled, by value where it cannot be by name."""
