@@ -12,7 +12,7 @@ import axplore
 from axplore.domains import combination_lock, confusing_chain, random_sparse
 from axplore.errors import InvalidSettingError
 from axplore.lower_bounds import UNSEEN, Kind, LowerBound, Question, lower_bound
-from axplore.lower_bounds.divergence import needed_information
+from axplore.lower_bounds.programme import needed_information
 from axplore.mdp import TabularMdp
 from axplore.target import Objective
 from axplore.types import RESET

@@ -10,14 +10,7 @@ from hypothesis import strategies as st
 
 from axplore.errors import WorldError
 from axplore.workers.in_process import InProcess
-from axplore.workers.pool import (
-    MAX_LOSSES,
-    PATIENCE,
-    SECONDS_TO_BEGIN,
-    SLOW_SECONDS,
-    OnSlow,
-    WorkerPool,
-)
+from axplore.workers.pool import MAX_LOSSES, PATIENCE, SECONDS_TO_BEGIN, SLOW_SECONDS, OnSlow, WorkerPool
 from axplore.workers.worker import Reply, Server, TryElsewhereError, WorkerLostError, replied
 from axplore.worlds.contract import Incident, IncidentKind
 

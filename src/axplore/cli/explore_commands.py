@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from axplore.cli.console import (
-    interruption,
-    notify,
-    print_json,
-    print_lines,
-    print_table,
-)
+from axplore.cli.console import interruption, notify, print_json, print_lines, print_table
 from axplore.cli.options import (
     EXPLORERS,
     AllRows,

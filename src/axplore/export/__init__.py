@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from axplore.export.writing import FORMATS, export
+from axplore.export.formats import FORMATS, export
 
 __all__ = ["FORMATS", "export"]

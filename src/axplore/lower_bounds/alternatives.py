@@ -22,8 +22,8 @@ from typing import Final
 import numpy as np
 
 from axplore.errors import InvalidSettingError
-from axplore.lower_bounds.divergence import divergence
 from axplore.lower_bounds.policies import ForcedModel, has_common_policy
+from axplore.lower_bounds.programme import divergence
 from axplore.mdp import TabularMdp
 from axplore.target import Objective
 from axplore.truth import ControllableStates, controllable_states, optimal_steps

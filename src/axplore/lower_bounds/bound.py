@@ -13,9 +13,8 @@ import numpy as np
 from axplore.errors import InvalidSettingError
 from axplore.lower_bounds.alternatives import Alternative, ChangedRow, Kind, Question, changed_model, divergences
 from axplore.lower_bounds.candidates import Candidate, row_divergences, told_apart
-from axplore.lower_bounds.divergence import needed_information
 from axplore.lower_bounds.other_ways import other_ways
-from axplore.lower_bounds.programme import Solution, solve
+from axplore.lower_bounds.programme import Solution, needed_information, solve
 from axplore.lower_bounds.search import Search
 from axplore.mdp import TabularMdp
 from axplore.target import Objective

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from axplore.lower_bounds.alternatives import MARGIN, Kind
-from axplore.lower_bounds.divergence import divergence
+from axplore.lower_bounds.programme import divergence
 from axplore.mdp import TabularMdp
 from axplore.types import FloatArray, State
 

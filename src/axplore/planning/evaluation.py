@@ -15,7 +15,7 @@ import numpy.typing as npt
 from axplore.errors import InvalidInputError, UnknownActionError
 from axplore.mdp import TabularMdp
 from axplore.planning.inputs import goal_labels, is_one_goal, pair_costs, state_reset_costs
-from axplore.planning.reachability import BoolArray, leading_to
+from axplore.planning.rows import BoolArray, leading_to
 from axplore.types import RESET, RESET_PAIR, Action, FloatArray, IntArray, Reset, State
 
 Policy: TypeAlias = Mapping[State, Action | Reset]

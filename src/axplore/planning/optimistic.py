@@ -31,8 +31,17 @@ import numpy.typing as npt
 
 from axplore.errors import InvalidCostsError, InvalidModelError, InvalidSettingError
 from axplore.planning.inputs import checked_costs, checked_reset_costs, smallest_cost
-from axplore.planning.reachability import BoolArray, reachable_states
-from axplore.planning.rows import CONVERGED, GAVE_UP, Goals, Limits, Outcome, offsets_of, padded_rows
+from axplore.planning.rows import (
+    CONVERGED,
+    GAVE_UP,
+    BoolArray,
+    Goals,
+    Limits,
+    Outcome,
+    offsets_of,
+    padded_rows,
+    reachable_states,
+)
 from axplore.planning.solver import MAX_SWEEPS, SweepOrder, empty_outcome, fill_in, solve
 from axplore.planning.value_iteration import ShortestPaths, check_stopping
 from axplore.types import FloatArray, IntArray

@@ -47,8 +47,18 @@ import numpy.typing as npt
 from axplore.errors import InvalidSettingError, UnknownStateError
 from axplore.mdp import TabularMdp
 from axplore.planning.inputs import goal_labels, pair_costs, smallest_cost, state_reset_costs
-from axplore.planning.reachability import BoolArray, certain_states, met_from_start
-from axplore.planning.rows import GAVE_UP, Goals, Limits, Outcome, Rows, offsets_of, padded_rows
+from axplore.planning.rows import (
+    GAVE_UP,
+    BoolArray,
+    Goals,
+    Limits,
+    Outcome,
+    Rows,
+    certain_states,
+    met_from_start,
+    offsets_of,
+    padded_rows,
+)
 from axplore.planning.solver import MAX_SWEEPS, SweepOrder, empty_outcome, fill_in, solve
 from axplore.types import FloatArray, IntArray, State
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from axplore.mdp import TabularMdp
-from axplore.planning.reachability import certain_states, leading_to, met_from_start, reachable_states
+from axplore.planning.rows import certain_states, leading_to, met_from_start, reachable_states
 
 ROWS = {
     "start": {"a": {"left": 0.5, "right": 0.5}},
