@@ -71,6 +71,13 @@ def test_the_step_limit_has_an_exit_code_of_its_own() -> None:
     assert "States within the radius may be missing." in output
     assert "the step limit was reached" in output
     assert "the step limit was reached" in run("verify", "runs/confusing-chain-1", code=3)
+    assert "REJECTED: 1 of" in run("verify", "--complete", "runs/confusing-chain-1", code=1)
+
+
+def test_what_was_never_drawn_proves_nothing_and_is_not_verified_as_done() -> None:
+    run("explore", "confusing-chain", "--radius", "4.5", "--max-steps", "0", code=3)
+    run("verify", "runs/confusing-chain-1", code=3)
+    run("verify", "runs/confusing-chain-1", "--complete", code=1)
 
 
 def test_the_objective_and_the_explorer_can_be_chosen() -> None:

@@ -77,12 +77,7 @@ def read_sealed(
     """Reads what `write` wrote with this `format` and `version` in its body; refuses everything else."""
     path = folder / f"{name}.json"
     body = read_json(path)
-    if body.get("format") != format_name:
-        raise DamagedFileError(f"{path} is not of the format {format_name!r}")
-    if body.get("version") != version:
-        raise DamagedFileError(
-            f"{path} has version {body.get('version')!r} of its format; this axplore reads version {version}"
-        )
+    check_format(path, body, format_name, version)
     arrays = _read_arrays(folder / f"{name}.npz")
     claimed = body.pop("digest", None)
     if claimed != digest_of(body, arrays):
@@ -245,7 +240,7 @@ def check_format(path: Path, body: Mapping[str, Any], format_name: str, version:
     """Refuses what is of another format, or of a version that is not known."""
     if body.get("format") != format_name:
         raise DamagedFileError(f"{path} is not of the format {format_name!r}")
-    if body.get("version") != version:
+    if type(body.get("version")) is not int or body["version"] != version:  # True equals 1
         raise DamagedFileError(
             f"{path} has version {body.get('version')!r} of its format; this axplore reads version {version}"
         )

@@ -6,8 +6,10 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from hypothesis import strategies as st
 
 import axplore
 from axplore import RESET, Atlas, Status, StopReason, TabularMdp, storage
+from axplore.atlas.files import COUNT_ARRAYS
 from axplore.atlas.state_report import rounded_down, rounded_up
 from axplore.certificate import ClaimKind
 from axplore.errors import DamagedFileError, InvalidInputError, StorageError, UnknownActionError, UnknownStateError
@@ -358,7 +361,12 @@ def forged(array: Any, place: int, value: float) -> Any:
     return copy
 
 
-FORGERIES = {
+def with_other_counts(name: str, atlas: Atlas) -> Atlas:
+    array = atlas.count_arrays[name]
+    return replace(atlas, count_arrays={**atlas.count_arrays, name: forged(array, 1, array[0] + 1)})
+
+
+FORGERIES: dict[str, Callable[[Any], Atlas]] = {
     "a lower bound raised": lambda a: replace(a, lower=forged(a.lower, 4, a.lower[4] + 0.01)),
     "an upper bound lowered": lambda a: replace(a, upper=forged(a.upper, 4, a.upper[4] - 0.01)),
     "a regret lowered": lambda a: replace(a, regret=forged(a.regret, 4, 0.0)),
@@ -373,6 +381,11 @@ FORGERIES = {
         statuses=a.statuses[:-1],
         **{name: getattr(a, name)[:-1] for name in ("lower", "upper", "regret")},
     ),
+    **{f"other {name}": partial(with_other_counts, name) for name in COUNT_ARRAYS},
+    "two states swapped": lambda a: replace(
+        a, count_arrays={**a.count_arrays, "states": a.count_arrays["states"][[1, 0, 2, 3, 4, 5]]}
+    ),
+    "visits tripled": lambda a: replace(a, count_arrays={**a.count_arrays, "visits": a.count_arrays["visits"] * 3}),
     "more draws": lambda a: replace(a, count_arrays={**a.count_arrays, "counts": a.count_arrays["counts"] * 2}),
 }
 

@@ -110,8 +110,15 @@ def test_a_world_that_starts_elsewhere_or_has_other_actions_is_refused(atlas: At
     with pytest.raises(InvalidInputError, match="the atlas starts in"):
         atlas.validate(SimulatedWorld(elsewhere, 0))
     other = TabularMdp.from_rows({(0, 0): {"stay": {(0, 0): 1.0}}}, (0, 0))
-    with pytest.raises(InvalidInputError, match="has the action"):
+    with pytest.raises(InvalidInputError, match="has the actions"):
         atlas.validate(SimulatedWorld(other, 0))
+
+
+def test_a_world_with_an_action_that_the_atlas_lacks_is_refused() -> None:
+    atlas = axplore.explore(TabularMdp.from_rows({"a": {"go": {"b": 1.0}}, "b": {}}, "a"), radius=2, epsilon=1)
+    more = TabularMdp.from_rows({"a": {"go": {"b": 1.0}, "jump": {"b": 1.0}}, "b": {}}, "a")
+    with pytest.raises(InvalidInputError, match=r"has the actions \['go'\] in the atlas and \['go', 'jump'\]"):
+        atlas.validate(more)
 
 
 def test_states_may_be_numbered_and_actions_ordered_in_another_way() -> None:

@@ -222,6 +222,19 @@ def test_another_version_is_named(folder: Path) -> None:
     refuses(folder, "has version 1 of its format; this axplore reads version 2")
 
 
+def test_true_is_no_version(tmp_path: Path) -> None:
+    storage.write_document(tmp_path / "document.json", {"format": "axplore test", "version": True})
+    with pytest.raises(DamagedFileError, match="has version True of its format"):
+        storage.read_document(tmp_path / "document.json", "axplore test", 1)
+
+
+@pytest.mark.parametrize("delta", [5e-324, 1e-200, 0.0, 1.0])
+def test_a_delta_that_cannot_be_divided_is_refused(folder: Path, delta: float) -> None:
+    body, arrays = parts_of(folder)
+    storage.write_sealed(folder, "certificate", {**body, "delta": delta}, arrays)
+    refuses(folder, f"delta {delta} cannot be")
+
+
 def test_another_format_is_named(folder: Path) -> None:
     body, arrays = parts_of(folder)
     storage.write_sealed(folder, "certificate", {**body, "format": "axplore atlas"}, arrays)

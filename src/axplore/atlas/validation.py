@@ -296,13 +296,13 @@ class _Traveller:
     def _choices_of(self, number: int, place: int) -> tuple[int, ...]:
         """Where the world has each action of a state of the atlas among the state's own."""
         offered = self._world.actions_of(number)
-        for action in self.atlas.actions[place]:
-            if action not in offered:
-                raise InvalidInputError(
-                    f"state {self.atlas.states[place]!r} has the action {action!r} in the atlas, and only "
-                    f"{list(offered)!r} in the world: it is another one"
-                )
-        return tuple(offered.index(action) for action in self.atlas.actions[place])
+        known = self.atlas.actions[place]
+        if set(offered) != set(known):
+            raise InvalidInputError(
+                f"state {self.atlas.states[place]!r} has the actions {list(known)!r} in the atlas and "
+                f"{list(offered)!r} in the world: what was proven of the one says nothing of the other"
+            )
+        return tuple(offered.index(action) for action in known)
 
     def _pairs_towards(self, goal: State) -> list[tuple[State, int]]:
         """The pairs that the policy to a goal plays, as far as the world has shown their states."""

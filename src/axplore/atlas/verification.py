@@ -82,11 +82,15 @@ def _same_problem(atlas: Atlas, certificate: Certificate) -> bool:
     seen = (*atlas.states, *(standing.state for standing in atlas.left_out))
     positions = np.full(len(atlas.seen), -1)
     positions[np.concatenate((atlas.numbers, atlas.left_out_numbers))] = np.arange(len(seen))
+    drawn = np.concatenate(([0], np.cumsum(certificate.counts.counts)))
     return (
         (target.radius, target.epsilon, target.delta) == (certificate.radius, certificate.epsilon, certificate.delta)
         and atlas.objective is certificate.objective
         and seen == (*certificate.known, *certificate.others)
         and atlas.actions == certificate.actions
+        and np.array_equal(counts["states"], atlas.numbers)
+        and np.array_equal(counts["state_pairs"], certificate.state_pairs)
+        and np.array_equal(counts["visits"], np.diff(drawn[certificate.counts.row_offsets]))
         and np.array_equal(counts["row_offsets"], certificate.counts.row_offsets)
         and np.array_equal(positions[counts["successors"]], certificate.counts.successors)
         and np.array_equal(counts["counts"], certificate.counts.counts)

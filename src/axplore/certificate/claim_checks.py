@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from axplore.errors import ExitCode
@@ -74,6 +74,13 @@ class Verification:
     def exit_code(self) -> ExitCode:
         """What a command that verifies exits with."""
         return self.code if self.holds else ExitCode.REFUTED
+
+    def requiring_completeness(self) -> Verification:
+        """The same with one claim more: that nothing is left to prove. It holds if the certificate is complete."""
+        if any(claim.kind is ClaimKind.COMPLETE for claim in self.claims):
+            return self
+        why = self.open_parts[0] if self.open_parts else "the certificate does not claim it"
+        return replace(self, claims=(*self.claims, ClaimCheck(ClaimKind.COMPLETE, "all", None, False, why)))
 
     @property
     def failures(self) -> tuple[ClaimCheck, ...]:

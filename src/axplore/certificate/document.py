@@ -30,6 +30,9 @@ KINDS: Final = {
 }  # fmt: skip
 """The types of what is no number in the JSON file."""
 
+LEAST_DELTA: Final = 1e-100
+"""With a smaller δ, parts of it would not be numbers any more."""
+
 Kind = TypeVar("Kind", Reachable, TooFar, NearOptimal)
 
 
@@ -200,7 +203,8 @@ def _number(body: Mapping[str, Any], key: str) -> float:
 def _check_settings(certificate: Certificate) -> None:
     """Refuses settings for which nothing is defined, and lists that do not fit each other."""
     radius, epsilon, delta = certificate.radius, certificate.epsilon, certificate.delta
-    if not (math.isfinite(radius) and radius >= 1 and math.isfinite(epsilon) and epsilon > 0 and 0 < delta < 1):
+    defined = math.isfinite(radius) and radius >= 1 and math.isfinite(epsilon) and epsilon > 0
+    if not (defined and LEAST_DELTA <= delta < 1):
         raise InvalidInputError(f"radius {radius}, epsilon {epsilon} and delta {delta} cannot be")
     if certificate.objective is Objective.STAGED:
         raise InvalidInputError(f"nothing is claimed for the objective {Objective.STAGED.value}")

@@ -19,13 +19,16 @@ if TYPE_CHECKING:
 @app.command()
 def verify(
     run: RunFolder,
+    complete: Annotated[
+        bool, typer.Option("--complete", help="Reject a run that leaves anything to prove (exit code 1).")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check every claim of a run from its counts alone, sharing no code with the explorer.
 
     \b
     Example:
-      axplore verify runs/confusing-chain-1
+      axplore verify runs/confusing-chain-1 --complete
     \b
     Exit codes:
       0  every claim follows from the counts, and nothing is left to prove
@@ -39,6 +42,8 @@ def verify(
 
     atlas = Atlas.load(run)
     verification = verify_run(atlas)
+    if complete:
+        verification = verification.requiring_completeness()
     if as_json:
         claims = [
             {"kind": claim.kind.value, "subject": claim.subject, "holds": claim.holds, "why": claim.why}
