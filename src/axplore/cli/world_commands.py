@@ -160,13 +160,13 @@ def truth(
 def worlds(as_json: AsJson = False) -> None:
     """List the worlds that can be explored, with their parameters."""
     from axplore.domains import DOMAINS
-    from axplore.worlds.catalogue import FORMS, MODULE_FORM
+    from axplore.worlds.catalogue import MODULE_FORM, all_forms
 
     parameters = {
         name: {key: parameter.default for key, parameter in inspect.signature(build).parameters.items()}
         for name, build in DOMAINS.items()
     }
-    forms = (*FORMS.values(), MODULE_FORM)
+    forms = (*all_forms(), MODULE_FORM)
     if as_json:
         systems = {form.pattern: {"example": form.example, "available": form.is_available} for form in forms}
         print_json({**parameters, **systems})

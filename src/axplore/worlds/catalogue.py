@@ -9,8 +9,9 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
+import logging
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -18,11 +19,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from axplore import plugins
 from axplore.domains import domain
 from axplore.errors import InvalidInputError, InvalidSettingError, UnknownNameError, WorldError
 from axplore.mdp import TabularMdp
 from axplore.worlds.contract import World
 from axplore.worlds.systems import is_system
+
+_logger = logging.getLogger("axplore")
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,8 @@ def named_world(name: str, seed: int, parameters: Mapping[str, Any]) -> World:
     if not rest:
         raise UnknownNameError.of("world", name, (), "axplore worlds")
     values = read_parameters(parameters)
-    make = FORMS[kind].make if kind in FORMS else partial(_from_module, kind)
+    form = form_named(kind)
+    make = partial(_from_module, kind) if form is None else form.make
     try:
         return make(rest, seed, values)
     except TypeError as error:
@@ -69,6 +74,23 @@ def named_world(name: str, seed: int, parameters: Mapping[str, Any]) -> World:
         if unexpected is None:
             raise
         raise InvalidSettingError(f"{name} has no parameter {unexpected!r}: {error}") from error
+
+
+def form_named(kind: str) -> Form | None:
+    """Returns the form of a word before the colon, also of another package; None if the word is a module."""
+    if kind in FORMS:
+        return FORMS[kind]
+    return plugins.load(plugins.WORLDS, kind, Form) if kind in plugins.names(plugins.WORLDS) else None
+
+
+def all_forms() -> Iterator[Form]:
+    """Returns every form, those of other packages last; one that cannot be imported is named in a warning."""
+    yield from FORMS.values()
+    for _, found in plugins.loadable(plugins.WORLDS, Form):
+        if isinstance(found, Form):
+            yield found
+        else:
+            _logger.warning("%s", found)
 
 
 def read_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -247,7 +269,8 @@ FORMS: Final[Mapping[str, Form]] = MappingProxyType(
         ),
     }
 )
-"""Kinds of worlds by what stands before the colon. Any other word is a module."""
+"""Kinds of worlds by what stands before the colon; other packages add theirs by entry points. Any other word is a
+module."""
 
 MODULE_FORM: Final = Form(
     pattern="MODULE:FACTORY",
