@@ -1,18 +1,24 @@
-"""A pair of files, NAME.json and NAME.npz, sealed by a digest of what both hold.
+"""Files that may come from strangers: opened without following links, read within limits, written whole or not at all.
 
-Nothing is pickled. The digest is SHA-256 over the JSON body and the arrays in one canonical form, so it does not depend
+Every file of a run or an atlas is opened here (`open_regular`): it must be a regular file, and no symbolic link. The
+folder is the one that the user names, and may be reached by links.
+
+JSON and arrays are kept in a pair of files, NAME.json and NAME.npz, sealed by a digest of what both hold. Nothing is
+pickled. The digest is SHA-256 over the JSON body and the arrays in one canonical form, so it does not depend
 on how they are written. It guards against damage and careless edits. It is no signature: who edits a file can make the
 digest fit, and what is read still has to be verified.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
 import math
 import os
 import re
+import stat
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -43,9 +49,13 @@ HEADER: Final = re.compile(
 )
 """How NumPy describes an array by rows of whole numbers or floats of eight bytes; nothing else is written or read."""
 
-MAX_JSON_BYTES: Final = 2**28
+MAX_JSON_BYTES: Final = 2**26
 MAX_ARRAY_BYTES: Final = 2**32
-"""More is taken for nonsense before any memory is asked for: a quarter of a gigabyte of text, four of arrays."""
+"""More is taken for nonsense before any memory is asked for: 64 megabytes of text, four gigabytes of arrays."""
+
+MAX_EXPANSION: Final = 64
+ALWAYS_EXPANDED: Final = 2**28
+"""Arrays of more than 256 megabytes are written and read only if they take at most 64 times the bytes of their file."""
 
 
 def digest_of(body: Mapping[str, Any], arrays: Arrays) -> str:
@@ -61,14 +71,26 @@ def digest_of(body: Mapping[str, Any], arrays: Arrays) -> str:
 def write_sealed(folder: Path, name: str, body: Mapping[str, Any], arrays: Arrays) -> None:
     """Writes both files; each appears whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for array_name in sorted(arrays):
-            with archive.open(f"{array_name}.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, _plain(arrays[array_name]), allow_pickle=False)
-    replace_file(folder / f"{name}.npz", buffer.getvalue())
+    packed = _packed(arrays, zipfile.ZIP_DEFLATED)
+    if sum(array.nbytes for array in arrays.values()) > _most_expanded(len(packed)):
+        packed = _packed(arrays, zipfile.ZIP_STORED)
+    replace_file(folder / f"{name}.npz", packed)
     text = json.dumps({**body, "digest": digest_of(body, arrays)}, indent=1, allow_nan=False)
     replace_file(folder / f"{name}.json", text.encode("ascii") + b"\n")
+
+
+def _packed(arrays: Arrays, compression: int) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", compression) as archive:
+        for name in sorted(arrays):
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, _plain(arrays[name]), allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _most_expanded(file_bytes: int) -> int:
+    """How many bytes the arrays of a file may take."""
+    return min(max(MAX_EXPANSION * file_bytes, ALWAYS_EXPANDED), MAX_ARRAY_BYTES)
 
 
 def read_sealed(
@@ -108,13 +130,21 @@ def read_json(path: Path) -> dict[str, Any]:
     """The JSON object in a file; refuses keys that stand twice, and numbers that are none."""
     content = _content(path, MAX_JSON_BYTES)
     try:
-        body = json.loads(content.decode("utf-8"), object_pairs_hook=_distinct)
+        body = parsed_json(content)
         canonical_json(body)  # refuses NaN and numbers too large for a float
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise DamagedFileError(f"{path} cannot be read as JSON: {error}") from None
     if not isinstance(body, dict):
         raise DamagedFileError(f"{path} does not hold a JSON object")
     return body
+
+
+def parsed_json(content: bytes) -> Any:
+    """Returns what a text of JSON holds; raises ValueError for everything else, however deep it is nested."""
+    try:
+        return json.loads(content.decode("utf-8"), object_pairs_hook=_distinct)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
 
 
 def _distinct(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
@@ -127,16 +157,17 @@ def _distinct(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
-    buffer = io.BytesIO(_content(path, MAX_ARRAY_BYTES))
+    content = _content(path, MAX_ARRAY_BYTES)
     try:
-        with zipfile.ZipFile(buffer) as archive:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = archive.infolist()
             if any(member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for member in members):
                 raise ValueError("an array is compressed in an unknown way")
             if len({member.filename for member in members}) != len(members):
                 raise ValueError("an array stands twice")
-            if sum(member.file_size for member in members) > MAX_ARRAY_BYTES:
-                raise ValueError(f"its arrays would take more than {MAX_ARRAY_BYTES} bytes")
+            expanded, most = sum(member.file_size for member in members), _most_expanded(len(content))
+            if expanded > most:
+                raise ValueError(f"its {len(content):,} bytes would take {expanded:,}, more than the {most:,} allowed")
             arrays = {}
             for member in members:
                 with archive.open(member) as file:
@@ -147,27 +178,67 @@ def _read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
 
 
 def _read_array(file: IO[bytes], member: zipfile.ZipInfo) -> npt.NDArray[Any]:
-    """One array; asks for no more memory than the member holds."""
+    """One array; asks for no memory before its shape fits the size that the archive gives."""
     start = file.read(len(MAGIC) + 2)
-    header = HEADER.fullmatch(file.read(int.from_bytes(start[len(MAGIC) :], "little")))
+    header_size = int.from_bytes(start[len(MAGIC) :], "little")
+    header = HEADER.fullmatch(file.read(header_size))
     if not start.startswith(MAGIC) or header is None:
         raise ValueError(f"{member.filename} is no plain array of whole numbers or floats")
     dtype = np.dtype(header["dtype"].decode("ascii"))
     shape = tuple(int(item) for item in header["shape"].split(b",") if item.strip())
-    content = file.read()
-    if math.prod(shape) * dtype.itemsize != len(content):
-        raise ValueError(f"{member.filename} says it has shape {shape}, but holds {len(content)} bytes")
-    return np.frombuffer(content, dtype).reshape(shape)
+    size = member.file_size - len(start) - header_size
+    if math.prod(shape) * dtype.itemsize != size:
+        raise ValueError(f"{member.filename} says it has shape {shape}, but holds {size} bytes")
+    array = np.empty(shape, dtype)
+    filled, room = 0, array.reshape(-1).view(np.uint8)
+    while part := file.read(2**20):
+        # Refuses more than there is room for.
+        room[filled : filled + len(part)] = np.frombuffer(part, np.uint8)
+        filled += len(part)
+    if filled != size:
+        raise ValueError(f"{member.filename} ends after {filled} of {size} bytes")
+    array.flags.writeable = False
+    return array
 
 
 def _content(path: Path, limit: int) -> bytes:
     try:
-        size = path.stat().st_size
-        if size > limit:
-            raise DamagedFileError(f"{path} has {size} bytes; more than {limit} are not read")
-        return path.read_bytes()
+        return read_file(path, limit)
     except OSError as error:
         raise DamagedFileError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def open_regular(path: Path, flags: int) -> int:
+    """Opens a file that is none of a stranger's traps: a symbolic link, a pipe, a device, or another name of a file.
+
+    Returns:
+        The descriptor, which no other program inherits.
+
+    Raises:
+        OSError: the system refuses the file, or it is no regular file of its own.
+    """
+    try:
+        descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError(error.errno, "it is a symbolic link, which is not followed") from None
+        raise
+    found = os.fstat(descriptor)
+    writes = flags & (os.O_WRONLY | os.O_RDWR)
+    if stat.S_ISREG(found.st_mode) and (found.st_nlink == 1 or not writes):
+        return descriptor
+    os.close(descriptor)
+    flaw = "it has a second name elsewhere" if stat.S_ISREG(found.st_mode) else "it is no regular file"
+    raise OSError(errno.EPERM, flaw)
+
+
+def read_file(path: Path, limit: int = MAX_ARRAY_BYTES) -> bytes:
+    """Returns the content of a regular file; raises OSError if it has more bytes than the limit."""
+    with os.fdopen(open_regular(path, os.O_RDONLY), "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > limit:
+            raise OSError(errno.EFBIG, f"it has {size} bytes; more than {limit} are not read")
+        return file.read(limit)
 
 
 LOCK: Final = "lock"
@@ -177,46 +248,66 @@ _UNFINISHED: Final = re.compile(r"\..*\.[0-9a-f]{32}")
 
 
 class Lock:
-    """The sole right to a run folder, for as long as this process lives or until it is closed."""
+    """The sole right to a run folder, for as long as this process lives or until it is closed.
+
+    Neither programs that this process starts nor copies of it by `fork` hold the lock.
+    """
 
     def __init__(self, folder: Path) -> None:
         """Takes the lock; refuses if another process, or this one, holds it."""
+        self._folder = folder
         with storage_errors(f"the run in {folder} cannot be locked"):
-            self._file = (folder / LOCK).open("a+", encoding="ascii")
-        if not _locked(self._file.fileno()):
-            self._file.seek(0)
-            owner = self._file.read().strip() or "unknown"
-            self._file.close()
-            raise StorageError(f"the run in {folder} is in use by another process, whose number is {owner}")
-        with storage_errors(f"the run in {folder} cannot be locked"):
+            self._identity = _identity_of(folder)
+            self._file = os.fdopen(open_regular(folder / LOCK, os.O_RDWR | os.O_CREAT), "r+", encoding="ascii")
+            _HELD.add(self)
+            self._take()
             self._file.truncate(0)
             self._file.write(f"{os.getpid()}\n")
             self._file.flush()
-        _HELD.add(self)
+
+    def _take(self) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = os.pread(self._file.fileno(), 20, 0).strip()
+            self.close()
+            by = f"process {int(owner)}" if owner.isdigit() else "another process"
+            raise StorageError(f"the run in {self._folder} is in use by {by}") from None
+
+    def check_place(self) -> None:
+        """Refuses to go on where the folder is no longer in its place, so that no second one is made there."""
+        try:
+            stays = _identity_of(self._folder) == self._identity
+        except OSError:
+            stays = False
+        if not stays:
+            raise StorageError(
+                f"the folder {self._folder} was moved or replaced while its run was in progress. Nothing is lost: "
+                "resume the run where its folder is now"
+            )
 
     def close(self) -> None:
         """Releases the lock."""
+        _HELD.discard(self)
         self._file.close()
 
 
 _HELD: Final[WeakSet[Lock]] = WeakSet()
+"""The locks that this process holds."""
 
 
-def _close_locks() -> None:
-    """Leaves a forked process, such as a system may start, without the locks of this one, which it might outlive."""
+def _release_in_copy() -> None:
+    """Closes what a copy of the process has inherited; the lock stays with the original."""
     for lock in list(_HELD):
         lock.close()
 
 
-os.register_at_fork(after_in_child=_close_locks)
+os.register_at_fork(after_in_child=_release_in_copy)
 
 
-def _locked(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+def _identity_of(folder: Path) -> tuple[int, int]:
+    found = folder.stat()
+    return found.st_dev, found.st_ino
 
 
 def write_document(path: Path, body: Mapping[str, Any]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from axplore.explorers.disco_rules import model_accuracy
 from axplore.labels import RESET_TEXT, decode_label, named, text_of
 from axplore.planning.inputs import checked_costs
 from axplore.proofs.bounds import GoalValues, IntervalModel, Regret, empirical_path, lower_path, regret_path, upper_path
-from axplore.storage import storage_errors
+from axplore.storage import parsed_json, storage_errors
 from axplore.target import Target
 from axplore.types import RESET, RESET_PAIR, Action, FloatArray, IntArray, State
 
@@ -249,7 +248,7 @@ def _lines(path: Path) -> Iterable[Mapping[str, Any]]:
         text = data.decode("utf-8-sig")
         if path.suffix.lower() != ".json":
             return list(csv.DictReader(text.splitlines(keepends=True), strict=True))
-        lines = json.loads(text)
+        lines = parsed_json(text.encode("utf-8"))
     except (ValueError, csv.Error) as error:
         raise DamagedFileError(f"{path} cannot be read: {error}") from None
     if not isinstance(lines, list) or not all(isinstance(line, dict) for line in lines):

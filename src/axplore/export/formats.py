@@ -7,14 +7,12 @@ label can break out of. `export` writes any of these formats, and the tables.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Final
-from uuid import uuid4
 
 from axplore.arguments import checked, file_path, instance, text
 from axplore.atlas.atlas import Atlas
@@ -22,7 +20,7 @@ from axplore.errors import AxploreError, UnknownNameError
 from axplore.export import tables
 from axplore.export.model import UNSEEN, Choice, LearnedModel, check_proven, learned
 from axplore.labels import canonical_json, encode_label, text_of
-from axplore.storage import storage_errors
+from axplore.storage import replace_file, storage_errors
 from axplore.types import RESET
 
 LEAST_PROBABILITY: Final = 1e-12
@@ -205,10 +203,5 @@ def export(atlas: Atlas, format_name: str, path: str | Path) -> None:
     content = FORMATS[format_name](atlas)
     data = content.encode("utf-8") if isinstance(content, str) else content
     target = Path(path)
-    temporary = target.with_name(f".{target.name}.{uuid4().hex}")
     with storage_errors(f"{target} cannot be written"):
-        try:
-            temporary.write_bytes(data)
-            os.replace(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)
+        replace_file(target, data)

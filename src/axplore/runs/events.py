@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from axplore.errors import DamagedFileError
-from axplore.storage import storage_errors, write_all
+from axplore.storage import open_regular, parsed_json, read_file, storage_errors, write_all
 
 NAME: Final = "events.jsonl"
+
+MAX_BYTES: Final = 2**30
+"""No run notes more."""
 
 
 class EventLog:
@@ -22,8 +25,8 @@ class EventLog:
         """Opens it; a last line that a kill left incomplete is dropped."""
         self._path = folder / NAME
         with storage_errors(f"{self._path} cannot be written"):
-            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
-            written = self._path.read_bytes()
+            self._descriptor = open_regular(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+            written = read_file(self._path, MAX_BYTES)
             os.ftruncate(self._descriptor, written.rfind(b"\n") + 1)
 
     def note(self, event: str, **content: Any) -> None:
@@ -45,13 +48,13 @@ def read_events(folder: Path) -> Iterator[Mapping[str, Any]]:
     """
     path = folder / NAME
     try:
-        lines = path.read_bytes().split(b"\n")[:-1]
+        lines = read_file(path, MAX_BYTES).split(b"\n")[:-1]
     except OSError as error:
         raise DamagedFileError(f"{path} cannot be read: {error.strerror}") from None
     for number, line in enumerate(lines, start=1):
         try:
-            event = json.loads(line)
-        except (ValueError, RecursionError) as error:
+            event = parsed_json(line)
+        except ValueError as error:
             raise DamagedFileError(f"{path} is damaged in line {number}: {error}") from None
         flaw = _flaw(event)
         if flaw is not None:

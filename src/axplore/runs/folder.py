@@ -192,6 +192,7 @@ class RunFolder:
         """
         if self.guard is not None:
             self.guard(state)
+        self._lock.check_place()
         began = time.monotonic()
         if self._journal is not None:
             self._journal.close()
@@ -217,6 +218,7 @@ class RunFolder:
         whole = is_whole and not self._world.repeating
         if whole and self._state is not None and can_be_kept(self._state):
             self.write_checkpoint(self._state)
+        self._lock.check_place()
         with storage_errors(f"the atlas in {self._folder} cannot be replaced"):
             # The files of an atlas are replaced one by one; without this one there is none.
             (self._folder / "atlas.json").unlink(missing_ok=True)

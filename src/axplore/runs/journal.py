@@ -12,7 +12,6 @@ All numbers are little-endian. A last record that is incomplete is the call that
 
 from __future__ import annotations
 
-import json
 import os
 import struct
 import time
@@ -27,7 +26,7 @@ import numpy as np
 
 from axplore.errors import AxploreError, DamagedFileError
 from axplore.labels import Json, canonical_json, decode_label, encode_label
-from axplore.storage import check_format, storage_errors, write_all
+from axplore.storage import check_format, open_regular, parsed_json, read_file, storage_errors, write_all
 from axplore.types import Action, IntArray, State
 from axplore.worlds.contract import Answer, Fault, FaultKind
 
@@ -81,7 +80,7 @@ class Journal:
         self._path = path
         self._synced_at = -float("inf")
         with self._errors():
-            self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+            self._descriptor = open_regular(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             self._length = length
             self.cut(length)
             if not length:
@@ -137,7 +136,7 @@ def read_journal(path: Path, header: Mapping[str, Any]) -> tuple[list[Call], lis
     A file that does not exist, or not beyond a part of its header, holds no calls and has no length.
     """
     try:
-        content = path.read_bytes()
+        content = read_file(path)
     except FileNotFoundError:
         return [], [0]
     except OSError as error:
@@ -161,7 +160,7 @@ def _line(header: Mapping[str, Any]) -> bytes:
 
 def _refuse_header(path: Path, content: bytes, wanted: Mapping[str, Any]) -> NoReturn:
     try:
-        header = json.loads(content.partition(b"\n")[0])
+        header = parsed_json(content.partition(b"\n")[0])
     except ValueError:
         header = None
     if not isinstance(header, dict):
@@ -220,7 +219,7 @@ def _call_from(path: Path, content: bytes, number: int) -> Call:
         answers, used = _answers_from(numbers, n_answers)
         if used != len(numbers) or (used + 5) * 8 + text_size != len(content):
             raise ValueError("its parts do not fit its length")
-        noted = json.loads(content[len(content) - text_size :]) if text_size else {"states": [], "faults": []}
+        noted = parsed_json(content[len(content) - text_size :]) if text_size else {"states": [], "faults": []}
         discovered, faults = decode_states(noted["states"]), tuple(map(_decode_fault, noted["faults"]))
     except (ValueError, TypeError, LookupError, AxploreError) as error:
         raise DamagedFileError(f"{path} is damaged: record {number} is not a call: {error}") from None
