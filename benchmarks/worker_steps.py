@@ -17,7 +17,6 @@ import numpy as np
 
 from axplore.domains import domain
 from axplore.explorers.base import run
-from axplore.explorers.certified import Certified
 from axplore.explorers.registry import preset
 from axplore.workers.distributed import DistributedWorld
 from axplore.workers.in_process import InProcess
@@ -75,7 +74,7 @@ def alone(world: World, explorer: Any) -> tuple[World, Any]:
 
 
 def with_workers(world: World, explorer: Any) -> tuple[World, Any]:
-    return DistributedWorld(world, InProcess()), explorer.for_workers() if isinstance(explorer, Certified) else explorer
+    return DistributedWorld(world, InProcess()), explorer.for_workers()
 
 
 def steps_of(case: Case, seed: int, mode: Callable[[World, Any], tuple[World, Any]]) -> int:

@@ -16,13 +16,12 @@ from axplore.certificate.doubts import FindingRecord
 from axplore.errors import Interrupted, InvalidSettingError, WorldError
 from axplore.explorers.base import STATES_BOUND, Exploration, Explorer, ExplorerState, Observer, checked_explorer
 from axplore.explorers.base import run as run_explorer
-from axplore.explorers.certified import Certified, CertifiedState
 from axplore.explorers.registry import DEFAULT_EXPLORER, preset
 from axplore.mdp import TabularMdp
 from axplore.report.progress import on_standard_error
 from axplore.runs.folder import RunFolder, begin_run, open_run
-from axplore.runs.manifest import RunManifest, described, explorer_from_description, plain_parameters
-from axplore.runs.retarget import refuse_beyond_reach, reopened, retargeted
+from axplore.runs.manifest import RunManifest, explorer_from_description, plain_parameters
+from axplore.runs.state_codec import decode_state
 from axplore.target import Objective
 from axplore.workers.distributed import DistributedWorld
 from axplore.workers.engines import engine_for, has_workers
@@ -113,7 +112,7 @@ def explore(
             `run` and as the `atlas` of the interrupt, which is an `axplore.errors.Interrupted`.
     """
     chosen, explorer_name = explorer_from(explorer, radius, epsilon, delta, objective, states_bound)
-    if has_workers(workers, ray) and isinstance(explorer, str) and isinstance(chosen, Certified):
+    if has_workers(workers, ray) and isinstance(explorer, str):
         chosen = chosen.for_workers()
     system, world_name = world_from(world, seed, world_parameters)
     with ExitStack() as closing:
@@ -198,9 +197,9 @@ def resume(
         kept = closing.enter_context(open_run(Path(run)))
         manifest = kept.manifest
         before = explorer_from_description(manifest, kept.checkpoint.explorer, explorer)
-        chosen: Any = retargeted(before, radius, epsilon)
-        if objective is not None:
-            chosen = _with_objective(chosen, manifest.explorer, objective)
+        changes = {"radius": radius, "epsilon": epsilon}
+        asked = replace(before.target, **{name: value for name, value in changes.items() if value is not None})
+        chosen = before.retarget(asked, None if objective is None else objective_from(objective))
         system = _world_again(manifest, world)
         if system is not world:
             closing.callback(system.close)
@@ -208,13 +207,11 @@ def resume(
             workers, ray = manifest.workers, manifest.ray
         system = _shared(system, workers, ray, closing)
         kept.limit(max_steps)
-        kept.resume_from(system)
-        state: Any = kept.checkpoint.state or chosen.start(kept.world)
+        kept.resume_from(system, chosen)
+        state = decode_state(kept.checkpoint.state, before)
         if chosen != before:
             state = _changed(kept, state, before, chosen)
         kept.note_start("resumed")
-        if kept.checkpoint.narrowed:
-            kept.guard = lambda state: refuse_beyond_reach(chosen, state, kept.world)
         limit = kept.checkpoint.max_steps
         exploring = _Exploring(
             chosen,
@@ -271,8 +268,6 @@ class _Exploring:
 
     def atlas_of(self, world: World, kept: RunFolder | None) -> Atlas:
         """Explores, and in a run writes the atlas. Where the world fails, or at Ctrl-C, it raises with the atlas."""
-        if kept is not None and isinstance(self.explorer, Certified):
-            kept.bounds_of = self.explorer.bounds
         with on_standard_error(self.explorer, world) if self.progress else nullcontext() as watch:
             observers = (None if kept is None else kept.note, watch, self.on_round)
             exploration, failure = self._explored(world, [observer for observer in observers if observer is not None])
@@ -359,7 +354,9 @@ def explorer_from(
             delta=DEFAULT_DELTA if delta is None else delta,
             states_bound=states_bound,
         )
-    return (chosen if objective is None else _with_objective(chosen, name, objective)), name
+    if objective is not None:
+        chosen = chosen.retarget(chosen.target, objective_from(objective))
+    return chosen, name
 
 
 def _check_agreement(explorer: Explorer[Any], states_bound: int | None, **target: float | None) -> None:
@@ -374,13 +371,12 @@ def _check_agreement(explorer: Explorer[Any], states_bound: int | None, **target
         raise InvalidSettingError("states_bound is for a preset; set it in the configuration of the explorer")
 
 
-def _with_objective(explorer: Explorer[Any], name: str, objective: Objective | str) -> Explorer[Any]:
-    wanted = OBJECTIVES.get(objective) if isinstance(objective, str) else objective
+def objective_from(spec: Objective | str) -> Objective:
+    """Returns the objective that is meant."""
+    wanted = OBJECTIVES.get(spec) if isinstance(spec, str) else spec
     if not isinstance(wanted, Objective) or wanted not in OBJECTIVES.values():
-        raise refusal("objective", objective, f"one of {', '.join(OBJECTIVES)}")
-    if not isinstance(explorer, Certified):
-        raise InvalidSettingError(f"the explorer {name} has one objective only; leave objective out")
-    return replace(explorer, objective=wanted)
+        raise refusal("objective", spec, f"one of {', '.join(OBJECTIVES)}")
+    return wanted
 
 
 def _name_and_parameters(world: WorldLike, parameters: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -409,13 +405,11 @@ def _world_again(manifest: RunManifest, given: WorldLike | None) -> World:
     return system
 
 
-def _changed(kept: RunFolder, state: CertifiedState, before: Certified, chosen: Certified) -> CertifiedState:
+def _changed(kept: RunFolder, state: ExplorerState, before: Explorer[Any], chosen: Explorer[Any]) -> ExplorerState:
     """The state of a run that resumes with another target or objective, written down before anything is done."""
     while kept.world.repeating:  # to the orders that were given before, so that no answer is lost
         state = before.advance(state, kept.world)
-    asked = reopened(state)
-    narrowed = kept.checkpoint.narrowed or chosen.reach < before.reach
-    if narrowed:
-        refuse_beyond_reach(chosen, asked, kept.world)
-    kept.write_checkpoint(asked, explorer=described(chosen), narrowed=narrowed)
-    return asked
+    reopened: ExplorerState = chosen.reopen(state)
+    narrowed = kept.checkpoint.narrowed or chosen.target.reach < before.target.reach
+    kept.write_checkpoint(reopened, narrowed=narrowed)
+    return reopened

@@ -43,6 +43,11 @@ class Target:
     epsilon: float
     delta: float = 0.1
 
+    @property
+    def reach(self) -> float:
+        """L + ε, within which a state that was found is reached."""
+        return self.radius + self.epsilon
+
     def __post_init__(self) -> None:
         for name, check in CHECKS.items():
             object.__setattr__(self, name, check(name, getattr(self, name)))

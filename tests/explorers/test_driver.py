@@ -9,7 +9,7 @@ import pytest
 
 from axplore.domains import confusing_chain
 from axplore.errors import InvalidSettingError
-from axplore.explorers.base import Exploration, ExplorerState, RoundReport, StopReason, run
+from axplore.explorers.base import Exploration, Explorer, ExplorerState, RoundReport, StopReason, run
 from axplore.statistics.counts import TransitionCounts
 from axplore.target import Target
 from axplore.worlds.contract import Visit, World
@@ -19,7 +19,7 @@ PRECISION = Target(radius=2.0, epsilon=0.5)
 
 
 @dataclass(frozen=True)
-class Walker:
+class Walker(Explorer[ExplorerState]):
     """Plays one action per piece of work, so many times."""
 
     pieces: int

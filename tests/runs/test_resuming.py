@@ -21,7 +21,7 @@ from kills import RESULTS, kill_and_compare
 import axplore
 from axplore import Atlas, Objective, StopReason, TabularMdp, storage
 from axplore.domains import confusing_chain
-from axplore.errors import DamagedFileError, InvalidSettingError, StorageError, WorldError
+from axplore.errors import DamagedFileError, InvalidInputError, InvalidSettingError, StorageError, WorldError
 from axplore.explorers.base import RoundReport
 from axplore.explorers.certified import Certified, CertifiedState
 from axplore.explorers.registry import ucb_explore_experiment
@@ -173,19 +173,36 @@ def test_a_piece_of_work_of_many_calls_is_taken_up_in_its_middle(tmp_path: Path)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OwnState(CertifiedState):
-    """A state that no checkpoint knows."""
+    """A state of somebody else's."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OwnExplorer(Certified):
     """An explorer of somebody else's."""
 
+    state_types = (OwnState, *Certified.state_types[1:])
+
     def start(self, world: World) -> OwnState:
         return OwnState(**vars(super().start(world)))
 
 
+@dataclass(frozen=True, kw_only=True)
+class UndeclaredExplorer(Certified):
+    """An explorer that does not say what its states are."""
+
+    def start(self, world: World) -> OwnState:
+        return OwnState(**vars(super().start(world)))
+
+
+def test_an_explorer_with_states_that_it_does_not_declare_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    own = UndeclaredExplorer(target=Target(radius=2.0, epsilon=0.5))
+    with pytest.raises(InvalidInputError, match="holds a OwnState, which its state_types do not name"):
+        axplore.explore(CHAIN, explorer=own, run=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.usefixtures("_checkpoints_often")
-def test_an_explorer_whose_state_no_file_holds_is_repeated_from_its_start(tmp_path: Path) -> None:
+def test_an_explorer_that_no_file_holds_is_handed_in_again(tmp_path: Path) -> None:
     own = OwnExplorer(target=Target(radius=2.0, epsilon=0.5))
     axplore.explore(CHAIN, explorer=own, run=tmp_path / "whole")
     cut_short(tmp_path / "cut", 9, CHAIN, explorer=own)
@@ -467,7 +484,7 @@ def test_a_state_that_turns_out_to_be_beyond_a_smaller_epsilon_ends_the_run(tmp_
 
 def test_only_the_certified_explorer_changes_its_mind(tmp_path: Path) -> None:
     axplore.explore(CHAIN, 2.0, 1.0, explorer="disco-experiment", run=tmp_path)
-    with pytest.raises(InvalidSettingError, match="DisCo cannot go on with another radius"):
+    with pytest.raises(InvalidSettingError, match="DisCo cannot resume with another radius"):
         axplore.resume(tmp_path, radius=3.0)
     with pytest.raises(InvalidSettingError, match="one objective only"):
         axplore.resume(tmp_path, objective="optimal")
@@ -557,9 +574,9 @@ def test_other_versions_of_the_formats_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DamagedFileError, match=r"run\.json has version 1 of its format; this axplore reads version 2"):
         axplore.resume(tmp_path / "run")
     write_document(tmp_path / "run" / "run.json", run)
-    body, arrays = storage.read_sealed(tmp_path / "run", "checkpoint-0", "axplore checkpoint", 1)
-    storage.write_sealed(tmp_path / "run", "checkpoint-0", {**body, "version": 0}, arrays)
-    with pytest.raises(DamagedFileError, match=r"checkpoint-0\.json has version 0 of its format"):
+    body, arrays = storage.read_sealed(tmp_path / "run", "checkpoint-0", "axplore checkpoint", 2)
+    storage.write_sealed(tmp_path / "run", "checkpoint-0", {**body, "version": 1}, arrays)
+    with pytest.raises(DamagedFileError, match=r"checkpoint-0\.json has version 1 of its format"):
         axplore.resume(tmp_path / "run")
     storage.write_sealed(tmp_path / "run", "checkpoint-0", {**body, "run": "another"}, arrays)
     with pytest.raises(DamagedFileError, match=r"checkpoint-0\.json is not of this run"):

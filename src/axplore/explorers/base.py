@@ -1,4 +1,4 @@
-"""What an explorer is: a frozen configuration, an explicit state, and three methods.
+"""What an explorer is: a frozen configuration, an explicit state, three methods, and abilities that it declares.
 
 `start` returns the state before the first round, `advance` does the next piece of work and returns the state after it,
 and `finish` turns a state into a result. An explorer owns no loop (see `run`), does no input or output, and keeps
@@ -8,16 +8,17 @@ shown and resumed from at any time, whatever happened since.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeAlias, TypeVar
 
 import numpy as np
 
 from axplore.arguments import optional, refusal, whole
 from axplore.errors import Interrupted, InvalidSettingError, UnknownStateError, WorldError
-from axplore.target import Target
+from axplore.target import Objective, Target
 from axplore.types import RESET_ACTION, Action, FloatArray, IntArray, State
 from axplore.worlds.contract import World
 
@@ -56,21 +57,68 @@ class ExplorerState:
 StateT = TypeVar("StateT", bound=ExplorerState)
 
 
-class Explorer(Protocol[StateT]):
-    """A way to explore a world. Implementations are frozen dataclasses: their fields are the options."""
+class Explorer(ABC, Generic[StateT]):
+    """A way to explore a world. Implementations are frozen dataclasses: their fields are the options.
 
-    @property
-    def target(self) -> Target:
-        """What is asked of it."""
+    Three methods are abstract. The rest are abilities, with defaults for an explorer that does not have them.
+    """
 
+    state_types: ClassVar[tuple[type[Any], ...]] = (ExplorerState,)
+    """The class of its states, then those of their parts that are dataclasses too: all that a checkpoint may hold."""
+
+    kernels: ClassVar[tuple[Callable[..., Any], ...]] = ()
+    """Compiled functions that stand for those that it needs: if they are not compiled yet, its first use takes long."""
+
+    if TYPE_CHECKING:  # a field or a property of every explorer, and no attribute of this class
+
+        @property
+        def target(self) -> Target:
+            """What is asked of it."""
+
+    @abstractmethod
     def start(self, world: World) -> StateT:
-        """The state before the first step."""
+        """Returns the state before the first step. The world takes none."""
 
+    @abstractmethod
     def advance(self, state: StateT, world: World) -> StateT:
-        """Does the next piece of work and returns the state after it; `state.stop` must be None."""
+        """Does the next piece of work and returns the state after it; `state.stop` must be None.
 
+        The state that it is given stays as it is.
+        """
+
+    @abstractmethod
     def finish(self, state: StateT, world: World) -> Exploration:
-        """The result that a state stands for, whether or not the explorer has stopped by itself."""
+        """Returns the result that any state stands for, whether or not the explorer has stopped by itself."""
+
+    def for_workers(self) -> Self:
+        """Returns the same explorer with orders that are large enough to be shared among workers."""
+        return self
+
+    def retarget(self, target: Target, objective: Objective | None = None) -> Self:
+        """Returns the same explorer for another radius, ε or objective, for which its samples so far are of use.
+
+        Raises:
+            InvalidSettingError: the samples depend on what was asked for.
+        """
+        if objective is not None:
+            raise InvalidSettingError(f"{type(self).__name__} has one objective only; leave objective out")
+        if target != self.target:
+            raise InvalidSettingError(
+                f"{type(self).__name__} cannot resume with another radius or epsilon: its samples depend on them; "
+                "begin a new run"
+            )
+        return self
+
+    def reopen(self, state: StateT) -> StateT:
+        """Returns the state in which the explorer continues after `retarget`."""
+        return replace(state, stop=None, activity="asked for something else")
+
+    def refuse_beyond_reach(self, state: StateT, world: World) -> None:
+        """Raises InvalidSettingError if a known state lies beyond a target that was made smaller by `retarget`."""
+
+    def bounds(self, state: StateT) -> tuple[FloatArray, FloatArray] | None:  # noqa: ARG002
+        """Returns proven lower and upper bounds of the steps to each known state, [n] each; None if it proves none."""
+        return None
 
 
 class StopReason(Enum):
@@ -98,9 +146,9 @@ HOOK_REASONS: Final = (StopReason.INTERRUPTED, StopReason.STEP_LIMIT)
 
 def checked_explorer(given: Any) -> Explorer[Any]:
     """Returns a configuration; refuses what is none."""
-    if isinstance(given, type) or not all(hasattr(given, part) for part in ("target", "start", "advance", "finish")):
-        raise refusal("explorer", given, "a configuration of an explorer, or the name of a preset")
-    return cast("Explorer[Any]", given)
+    if not isinstance(given, Explorer):
+        raise refusal("explorer", given, "a configuration of an axplore.explorers.base.Explorer, or the name of one")
+    return given
 
 
 STATES_BOUND: Final = whole(least=1, most=10**15)

@@ -15,7 +15,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from axplore.explorers.base import Exploration, ExplorerState, StopReason, exploration_of, frontier_of, with_known
+from axplore.errors import InvalidSettingError
+from axplore.explorers.base import (
+    Exploration,
+    Explorer,
+    ExplorerState,
+    StopReason,
+    exploration_of,
+    frontier_of,
+    with_known,
+)
+from axplore.proofs.bound_kernels import upper_bound
 from axplore.proofs.bounds import IntervalModel, empirical_path, interval_model
 from axplore.proofs.claims import Claim, Draws, NearOptimal, Reachable, TooFar, cheapest_draws
 from axplore.proofs.evidence import Evidence, gather_evidence
@@ -42,7 +52,7 @@ class CertifiedState(ExplorerState):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Certified:
+class Certified(Explorer[CertifiedState]):
     """The certified explorer.
 
     Attributes:
@@ -54,6 +64,9 @@ class Certified:
         compared: how many open claims are compared before the cheapest is worked on.
         fill_orders: whether the next cheapest ones are worked on in the same order as long as it has room.
     """
+
+    state_types = (CertifiedState, Reachable, TooFar, NearOptimal)
+    kernels = (upper_bound,)
 
     target: Target
     objective: Objective = Objective.OPTIMAL
@@ -71,6 +84,32 @@ class Certified:
     def for_workers(self) -> Certified:
         """The same explorer with rounds large enough to be shared: fewer plans, and a few per cent more steps."""
         return replace(self, growth=max(self.growth, 0.1), least_order=max(self.least_order, 1000), fill_orders=True)
+
+    def retarget(self, target: Target, objective: Objective | None = None) -> Certified:
+        """Returns the same explorer for another radius, ε or objective.
+
+        The confidence region depends on the counts, the order of admission and δ alone. So with probability 1 - δ it
+        holds at all times, and whatever radius and ε are asked of it later, in the light of anything, what it proves
+        for them is true. No admitted state can be taken back: the levels of later states depend on its place.
+        """
+        return replace(self, target=target, objective=objective or self.objective)
+
+    def reopen(self, state: CertifiedState) -> CertifiedState:
+        """Returns the state in which nothing is proven yet of what is asked for now."""
+        return replace(super().reopen(state), proven=frozenset())
+
+    def refuse_beyond_reach(self, state: CertifiedState, world: World) -> None:
+        """Raises if a known state is proven to be beyond L + ε: then not all can ever be proven within it."""
+        model = self.model(state)
+        for goal in range(1, model.n_known):
+            least = TooFar(goal, self.reach).path(model).at_least
+            if least > self.reach:
+                raise InvalidSettingError(
+                    f"state {world.states[int(model.numbers[goal])]!r} was admitted before and takes at least "
+                    f"{least:.6g} expected steps, but radius + epsilon is {self.reach:g}, and what was admitted cannot "
+                    "be taken back; go back to the radius and epsilon before, where `atlas.within(radius)` answers for "
+                    "a smaller radius, or begin a new run"
+                )
 
     def start(self, world: World) -> CertifiedState:
         """Knows the initial state only."""

@@ -15,6 +15,7 @@ import numpy as np
 from axplore.errors import InvalidSettingError
 from axplore.explorers.base import (
     Exploration,
+    Explorer,
     ExplorerState,
     StopReason,
     action_bound,
@@ -31,6 +32,7 @@ from axplore.statistics.counts import CountedRows, TransitionCounts
 from axplore.target import Target
 from axplore.types import RESET_ACTION, FloatArray, IntArray
 from axplore.worlds.contract import Visit, World
+from axplore.worlds.simulation_kernels import visit
 
 PRECISION_DIVISOR: Final = 6
 """Value iteration stops at ε/(6L) ([DisCo] Alg. 1, steps 3 and 5)."""
@@ -67,7 +69,7 @@ class DiscoState(ExplorerState):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DisCo:
+class DisCo(Explorer[DiscoState]):
     """DisCo. The presets `disco-theory` and `disco-experiment` set every option.
 
     Attributes:
@@ -84,6 +86,9 @@ class DisCo:
         states_bound: S, an upper bound on the number of states; the theory's allocation and bonus need it.
         actions_bound: A, the most actions that any state has beside RESET; of the known states when not given.
     """
+
+    state_types = (DiscoState,)
+    kernels = (visit,)
 
     target: Target
     allocation: Allocation

@@ -16,6 +16,7 @@ import numpy as np
 from axplore.errors import InvalidSettingError
 from axplore.explorers.base import (
     Exploration,
+    Explorer,
     ExplorerState,
     StopReason,
     action_bound,
@@ -32,6 +33,7 @@ from axplore.statistics.counts import CountedRows, TransitionCounts
 from axplore.target import Target
 from axplore.types import RESET_ACTION, FloatArray, IntArray
 from axplore.worlds.contract import Episodes, Visit, World
+from axplore.worlds.simulation_kernels import visit
 
 MAX_MISSES: Final = 10_000
 """Number of consecutive misses of its goal after which an evaluated policy is given up."""
@@ -61,7 +63,7 @@ class UcbExploreState(ExplorerState):
 
 
 @dataclass(frozen=True, kw_only=True)
-class UcbExplore:
+class UcbExplore(Explorer[UcbExploreState]):
     """UcbExplore for AX_L. The presets `ucb-explore-theory` and `ucb-explore-experiment` set every option.
 
     Attributes:
@@ -74,6 +76,9 @@ class UcbExplore:
         states_bound: S, an upper bound on the number of states; the theory's rules need it.
         actions_bound: A, the most actions that any state has beside RESET; of the known states when not given.
     """
+
+    state_types = (UcbExploreState,)
+    kernels = (visit,)
 
     target: Target
     episodes: EpisodesRule

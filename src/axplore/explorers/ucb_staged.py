@@ -8,7 +8,14 @@ from typing import Final
 
 import numpy as np
 
-from axplore.explorers.base import Exploration, ExplorerState, check_attainable, exploration_of, policy_by_number
+from axplore.explorers.base import (
+    Exploration,
+    Explorer,
+    ExplorerState,
+    check_attainable,
+    exploration_of,
+    policy_by_number,
+)
 from axplore.explorers.ucb_explore import UcbExplore, UcbExploreState
 from axplore.target import Target
 from axplore.types import RESET_ACTION, IntArray
@@ -36,7 +43,7 @@ class StagedState(ExplorerState):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StagedUcbExplore:
+class StagedUcbExplore(Explorer[StagedState]):
     """UcbExplore for AX': restarts from scratch with growing radii ([DisCo] App. "Autonomous Exploration Objectives").
 
     A state keeps the policy of the first stage that found it, so it is reached within L' + ε steps, where L' is the
@@ -45,6 +52,9 @@ class StagedUcbExplore:
     Attributes:
         final: the configuration of the last stage; the others differ in the radius.
     """
+
+    state_types = (StagedState, UcbExploreState)
+    kernels = UcbExplore.kernels
 
     final: UcbExplore
 

@@ -32,12 +32,9 @@ def on_standard_error(explorer: Explorer[Any], world: World) -> Iterator[Watcher
     from rich.console import Console
 
     from axplore.compilation import NOTICE, is_kept
-    from axplore.explorers.certified import Certified
-    from axplore.proofs.bound_kernels import upper_bound
-    from axplore.worlds.simulation_kernels import visit
 
     console = Console(stderr=True)
-    if not is_kept(upper_bound if isinstance(explorer, Certified) else visit):
+    if not all(map(is_kept, explorer.kernels)):
         console.print(NOTICE)
     with showing(console, lambda: world.steps_by_now) as watch:
         yield watch

@@ -13,15 +13,14 @@ from typing import Any, Final
 
 from axplore import storage
 from axplore.errors import AxploreError, DamagedFileError
-from axplore.explorers.base import ExplorerState
 from axplore.labels import Json
 from axplore.runs.journal import decode_states, encode_states
-from axplore.runs.state_codec import STATES, decode_state, encode_state
+from axplore.runs.state_codec import SavedState
 from axplore.storage import storage_errors, sync_folder
 from axplore.worlds.contract import WorldSnapshot
 
 FORMAT: Final = "axplore checkpoint"
-VERSION: Final = 1
+VERSION: Final = 2
 
 _NUMBERED: Final = re.compile(r"(?:checkpoint-(\d+)\.(?:json|npz)|journal-(\d+))")
 
@@ -35,7 +34,7 @@ class Checkpoint:
         explorer: its description; see `axplore.runs.manifest.described`.
         max_steps: no piece of work begins after so many steps of the run.
         narrowed: whether the explorer was asked for less than before, so that it may know states beyond its reach.
-        state: of the explorer; None if it stands at its start.
+        state: of the explorer.
         world: how far it has come.
     """
 
@@ -43,13 +42,8 @@ class Checkpoint:
     explorer: Mapping[str, Json]
     max_steps: int | None
     narrowed: bool
-    state: ExplorerState | None
+    state: SavedState
     world: WorldSnapshot
-
-
-def can_be_kept(state: ExplorerState) -> bool:
-    """Whether a checkpoint can hold a state."""
-    return type(state) in STATES
 
 
 def journal_path(folder: Path, number: int) -> Path:
@@ -59,7 +53,6 @@ def journal_path(folder: Path, number: int) -> Path:
 
 def save_checkpoint(checkpoint: Checkpoint, run: str, folder: Path) -> None:
     """Writes a checkpoint, and then removes those before it with their journals."""
-    encoded, arrays = (None, {}) if checkpoint.state is None else encode_state(checkpoint.state)
     world = checkpoint.world
     body: dict[str, Any] = {
         "format": FORMAT,
@@ -75,10 +68,10 @@ def save_checkpoint(checkpoint: Checkpoint, run: str, folder: Path) -> None:
             "calls": world.calls,
             "position": world.position,
         },
-        "state": encoded,
+        "state": checkpoint.state.content,
     }
     with storage_errors(f"checkpoint {checkpoint.number} cannot be written to {folder}"):
-        storage.write_sealed(folder, _name(checkpoint.number), body, arrays)
+        storage.write_sealed(folder, _name(checkpoint.number), body, checkpoint.state.arrays)
         sync_folder(folder)
         remove_others(folder, checkpoint.number)
 
@@ -101,7 +94,7 @@ def load_checkpoint(run: str, folder: Path) -> Checkpoint:
             explorer=body["explorer"],
             max_steps=body["max_steps"],
             narrowed=body["narrowed"],
-            state=None if body["state"] is None else decode_state(body["state"], arrays),
+            state=SavedState(body["state"], arrays, str(path)),
             world=WorldSnapshot(
                 labels=tuple(label for label, _ in states),
                 actions=tuple(actions for _, actions in states),

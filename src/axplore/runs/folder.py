@@ -20,7 +20,6 @@ from axplore.labels import encode_label
 from axplore.runs.batch_journal import BatchJournal
 from axplore.runs.checkpoints import (
     Checkpoint,
-    can_be_kept,
     journal_path,
     load_checkpoint,
     remove_others,
@@ -31,6 +30,7 @@ from axplore.runs.history import faults_in
 from axplore.runs.journal import Call, Journal, header_of, read_journal
 from axplore.runs.manifest import RunManifest, current_versions, described, load_manifest, save_manifest
 from axplore.runs.recorded import RecordedWorld
+from axplore.runs.state_codec import encode_state
 from axplore.storage import Lock, new_folder, read_document, remove_unfinished, storage_errors, write_document
 from axplore.types import FloatArray
 from axplore.workers.distributed import DistributedWorld
@@ -84,17 +84,15 @@ class RunFolder:
         self._batches: BatchJournal | None = None
         self._system: World | None = None
         self._events = EventLog(folder)
-        self._state = checkpoint.state
+        self._explorer: Explorer[Any] | None = None
+        self._state: ExplorerState | None = None
         self._n_known = 0
         self._faults = faults_in(folder)
         self._n_faults = self._n_incidents = 0
         self._began = self._noted_at = time.monotonic()
         self._processor_began = time.process_time()
         self._next_checkpoint = -float("inf")
-        self.guard: Callable[[Any], None] | None = None
-        """Called with the state before every checkpoint; what it raises ends the run."""
-        self.bounds_of: Callable[[Any], tuple[FloatArray, FloatArray]] | None = None
-        """Lower and upper bounds of the known states from the state of an explorer that proves them."""
+        self._proves_bounds = True  # until the explorer is asked
         self._steps_of_bounds = 0
         self._seconds_of_bounds = self._last_seconds_of_bounds = 0.0
 
@@ -129,12 +127,14 @@ class RunFolder:
             self._checkpoint = replace(self._checkpoint, max_steps=max_steps)
             save_checkpoint(self._checkpoint, self._manifest.run, self._folder)
 
-    def resume_from(self, world: World) -> None:
-        """Goes on with a world from the last checkpoint, and first through the calls that were answered after it.
+    def resume_from(self, world: World, explorer: Explorer[Any]) -> None:
+        """Resumes with a world from the last checkpoint, and first through the calls that were answered after it.
 
         Args:
             world: the one that was explored, or one like it.
+            explorer: what explores from now on.
         """
+        self._explorer = explorer
         path, header = self._journal_of(self._checkpoint)
         past, lengths = read_journal(path, header)
         self._journal = journal = Journal(path, header, lengths[-1])
@@ -180,26 +180,32 @@ class RunFolder:
             self._events.note("round", **counted, **({"admitted": admitted} if admitted else {}))
         if self._bounds_are_due(state, moment):
             self._compute_bounds(state)
-        if moment >= self._next_checkpoint and state.stop is None and can_be_kept(state):
+        if moment >= self._next_checkpoint and state.stop is None:
             self.write_checkpoint(state)
 
-    def write_checkpoint(self, state: ExplorerState, **changes: Any) -> None:
+    def write_checkpoint(self, state: ExplorerState, *, narrowed: bool | None = None) -> None:
         """Writes a checkpoint; there must be no calls left to repeat.
 
         Args:
             state: of the explorer.
-            changes: of other fields of the checkpoint.
+            narrowed: see `Checkpoint`; as before when not given.
         """
-        if self.guard is not None:
-            self.guard(state)
+        assert self._explorer is not None
+        narrowed = self._checkpoint.narrowed if narrowed is None else narrowed
+        if narrowed:
+            self._explorer.refuse_beyond_reach(state, self._world)
         self._lock.check_place()
         began = time.monotonic()
         if self._journal is not None:
             self._journal.close()
             self._journal = None
-        number = self._checkpoint.number + 1
-        self._checkpoint = replace(
-            self._checkpoint, number=number, state=state, world=self._world.snapshot(), **changes
+        self._checkpoint = Checkpoint(
+            number=self._checkpoint.number + 1,
+            explorer=described(self._explorer),
+            max_steps=self._checkpoint.max_steps,
+            narrowed=narrowed,
+            state=encode_state(state, self._explorer),
+            world=self._world.snapshot(),
         )
         save_checkpoint(self._checkpoint, self._manifest.run, self._folder)
         self._journal = Journal(*self._journal_of(self._checkpoint), 0)
@@ -216,7 +222,7 @@ class RunFolder:
         """
         self._note_faults()
         whole = is_whole and not self._world.repeating
-        if whole and self._state is not None and can_be_kept(self._state):
+        if whole and self._state is not None:
             self.write_checkpoint(self._state)
         self._lock.check_place()
         with storage_errors(f"the atlas in {self._folder} cannot be replaced"):
@@ -281,7 +287,7 @@ class RunFolder:
         return self._world.steps - self._manifest.steps_before
 
     def _bounds_are_due(self, state: ExplorerState, moment: float) -> bool:
-        if self.bounds_of is None or len(state.known) == 1 or state.stop is not None:
+        if not self._proves_bounds or len(state.known) == 1 or state.stop is not None:
             return False
         seconds = self._seconds_of_bounds + self._last_seconds_of_bounds  # if it takes as long as the last time
         affordable = seconds <= SECONDS_FOR_BOUNDS + PART_FOR_BOUNDS * (moment - self._began)
@@ -289,10 +295,13 @@ class RunFolder:
 
     def _compute_bounds(self, state: ExplorerState) -> None:
         """Notes what is proven by now. The state and the world stay as they are."""
-        assert self.bounds_of is not None
+        assert self._explorer is not None
         began = time.monotonic()
-        self._steps_of_bounds = self._steps()
-        self._note_bounds(self._steps_of_bounds, *self.bounds_of(state))
+        bounds = self._explorer.bounds(state)
+        self._proves_bounds = bounds is not None
+        if bounds is not None:
+            self._steps_of_bounds = self._steps()
+            self._note_bounds(self._steps_of_bounds, *bounds)
         self._last_seconds_of_bounds = time.monotonic() - began
         self._seconds_of_bounds += self._last_seconds_of_bounds
 
@@ -336,22 +345,22 @@ def begin_run(
     max_steps: int | None,
 ) -> RunFolder:
     """Begins a run in a folder, which must be empty or not exist yet; the explorer is in its first state."""
+    checkpoint = Checkpoint(
+        number=0,
+        explorer=described(explorer),
+        max_steps=max_steps,
+        narrowed=False,
+        state=encode_state(state, explorer),
+        world=snapshot_of(world),
+    )
     with new_folder(folder):
         lock = Lock(folder)
         try:
-            checkpoint = Checkpoint(
-                number=0,
-                explorer=described(explorer),
-                max_steps=max_steps,
-                narrowed=False,
-                state=state if can_be_kept(state) else None,
-                world=snapshot_of(world),
-            )
             save_checkpoint(checkpoint, manifest.run, folder)
             # Last: a folder is a run once it holds this file.
             save_manifest(manifest, folder)
             run = RunFolder(folder, lock, manifest, checkpoint)
-            run.resume_from(world)
+            run.resume_from(world, explorer)
             run.note_start("began")
         except BaseException:
             lock.close()

@@ -15,6 +15,7 @@ from axplore.runs.checkpoints import load_checkpoint
 from axplore.runs.folder import ENDED
 from axplore.runs.history import faults_in
 from axplore.runs.manifest import explorer_from_description, load_manifest
+from axplore.runs.state_codec import decode_state
 from axplore.types import Action, State
 from axplore.worlds.contract import Answer, Order, World, WorldSnapshot
 
@@ -42,12 +43,11 @@ def atlas_now(folder: Path) -> Atlas:
         return Atlas.load(folder)
     manifest = load_manifest(folder)
     checkpoint = load_checkpoint(manifest.run, folder)
-    if checkpoint.state is None:
-        raise StorageError(f"the run in {folder} keeps no checkpoints, so that there is nothing to see before it ends")
     explorer = explorer_from_description(manifest, checkpoint.explorer, None)
     world = _MetWorld(checkpoint.world)
     # A run in progress is, for the reader, one that was interrupted just now.
-    exploration = explorer.finish(replace(checkpoint.state, stop=StopReason.INTERRUPTED), world)
+    state = replace(decode_state(checkpoint.state, explorer), stop=StopReason.INTERRUPTED)
+    exploration = explorer.finish(state, world)
     return atlas_of(
         exploration,
         world,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from importlib.metadata import version
 from pathlib import Path
@@ -17,18 +17,20 @@ import numpy as np
 from axplore.certificate.doubts import FindingRecord
 from axplore.errors import DamagedFileError, InvalidInputError, InvalidSettingError, StorageError
 from axplore.explorers.base import Explorer, checked_explorer
-from axplore.explorers.certified import Certified
-from axplore.explorers.registry import PRESETS, preset
+from axplore.explorers.registry import PRESETS
 from axplore.labels import Json, canonical_json
 from axplore.runs.events import now
 from axplore.storage import read_document, write_document
-from axplore.target import Objective, Target
+from axplore.target import Target
 from axplore.workers.engines import has_workers
 from axplore.workers.worker import current_command
 
 NAME: Final = "run.json"
 FORMAT: Final = "axplore run"
 VERSION: Final = 2
+
+ANY_TARGET: Final = Target(radius=1.0, epsilon=1.0)
+"""For explorers that are made before their own target is known."""
 
 LIBRARIES: Final = ("axplore", "numpy", "scipy", "numba")
 """Whose versions may change what an explorer does."""
@@ -130,49 +132,61 @@ def described(value: Any) -> Json:
 
 def explorer_from_description(
     manifest: RunManifest, description: Mapping[str, Json], given: Explorer[Any] | None
-) -> Any:
-    """The explorer of a run.
+) -> Explorer[Any]:
+    """Returns the explorer of a run.
 
     Args:
         manifest: of the run.
         description: what `described` said of the explorer.
-        given: a configuration that is said to be the same.
+        given: a configuration that is said to be the same; without it the explorer is made again by its name, or by
+            another name of its class, and its options that are plain values are set as described.
     """
-    try:
-        if given is not None:
-            chosen: Any = checked_explorer(given)
-        elif description["type"] == _name_of(Certified):
-            chosen = _certified_from(description)
-        elif manifest.explorer in PRESETS:
-            target = _target_from(description)
-            settings = {name: getattr(target, name) for name in ("radius", "epsilon", "delta")}
-            chosen = preset(manifest.explorer, **settings, states_bound=manifest.states_bound)
-        else:
+    if given is not None:
+        if not _fits(checked_explorer(given), description):
             raise InvalidSettingError(
-                f"the run was explored by a configuration of {manifest.explorer}, which no file holds; "
-                "resume it from Python, and hand it in: axplore.resume(run, explorer=...)"
+                f"the explorer of the run was {_short(description)}; this one is {_short(described(given))}"
             )
-    except (LookupError, TypeError, AttributeError) as error:
-        raise DamagedFileError(f"the description of the explorer is damaged: {error}") from None
-    # An option that a run of an earlier version did not have is at its default.
-    if described(chosen) != {**described(chosen), **description}:
-        raise InvalidSettingError(
-            f"the explorer of the run was {_short(description)}; this one is {_short(described(chosen))}"
-        )
-    return chosen
+        return given
+    for name in [manifest.explorer] if manifest.explorer in PRESETS else PRESETS:
+        try:
+            explorer: Explorer[Any] = _as_described(PRESETS[name](ANY_TARGET, manifest.states_bound), description)
+        except InvalidSettingError:  # a name that needs a bound on the states, of which the run knew none
+            continue
+        except (LookupError, TypeError, AttributeError) as error:
+            raise DamagedFileError(f"the description of the explorer is damaged: {error}") from None
+        if _fits(explorer, description):
+            return explorer
+    raise InvalidSettingError(
+        f"the run was explored by a configuration of {manifest.explorer} that no name stands for; "
+        "resume it from Python, and hand it in: axplore.resume(run, explorer=...)"
+    )
 
 
-def _certified_from(description: Mapping[str, Json]) -> Certified:
-    options = {name: value for name, value in description.items() if name != "type"}
-    options["objective"] = Objective[options["objective"]]
-    options["target"] = _target_from(description)
-    return Certified(**options)
+def _fits(explorer: Explorer[Any], description: Mapping[str, Json]) -> bool:
+    """Whether a description is of an explorer; an option that an earlier version did not have is at its default."""
+    own = described(explorer)
+    return bool(own == {**own, **description})
 
 
-def _target_from(description: Mapping[str, Json]) -> Target:
-    # The staged explorer has its precision one level deeper.
-    target = description["target"] if "target" in description else description["final"]["target"]
-    return Target(**{name: value for name, value in target.items() if name != "type"})
+def _as_described(value: Any, description: Mapping[str, Json]) -> Any:
+    """An explorer, or a part of one, with the plain values, enumerations and parts of a description."""
+    if description["type"] != _name_of(type(value)):
+        return value
+    options = {}
+    for option in fields(value):
+        current, wanted = getattr(value, option.name), description.get(option.name)
+        if is_dataclass(current):
+            options[option.name] = _as_described(current, description[option.name])
+        elif isinstance(current, Enum):
+            options[option.name] = type(current)[description[option.name]]
+        elif option.name in description and not callable(current) and (current is not None or not _is_text(wanted)):
+            options[option.name] = wanted
+    return replace(value, **options)
+
+
+def _is_text(value: Json) -> bool:
+    """Whether a value may be the name of a function, which is not looked up: files run no code."""
+    return isinstance(value, str)
 
 
 def _name_of(thing: Any) -> str:

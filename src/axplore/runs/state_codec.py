@@ -8,57 +8,79 @@
 | array                   | `{"array": name}`                                      |
 | `TransitionCounts`      | `{"counts": name}`, its arrays as `name.<array>`       |
 | `StopReason`            | `{"stop": name}`                                       |
-| one of `KINDS`          | `{"kind": name, "fields": {...}}`                      |
+| dataclass of the explorer | `{"kind": name, "fields": {...}}`                    |
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import fields
-from typing import Any, Final
+from dataclasses import dataclass, fields
+from typing import Any, Final, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from axplore.errors import AxploreError, DamagedFileError
-from axplore.explorers.base import ExplorerState, StopReason
-from axplore.explorers.certified import CertifiedState
-from axplore.explorers.disco import DiscoState
-from axplore.explorers.ucb_explore import UcbExploreState
-from axplore.explorers.ucb_staged import StagedState
+from axplore.errors import AxploreError, DamagedFileError, InvalidInputError
+from axplore.explorers.base import Explorer, ExplorerState, StopReason
 from axplore.labels import Json, canonical_json
-from axplore.proofs.claims import NearOptimal, Reachable, TooFar
 from axplore.statistics.counts import TransitionCounts
-
-STATES: Final = (CertifiedState, DiscoState, UcbExploreState, StagedState)
-"""The states that can be kept. An explorer with another is repeated from its start."""
-
-KINDS: Final[Mapping[str, type[Any]]] = {kind.__name__: kind for kind in (*STATES, Reachable, TooFar, NearOptimal)}
 
 Arrays = dict[str, npt.NDArray[Any]]
 
 
-def encode_state(state: ExplorerState) -> tuple[Json, Arrays]:
-    """A state as JSON with arrays beside it."""
+@dataclass(frozen=True, eq=False)
+class SavedState:
+    """The state of an explorer as a file holds it.
+
+    Attributes:
+        content: JSON, see above.
+        arrays: what it names.
+        file: the name of the file, for messages.
+    """
+
+    content: Json
+    arrays: Arrays
+    file: str = "it"
+
+
+def encode_state(state: ExplorerState, explorer: Explorer[Any]) -> SavedState:
+    """Returns a state of an explorer in the form in which it is saved.
+
+    Raises:
+        InvalidInputError: the explorer does not declare the class of the state or of one of its parts.
+    """
     arrays: Arrays = {}
-    return _encode(state, arrays), arrays
+    if type(state) is not explorer.state_types[0]:
+        _refuse(state, explorer)
+    return SavedState(_encode(state, arrays, explorer), arrays)
 
 
-def decode_state(encoded: Json, arrays: Mapping[str, npt.NDArray[Any]]) -> ExplorerState:
-    """The state that `encode_state` was given."""
+def decode_state(saved: SavedState, explorer: Explorer[Any]) -> Any:
+    """Returns the state that `encode_state` was given.
+
+    Raises:
+        DamagedFileError: it is no state of this explorer.
+    """
     try:
-        state = _decode(encoded, arrays)
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, AxploreError):
-            raise DamagedFileError(str(error)) from None
-        raise DamagedFileError(f"it holds no state of an explorer: {type(error).__name__}: {error}") from None
-    if not isinstance(state, STATES):
-        raise DamagedFileError("it holds no state of an explorer")
+        state = _Decoder(saved.arrays, explorer).decode(saved.content)
+    except (LookupError, TypeError, ValueError, AttributeError, AxploreError) as error:
+        raise DamagedFileError(
+            f"{saved.file} is damaged: it holds no state of an explorer: {type(error).__name__}: {error}"
+        ) from None
+    if type(state) is not explorer.state_types[0]:
+        raise DamagedFileError(f"{saved.file} is damaged: it holds no state of {type(explorer).__name__}")
     return state
 
 
-def _encode(value: Any, arrays: Arrays) -> Json:
+def _refuse(part: object, explorer: Explorer[Any]) -> NoReturn:
+    raise InvalidInputError(
+        f"a state of {type(explorer).__name__} holds a {type(part).__name__}, which its state_types do not name in "
+        "their place: no checkpoint can hold it"
+    )
+
+
+def _encode(value: Any, arrays: Arrays, explorer: Explorer[Any]) -> Json:
     if isinstance(value, np.generic):
         value = value.item()
     match value:
@@ -67,9 +89,9 @@ def _encode(value: Any, arrays: Arrays) -> Json:
         case float():
             encoded = value if math.isfinite(value) else {"float": repr(value)}
         case tuple():
-            encoded = [_encode(item, arrays) for item in value]
+            encoded = [_encode(item, arrays, explorer) for item in value]
         case frozenset():
-            encoded = {"set": sorted((_encode(item, arrays) for item in value), key=canonical_json)}
+            encoded = {"set": sorted((_encode(item, arrays, explorer) for item in value), key=canonical_json)}
         case StopReason():
             encoded = {"stop": value.name}
         case np.ndarray():
@@ -79,34 +101,39 @@ def _encode(value: Any, arrays: Arrays) -> Json:
             encoded = {"counts": f"counts{len(arrays)}"}
             arrays |= {f"{encoded['counts']}.{name}": array for name, array in value.to_arrays().items()}
         case _:
-            content = {field.name: _encode(getattr(value, field.name), arrays) for field in fields(value)}
+            if type(value) not in explorer.state_types:
+                _refuse(value, explorer)
+            content = {field.name: _encode(getattr(value, field.name), arrays, explorer) for field in fields(value)}
             encoded = {"kind": type(value).__name__, "fields": content}
     return encoded
 
 
-def _decode(encoded: Json, arrays: Mapping[str, npt.NDArray[Any]]) -> Any:
-    if isinstance(encoded, list):
-        return tuple(_decode(item, arrays) for item in encoded)
-    if not isinstance(encoded, dict):
-        return encoded
-    if "kind" in encoded:
-        content = {name: _decode(value, arrays) for name, value in encoded["fields"].items()}
-        return KINDS[encoded["kind"]](**content)
-    ((tag, content),) = encoded.items()
-    return _TAGGED[tag](content, arrays)
+class _Decoder:
+    """Reads what `_encode` wrote; no class is made that the explorer does not declare."""
 
+    def __init__(self, arrays: Mapping[str, npt.NDArray[Any]], explorer: Explorer[Any]) -> None:
+        self._arrays = arrays
+        self._kinds = {kind.__name__: kind for kind in explorer.state_types}
+        self._tagged: Final[Mapping[str, Callable[[Any], Any]]] = {
+            "float": float,
+            "set": lambda content: frozenset(self.decode(item) for item in content),
+            "stop": lambda content: StopReason[content],
+            "array": lambda content: arrays[content].copy(),
+            "counts": self._counts,
+        }
 
-def _counts_from(name: str, arrays: Mapping[str, npt.NDArray[Any]]) -> TransitionCounts:
-    prefix = f"{name}."
-    return TransitionCounts.from_arrays(
-        {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
-    )
+    def decode(self, encoded: Json) -> Any:
+        if isinstance(encoded, list):
+            return tuple(self.decode(item) for item in encoded)
+        if not isinstance(encoded, dict):
+            return encoded
+        if "kind" in encoded:
+            content = {name: self.decode(value) for name, value in encoded["fields"].items()}
+            return self._kinds[encoded["kind"]](**content)
+        ((tag, content),) = encoded.items()
+        return self._tagged[tag](content)
 
-
-_TAGGED: Final[Mapping[str, Callable[[Any, Mapping[str, npt.NDArray[Any]]], Any]]] = {
-    "float": lambda content, _: float(content),
-    "set": lambda content, arrays: frozenset(_decode(item, arrays) for item in content),
-    "stop": lambda content, _: StopReason[content],
-    "array": lambda content, arrays: arrays[content].copy(),
-    "counts": _counts_from,
-}
+    def _counts(self, name: str) -> TransitionCounts:
+        prefix = f"{name}."
+        named = {key.removeprefix(prefix): array for key, array in self._arrays.items() if key.startswith(prefix)}
+        return TransitionCounts.from_arrays(named)
