@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import axplore
 from axplore import Atlas, AxploreError, StopReason, TabularMdp
 from axplore.errors import InvalidSettingError
-from axplore.explorers.registry import PRESETS, preset
+from axplore.explorers.registry import EXPLORERS, preset
 from axplore.export import export
 from axplore.forecast import forecast
 from axplore.report import write_report
@@ -263,7 +263,7 @@ def test_numpy_scalars_are_welcome_everywhere(tmp_path: Path) -> None:
     assert resume(run, radius=np.float32(6)).target.radius == 6
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", EXPLORERS)
 @pytest.mark.parametrize(
     "target", [{"radius": 1e12, "epsilon": 1e-12}, {"radius": 1e9, "epsilon": 0.1}, {"radius": 1e300}]
 )

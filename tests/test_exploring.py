@@ -23,7 +23,7 @@ from axplore.errors import (
 )
 from axplore.explorers.base import RoundReport
 from axplore.explorers.certified import Certified
-from axplore.explorers.registry import PRESETS, preset
+from axplore.explorers.registry import EXPLORERS, preset
 from axplore.report.progress import SECONDS_BETWEEN_LINES, Line, PlainLines, showing
 from axplore.target import Target
 from axplore.worlds.simulated import SimulatedWorld
@@ -92,7 +92,7 @@ def test_the_cheaper_objective_takes_fewer_steps() -> None:
     assert same(cheaper, axplore.explore(CHAIN, 4.5, explorer="certified-within-radius"))
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", EXPLORERS)
 def test_every_preset_explores(name: str) -> None:
     mdp = TabularMdp.from_rows({"here": {"go": {"there": 1.0}}, "there": {}}, "here")
     states_bound = 2 if "theory" in name else None

@@ -28,7 +28,7 @@ from axplore.explorers.base import STATES_BOUND, action_bound
 from axplore.explorers.certified import Certified, CertifiedState
 from axplore.explorers.disco import DisCo, spreads_of
 from axplore.explorers.disco_rules import Spreads
-from axplore.explorers.registry import PRESETS
+from axplore.explorers.registry import EXPLORERS, explorer_names, factory_of
 from axplore.explorers.ucb_explore import UcbExplore
 from axplore.explorers.ucb_rules import Problem
 from axplore.explorers.ucb_staged import StagedUcbExplore
@@ -128,7 +128,7 @@ def forecast(
     epsilon: float = 0.1,
     delta: float = 0.1,
     *,
-    explorers: Sequence[str] = tuple(PRESETS),
+    explorers: Sequence[str] = tuple(EXPLORERS),
     states_bound: int | None = None,
     probe_steps: int = PROBE_STEPS,
     seed: int = 0,
@@ -148,9 +148,9 @@ def forecast(
         world_parameters: of a domain given by its name.
     """
     target = Target(radius=radius, epsilon=epsilon, delta=delta)
-    unknown = [name for name in explorers if name not in PRESETS]
+    unknown = [name for name in explorers if name not in explorer_names()]
     if unknown:
-        raise UnknownNameError.of("explorer", unknown[0], PRESETS)
+        raise UnknownNameError.of("explorer", unknown[0], explorer_names())
     system, _ = world_from(world, seed, world_parameters)
     probe = _probed(system, target, probe_steps)
     bound = states_bound if states_bound is not None else ASSUMED_STATES * len(system.states)
@@ -204,7 +204,7 @@ def _speed(world: World, most_steps: int) -> float:
 
 
 def _estimate(name: str, target: Target, probe: Probe, states_bound: int, assumed: str) -> Estimate:
-    explorer = PRESETS[name](target, states_bound)
+    explorer = factory_of(name)(target, states_bound)
     if isinstance(explorer, Certified):
         return _certified_estimate(name, explorer, probe)
     if isinstance(explorer, DisCo):

@@ -15,7 +15,7 @@ from axplore.certificate import ClaimKind, verify
 from axplore.domains import confusing_chain
 from axplore.errors import InvalidInputError
 from axplore.explorers.base import run
-from axplore.explorers.registry import disco_experiment
+from axplore.explorers.disco import disco_experiment
 from axplore.target import Objective, Target
 from axplore.truth import controllable_states
 from axplore.worlds.simulated import SimulatedWorld

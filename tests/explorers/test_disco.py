@@ -13,7 +13,7 @@ from axplore.domains import combination_lock, confusing_chain, star
 from axplore.errors import InvalidSettingError
 from axplore.experiments.runner import policy_steps_of
 from axplore.explorers.base import Exploration, StopReason, run
-from axplore.explorers.disco import DisCo, spreads_of
+from axplore.explorers.disco import DisCo, disco_experiment, disco_theory, spreads_of
 from axplore.explorers.disco_rules import (
     JourneyPolicies,
     effective_horizon,
@@ -21,7 +21,7 @@ from axplore.explorers.disco_rules import (
     rollout_bound,
     theorem_allocation,
 )
-from axplore.explorers.registry import disco_experiment, disco_theory, preset
+from axplore.explorers.registry import preset
 from axplore.mdp import TabularMdp
 from axplore.statistics.counts import TransitionCounts
 from axplore.target import Target

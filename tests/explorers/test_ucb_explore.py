@@ -13,8 +13,7 @@ from axplore.errors import InvalidSettingError
 from axplore.experiments.runner import policy_steps_of
 from axplore.explorers import ucb_explore
 from axplore.explorers.base import Exploration, StopReason, run
-from axplore.explorers.registry import staged_ucb_explore_experiment, ucb_explore_experiment, ucb_explore_theory
-from axplore.explorers.ucb_explore import _dealt_into_buckets
+from axplore.explorers.ucb_explore import _dealt_into_buckets, ucb_explore_experiment, ucb_explore_theory
 from axplore.explorers.ucb_rules import (
     Problem,
     bernstein_bonus,
@@ -26,6 +25,7 @@ from axplore.explorers.ucb_rules import (
     theory_discovery,
     theory_episodes,
 )
+from axplore.explorers.ucb_staged import staged_ucb_explore_experiment
 from axplore.mdp import TabularMdp
 from axplore.statistics.counts import TransitionCounts
 from axplore.target import Target

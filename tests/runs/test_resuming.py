@@ -24,8 +24,7 @@ from axplore.domains import confusing_chain
 from axplore.errors import DamagedFileError, InvalidInputError, InvalidSettingError, StorageError, WorldError
 from axplore.explorers.base import RoundReport
 from axplore.explorers.certified import Certified, CertifiedState
-from axplore.explorers.registry import ucb_explore_experiment
-from axplore.explorers.ucb_explore import UcbExplore, UcbExploreState
+from axplore.explorers.ucb_explore import UcbExplore, UcbExploreState, ucb_explore_experiment
 from axplore.runs import folder as keeper
 from axplore.runs.events import read_events
 from axplore.runs.manifest import described, explorer_from_description, load_manifest

@@ -12,7 +12,6 @@ import typer
 
 from axplore.cli.console import interruption, notify, print_json, print_lines, print_table
 from axplore.cli.options import (
-    EXPLORERS,
     AllRows,
     AsJson,
     Delta,
@@ -28,6 +27,7 @@ from axplore.cli.options import (
     parsed,
 )
 from axplore.errors import Interrupted
+from axplore.explorers.registry import EXPLORERS
 
 if TYPE_CHECKING:
     from axplore.atlas import Atlas

@@ -47,18 +47,6 @@ SweepWorkers = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 AllRows = Annotated[bool, typer.Option("--all", help="Print all rows of long tables.")]
 
-EXPLORERS = (
-    "certified",
-    "certified-within-radius",
-    "disco-theory",
-    "disco-experiment",
-    "ucb-explore-theory",
-    "ucb-explore-experiment",
-    "ucb-explore-staged-theory",
-    "ucb-explore-staged-experiment",
-)
-"""The names of the presets, whose module is slow to import."""
-
 EXPORTS = ("drn", "interval-drn", "prism", "umb", "dot", "csv", "policies-csv", "parquet", "policies-parquet")
 """The names of the formats."""
 

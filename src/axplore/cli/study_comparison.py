@@ -18,8 +18,9 @@ from axplore.cli.console import (
     print_table,
     progress_bar,
 )
-from axplore.cli.options import EXPLORERS, AsJson, Ray, Settings, StatesBound, SweepWorkers, app, parsed, sweep_workers
+from axplore.cli.options import AsJson, Ray, Settings, StatesBound, SweepWorkers, app, parsed, sweep_workers
 from axplore.errors import InvalidSettingError
+from axplore.explorers.registry import EXPLORERS
 
 if TYPE_CHECKING:
     from axplore.experiments.comparison import ComparedRun

@@ -25,7 +25,19 @@ from axplore.explorers.base import (
     policy_by_number,
     with_known,
 )
-from axplore.explorers.disco_rules import Allocation, BonusRule, JourneyLimit, JourneyPolicies, Spreads
+from axplore.explorers.disco_rules import (
+    Allocation,
+    BonusRule,
+    JourneyLimit,
+    JourneyPolicies,
+    Spreads,
+    effective_horizon,
+    exact_allocation,
+    per_pair_allocation,
+    proof_bonus,
+    rollout_bound,
+    simulation_bonus,
+)
 from axplore.planning.optimistic import EmpiricalModel, optimistic_value_iteration
 from axplore.planning.solver import SweepOrder
 from axplore.statistics.counts import CountedRows, TransitionCounts
@@ -274,3 +286,25 @@ def _deviation(probability: FloatArray) -> FloatArray:
     inside = np.clip(probability, 0.0, 1.0)
     deviation: FloatArray = np.sqrt(inside * (1 - inside))
     return deviation
+
+
+def disco_theory(target: Target, states_bound: int | None = None) -> DisCo:
+    """DisCo with every constant and logarithm of the proofs ([DisCo] App. "Proof of Theorem 1"); it needs S."""
+    return DisCo(
+        target=target,
+        allocation=exact_allocation,
+        bonus=proof_bonus,
+        journey_limit=rollout_bound,
+        states_bound=states_bound,
+    )
+
+
+def disco_experiment(target: Target, states_bound: int | None = None) -> DisCo:
+    """DisCo as in the paper's simulations ([DisCo] App. "Algorithmic Configurations"); it carries no guarantee."""
+    return DisCo(
+        target=target,
+        allocation=per_pair_allocation,
+        bonus=simulation_bonus,
+        journey_limit=effective_horizon,
+        states_bound=states_bound,
+    )

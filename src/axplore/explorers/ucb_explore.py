@@ -27,7 +27,20 @@ from axplore.explorers.base import (
     policy_by_number,
     with_known,
 )
-from axplore.explorers.ucb_rules import DiscoveryRule, EpisodesRule, HorizonBonus, Problem, StageModels
+from axplore.explorers.ucb_rules import (
+    ORIGINAL_ACCURACY_DIVISOR,
+    DiscoveryRule,
+    EpisodesRule,
+    HorizonBonus,
+    Problem,
+    StageModels,
+    bernstein_bonus,
+    experiment_discovery,
+    experiment_episodes,
+    hoeffding_bonus,
+    theory_discovery,
+    theory_episodes,
+)
 from axplore.planning.finite_horizon import FiniteHorizonPlan, KnownRows, plan_with_horizon
 from axplore.statistics.counts import CountedRows, TransitionCounts
 from axplore.target import Target
@@ -260,3 +273,29 @@ def _dealt_into_buckets(rows: CountedRows, buckets: int, generator: np.random.Ge
             left -= drawn
             shares[bucket, row] = drawn / size
     return shares
+
+
+def ucb_explore_theory(target: Target, states_bound: int | None = None) -> UcbExplore:
+    """UcbExplore with constants, logarithms, Hoeffding bonuses and bucketed samples; it needs S."""
+    return UcbExplore(
+        target=target,
+        episodes=theory_episodes,
+        discovery=theory_discovery,
+        bonus=hoeffding_bonus,
+        stage_models=StageModels.BUCKETED,
+        accuracy_divisor=ORIGINAL_ACCURACY_DIVISOR,
+        states_bound=states_bound,
+    )
+
+
+def ucb_explore_experiment(target: Target, states_bound: int | None = None) -> UcbExplore:
+    """UcbExplore-Bernstein ([DisCo] App. "Algorithmic Configurations"); it carries no guarantee."""
+    return UcbExplore(
+        target=target,
+        episodes=experiment_episodes,
+        discovery=experiment_discovery,
+        bonus=bernstein_bonus,
+        stage_models=StageModels.STATIONARY,
+        accuracy_divisor=1.0,
+        states_bound=states_bound,
+    )

@@ -16,7 +16,7 @@ from axplore.explorers.base import (
     exploration_of,
     policy_by_number,
 )
-from axplore.explorers.ucb_explore import UcbExplore, UcbExploreState
+from axplore.explorers.ucb_explore import UcbExplore, UcbExploreState, ucb_explore_experiment, ucb_explore_theory
 from axplore.target import Target
 from axplore.types import RESET_ACTION, IntArray
 from axplore.worlds.contract import World
@@ -139,3 +139,13 @@ def _by_position(policy: IntArray, known: tuple[int, ...]) -> IntArray:
     planned = numbers < policy.shape[1]
     by_position[:, planned] = policy[:, numbers[planned]]
     return by_position
+
+
+def staged_ucb_explore_theory(target: Target, states_bound: int | None = None) -> StagedUcbExplore:
+    """UcbExplore's AX' form by restarts, on `ucb_explore_theory`."""
+    return StagedUcbExplore(final=ucb_explore_theory(target, states_bound))
+
+
+def staged_ucb_explore_experiment(target: Target, states_bound: int | None = None) -> StagedUcbExplore:
+    """UcbExplore's AX' form by restarts, on `ucb_explore_experiment`."""
+    return StagedUcbExplore(final=ucb_explore_experiment(target, states_bound))

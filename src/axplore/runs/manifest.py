@@ -17,7 +17,7 @@ import numpy as np
 from axplore.certificate.doubts import FindingRecord
 from axplore.errors import DamagedFileError, InvalidInputError, InvalidSettingError, StorageError
 from axplore.explorers.base import Explorer, checked_explorer
-from axplore.explorers.registry import PRESETS
+from axplore.explorers.registry import EXPLORERS, explorer_names, factory_of
 from axplore.labels import Json, canonical_json
 from axplore.runs.events import now
 from axplore.storage import read_document, write_document
@@ -147,9 +147,9 @@ def explorer_from_description(
                 f"the explorer of the run was {_short(description)}; this one is {_short(described(given))}"
             )
         return given
-    for name in [manifest.explorer] if manifest.explorer in PRESETS else PRESETS:
+    for name in [manifest.explorer] if manifest.explorer in explorer_names() else EXPLORERS:
         try:
-            explorer: Explorer[Any] = _as_described(PRESETS[name](ANY_TARGET, manifest.states_bound), description)
+            explorer: Explorer[Any] = _as_described(factory_of(name)(ANY_TARGET, manifest.states_bound), description)
         except InvalidSettingError:  # a name that needs a bound on the states, of which the run knew none
             continue
         except (LookupError, TypeError, AttributeError) as error:
