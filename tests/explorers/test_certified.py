@@ -28,6 +28,7 @@ from axplore.target import Objective, Target
 from axplore.truth import check_optimal, check_within_radius, controllable_states, optimal_steps
 from axplore.types import Status
 from axplore.worlds.simulated import SimulatedWorld
+from axplore.worlds.stepped import SteppedWorld
 from turning_world import TurningWorld
 
 
@@ -286,3 +287,34 @@ def test_what_was_admitted_on_false_evidence_is_not_certified_in_the_end() -> No
     assert not found.stop.by_own_rule
     assert evidence_of(found).status(found.position_of("t")) is Status.OPEN
     assert evidence_of(found).lower[found.position_of("t")].steps > 2.5
+
+
+class Counting:
+    """A system whose label is a counter: every step leads to a state never seen before."""
+
+    actions = ("go",)
+
+    def __init__(self) -> None:
+        self._steps = 0
+
+    def reset(self) -> str:
+        return "start"
+
+    def step(self, action: str) -> int:  # noqa: ARG002
+        self._steps += 1
+        return self._steps
+
+
+def test_labels_without_end_end_the_exploration_with_a_reason_of_their_own() -> None:
+    explorer = Certified(target=Target(radius=3, epsilon=1), endless_draws=100)
+    exploration = run(explorer, SteppedWorld(Counting))
+    assert exploration.stop is StopReason.ENDLESS_LABELS
+    assert not exploration.stop.by_own_rule
+    assert len(exploration.states) == 1
+
+
+def test_a_row_with_many_successors_is_not_taken_for_endless() -> None:
+    rows = {0: {"spin": dict.fromkeys(range(1, 61), 1 / 60)}} | {place: {} for place in range(1, 61)}
+    explorer = Certified(target=Target(radius=2, epsilon=1), endless_draws=100)
+    exploration = run(explorer, SimulatedWorld(TabularMdp.from_rows(rows, 0), 0), max_steps=2000)
+    assert exploration.stop is not StopReason.ENDLESS_LABELS

@@ -130,6 +130,10 @@ class StopReason(Enum):
     """STOP2 of [DisCo] Alg. 1."""
     PROVEN = "The explorer found nothing left to prove."
     CONTRADICTED = "The counts contradict an admission that earlier counts had proven."
+    ENDLESS_LABELS = (
+        "An action leads to a state never seen before nearly every time: labels have no end. Leave out of them what is "
+        "new at every step, such as a counter, a time or an identifier."
+    )
     STEP_LIMIT = "The step limit was reached."
     INTERRUPTED = "It was interrupted."
     WORLD_FAILED = "The system failed."

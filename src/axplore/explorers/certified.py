@@ -12,8 +12,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from axplore.errors import InvalidSettingError
 from axplore.explorers.base import (
@@ -31,10 +33,15 @@ from axplore.proofs.claims import Claim, Draws, NearOptimal, Reachable, TooFar, 
 from axplore.proofs.evidence import Evidence, gather_evidence
 from axplore.proofs.travel import tour_of, travel_per_draw
 from axplore.statistics.confidence import confidence_region
-from axplore.statistics.counts import TransitionCounts
+from axplore.statistics.counts import CountedRows, TransitionCounts
 from axplore.target import Objective, Target
 from axplore.types import FloatArray
 from axplore.worlds.contract import World
+
+MOSTLY_NEW: Final = 0.95
+"""A pair whose draws led somewhere new in at least this part of the cases has labels without end."""
+
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -62,6 +69,8 @@ class Certified(Explorer[CertifiedState]):
         growth: no order takes more than about this part of the steps so far, so that plans follow the estimates.
         least_order: nor fewer steps than this, if that many are wanted.
         compared: how many open claims are compared before the cheapest is worked on.
+        endless_draws: a pair with this many draws, nearly all of which led somewhere new, ends the exploration: the
+            labels have no end, and nothing could be proven of them.
         fill_orders: whether the next cheapest ones are worked on in the same order as long as it has room.
     """
 
@@ -75,6 +84,7 @@ class Certified(Explorer[CertifiedState]):
     least_order: int = 50
     compared: int = 4
     fill_orders: bool = False
+    endless_draws: int = 1000
 
     @property
     def reach(self) -> float:
@@ -123,6 +133,8 @@ class Certified(Explorer[CertifiedState]):
         if (model.visits < self.first_draws).any():
             fresh = np.maximum(self.first_draws - model.visits, 0).astype(np.float64)
             return self._sample(state, world, model, fresh, "drawing every action of new states")
+        if _endless_pairs(state.counts.rows(), self.endless_draws).any():
+            return replace(state, stop=StopReason.ENDLESS_LABELS, activity="labels have no end")
         admitted = [goal for goal in model.frontier if self._is_reachable(model, goal)]
         if admitted:
             return self._admit(state, world, model, admitted)
@@ -245,6 +257,14 @@ def _is_refuted(claim: Claim, model: IntervalModel) -> bool:
     if not isinstance(claim, Reachable) or claim.n_allowed is None:
         return False
     return TooFar(claim.goal, claim.steps).path(model).at_least > claim.steps
+
+
+def _endless_pairs(rows: CountedRows, draws: int) -> BoolArray:
+    """Returns which pairs were drawn this often and led somewhere new nearly every time, [P].
+
+    A row with ten thousand equally likely successors looks the same; it would take more draws than anybody has.
+    """
+    return (rows.visits >= draws) & (np.diff(rows.row_offsets) >= MOSTLY_NEW * rows.visits)
 
 
 def _first_part(more: FloatArray, model: IntervalModel, travel: FloatArray, budget: float) -> FloatArray:
