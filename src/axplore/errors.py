@@ -8,6 +8,7 @@
     │   ├── InvalidOrderError        an order that a world cannot carry out
     │   ├── InvalidLabelError        a label that no file can hold
     │   ├── DamagedFileError         a file that is not what was saved
+    │   ├── UntrustedFileError       a file that names code to run, to which nobody has consented
     │   ├── UnknownStateError        a label that no state has
     │   ├── UnknownActionError       an action that the state does not have
     │   └── UnknownNameError         a world, explorer, table, ... that does not exist
@@ -92,6 +93,10 @@ class InvalidLabelError(InvalidInputError):
 
 class DamagedFileError(InvalidInputError):
     """A file that is missing, damaged, edited, or of another format than it should be."""
+
+
+class UntrustedFileError(InvalidInputError):
+    """A file names a world or a cluster that runs code, and nobody has consented to that."""
 
 
 class UnknownStateError(InvalidInputError):

@@ -13,19 +13,19 @@ from axplore.arguments import checked, file_path, flag, function, optional, real
 from axplore.atlas import Atlas
 from axplore.atlas.from_exploration import atlas_of, fault_records, finding_records
 from axplore.certificate.doubts import FindingRecord
-from axplore.errors import Interrupted, InvalidSettingError, WorldError
+from axplore.errors import Interrupted, InvalidSettingError, UntrustedFileError, WorldError
 from axplore.explorers.base import STATES_BOUND, Exploration, Explorer, ExplorerState, Observer, checked_explorer
 from axplore.explorers.base import run as run_explorer
 from axplore.explorers.registry import DEFAULT_EXPLORER, preset
 from axplore.mdp import TabularMdp
 from axplore.report.progress import on_standard_error
 from axplore.runs.folder import RunFolder, begin_run, open_run
-from axplore.runs.manifest import RunManifest, explorer_from_description, plain_parameters
+from axplore.runs.manifest import RunManifest, explorer_from_description, load_manifest, plain_parameters
 from axplore.runs.state_codec import decode_state
 from axplore.target import Objective
 from axplore.workers.distributed import DistributedWorld
 from axplore.workers.engines import engine_for, has_workers
-from axplore.worlds.catalogue import named_world, world_of
+from axplore.worlds.catalogue import check_consent, named_world, world_of
 from axplore.worlds.contract import World
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedWorld
@@ -151,6 +151,7 @@ def explore(
     on_round=optional(function),
     workers=optional(whole()),
     ray=optional(text),
+    trust=flag,
 )
 def resume(
     run: str | Path,
@@ -165,6 +166,7 @@ def resume(
     on_round: Observer | None = None,
     workers: int | None = None,
     ray: str | None = None,
+    trust: bool = False,
 ) -> Atlas:
     """Takes up a run where it was interrupted or has ended.
 
@@ -177,7 +179,7 @@ def resume(
 
     Args:
         run: the folder.
-        world: what was explored, if it was handed in as an object; a named world is made again.
+        world: what was explored. A built-in world need not be given, and neither need any named one with `trust`.
         explorer: what explored it, if it was a configuration other than of the certified explorer.
         radius: L from now on.
         epsilon: ε from now on.
@@ -188,11 +190,18 @@ def resume(
         on_round: as for `explore`; it is called for repeated pieces of work too.
         workers: so many from now on, 0 for none; as before when neither this nor `ray` is given.
         ray: the cluster from now on.
+        trust: start the world that the run names, and use the cluster, though that runs code: see docs/security.md.
 
     Raises:
+        UntrustedFileError: the run names a world that is not built in, or a cluster, and `trust` is not set.
         WorldError: the world failed, as for `explore`.
         KeyboardInterrupt: Ctrl-C, as for `explore`.
     """
+    manifest = load_manifest(Path(run))
+    if workers is None and ray is None:
+        workers, ray = manifest.workers, _trusted_cluster(manifest.ray, trust)
+    if world is None and manifest.world_name is not None:
+        check_consent(manifest.world_name, trust)
     with ExitStack() as closing:
         kept = closing.enter_context(open_run(Path(run)))
         manifest = kept.manifest
@@ -203,8 +212,6 @@ def resume(
         system = _world_again(manifest, world)
         if system is not world:
             closing.callback(system.close)
-        if workers is None and ray is None:
-            workers, ray = manifest.workers, manifest.ray
         system = _shared(system, workers, ray, closing)
         kept.limit(max_steps)
         kept.resume_from(system, chosen)
@@ -387,9 +394,19 @@ def _name_and_parameters(world: WorldLike, parameters: Mapping[str, Any] | None)
     return {"world_name": None, "world_parameters": {}}
 
 
+def _trusted_cluster(address: str | None, trust: bool) -> str | None:
+    """The cluster of a run; refuses another than the one of this machine without consent, as workers send pickles."""
+    if address not in (None, "auto") and not trust:
+        raise UntrustedFileError(
+            f"the run names the Ray cluster {address!r}, with which this machine would exchange code. If you trust it, "
+            "consent: --trust on the command line, trust=True in Python; or give workers or ray yourself"
+        )
+    return address
+
+
 def _world_again(manifest: RunManifest, given: WorldLike | None) -> World:
     """The world of a run, made again or handed in."""
-    if given is not None:
+    if given is not None and not (isinstance(given, str) and given == manifest.world_name):
         system, _ = world_from(given, manifest.seed)
     elif manifest.world_name is not None:
         system, _ = world_from(manifest.world_name, manifest.seed, manifest.world_parameters)

@@ -22,7 +22,7 @@ TOYS: Final = "gymnasium.envs.toy_text"
 NOT_IN_TABLE: Final = ("fickle_passenger",)
 """What makes such an environment move otherwise."""
 
-OF_WORLD: Final = ("start", "pin", "action_masks", "max_faults", "step_timeout")
+OF_WORLD: Final = ("start", "pin", "action_masks", "max_faults", "step_timeout", "render_mode")
 """Parameters of a world that are not the environment's. Any other changes the labels or the steps."""
 
 
@@ -45,7 +45,7 @@ def _toy_model(identifier: str, parameters: Mapping[str, Any]) -> TabularMdp | N
     from axplore.worlds.gym import make_environment
 
     own = {name: value for name, value in parameters.items() if name not in OF_WORLD}
-    if {"mark_terminal", "max_episode_steps"} & {*own}:
+    if {"mark_terminal", "max_episode_steps"} & {*own} or not _is_toy(identifier):
         return None
     environment: Any = make_environment(identifier, own).unwrapped
     if not type(environment).__module__.startswith(TOYS) or not hasattr(environment, "P"):
@@ -53,6 +53,14 @@ def _toy_model(identifier: str, parameters: Mapping[str, Any]) -> TabularMdp | N
     if any(getattr(environment, name, False) for name in NOT_IN_TABLE):
         return None
     return _with_start(environment, parameters.get("start", "fixed"), parameters.get("pin", 0))
+
+
+def _is_toy(identifier: str) -> bool:
+    """Whether an identifier is of a toy environment; found out without making it, as a stranger's run may name it."""
+    import gymnasium
+
+    meant = [spec for name, spec in gymnasium.registry.items() if identifier in (name, name.rpartition("-v")[0])]
+    return bool(meant) and all(str(spec.entry_point).startswith(TOYS) for spec in meant)
 
 
 def _with_start(environment: Any, start: str, pin: int) -> TabularMdp | None:

@@ -21,10 +21,12 @@ from axplore.cli.options import (
     RunFolder,
     Settings,
     StatesBound,
+    Trust,
     Workers,
     World,
     app,
     parsed,
+    with_consent,
 )
 from axplore.errors import Interrupted
 from axplore.explorers.registry import EXPLORERS
@@ -137,6 +139,7 @@ def resume(
     ray: Annotated[
         str | None, typer.Option(metavar="auto|ADDRESS", help="New Ray cluster.", show_default="as before")
     ] = None,
+    trust: Trust = False,
     all_rows: AllRows = False,
     as_json: AsJson = False,
 ) -> None:
@@ -150,6 +153,7 @@ def resume(
     Examples:
       axplore resume runs/confusing-chain-1
       axplore resume runs/confusing-chain-1 --radius 6
+      axplore resume runs/lake --trust    # its world is gym:FrozenLake-v1, which is not built in
     \b
     Exit codes:
       0    everything is proven; or the explorer, which proves nothing, is done
@@ -161,18 +165,22 @@ def resume(
     """  # noqa: D301
     from axplore.exploring import resume as resume_run
 
-    atlas = _known_in_the_end(
-        lambda on_round: resume_run(
-            run,
-            radius=radius,
-            epsilon=epsilon,
-            objective=objective,
-            max_steps=max_steps,
-            progress=True,
-            on_round=on_round,
-            workers=workers,
-            ray=ray,
-        )
+    atlas = with_consent(
+        trust,
+        lambda trust: _known_in_the_end(
+            lambda on_round: resume_run(
+                run,
+                radius=radius,
+                epsilon=epsilon,
+                objective=objective,
+                max_steps=max_steps,
+                progress=True,
+                on_round=on_round,
+                workers=workers,
+                ray=ray,
+                trust=trust,
+            )
+        ),
     )
     raise typer.Exit(_present(atlas, run, all_rows=all_rows, as_json=as_json))
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
 from axplore.cli.console import warnings_shown
-from axplore.errors import InvalidSettingError
+from axplore.errors import InvalidSettingError, UntrustedFileError, printable
+
+Answer = TypeVar("Answer")
 
 World = Annotated[
     str,
@@ -25,6 +29,12 @@ Delta = Annotated[float, typer.Option(help="Probability δ that the answer may b
 StatesBound = Annotated[
     int | None,
     typer.Option(help="Upper bound on the number of states; only the theory explorers need it.", show_default=False),
+]
+Trust = Annotated[
+    bool,
+    typer.Option(
+        "--trust", help="Start the world that the run names, though that runs code; a terminal asks otherwise."
+    ),
 ]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.", show_default=False)]
 Settings = Annotated[
@@ -94,3 +104,15 @@ def prepare(
     """Prepares every command: what axplore logs is printed while it runs."""
     del version
     context.with_resource(warnings_shown())
+
+
+def with_consent(trust: bool, start: Callable[[bool], Answer]) -> Answer:
+    """Returns what `start` returns, given whether files are trusted; asks on a terminal where that is needed."""
+    try:
+        return start(trust)
+    except UntrustedFileError as refusal:
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise
+        if not typer.confirm(f"{printable(str(refusal))}. Start it now?", err=True):
+            raise
+        return start(True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from axplore.cli.console import CLAIM_FAILED, DONE, print_json, print_lines, print_table
-from axplore.cli.options import EXPORTS, AsJson, RunFolder, Settings, app, parsed
+from axplore.cli.options import EXPORTS, AsJson, RunFolder, Settings, Trust, app, parsed, with_consent
 
 if TYPE_CHECKING:
     from axplore.atlas import Atlas
@@ -106,6 +106,7 @@ def validate(
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the noise; not that of the run, or it is the same noise.")] = 1,
     settings: Settings = None,
+    trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
     """Run the policies of a run on the real system and compare their steps with the bounds.
@@ -122,8 +123,11 @@ def validate(
     from axplore.atlas import Atlas
     from axplore.atlas.validation import HEADINGS, validation_as_json
     from axplore.exploring import world_from
+    from axplore.worlds.catalogue import check_consent
 
     atlas = Atlas.load(run)
+    if world is None:
+        with_consent(trust, lambda trust: check_consent(atlas.world, trust))
     system, name = world_from(world or atlas.world, seed, parsed(settings))
     with system:
         validation = atlas.validate(system, episodes=episodes, horizon=horizon)

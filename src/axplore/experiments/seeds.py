@@ -176,9 +176,10 @@ def _explored(run: SeedRun) -> SeedRun:
     question, folder = run.question, run.folder
     try:
         if (folder / ORIGIN).is_file():
-            atlas = resume(folder, max_steps=question.max_steps)
+            # Its world is that of the question, as was checked.
+            atlas = resume(folder, max_steps=question.max_steps, trust=True)
             if atlas.stop is StopReason.STEP_LIMIT and question.max_steps is None:
-                resume(folder)  # a limit of before ends a run once more before it is lifted
+                resume(folder, trust=True)  # a limit of before ends a run once more before it is lifted
         else:
             _make_room(folder)
             explore(**vars(question), explorer=run.explorer, seed=run.seed, run=folder)

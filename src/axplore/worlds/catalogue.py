@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from axplore import plugins
 from axplore.domains import domain
-from axplore.errors import InvalidInputError, InvalidSettingError, UnknownNameError, WorldError
+from axplore.errors import InvalidInputError, InvalidSettingError, UnknownNameError, UntrustedFileError, WorldError
 from axplore.mdp import TabularMdp
 from axplore.worlds.contract import World
 from axplore.worlds.systems import is_system
@@ -74,6 +74,15 @@ def named_world(name: str, seed: int, parameters: Mapping[str, Any]) -> World:
         if unexpected is None:
             raise
         raise InvalidSettingError(f"{name} has no parameter {unexpected!r}: {error}") from error
+
+
+def check_consent(name: str, trust: bool) -> None:
+    """Refuses to start a world that a file names, unless it is built in: what has a colon in its name runs code."""
+    if ":" in name and not trust:
+        raise UntrustedFileError(
+            f"the run names the world {name!r}, and starting it runs code on this machine. If you trust where the run "
+            "comes from, consent: --trust on the command line, trust=True in Python"
+        )
 
 
 def form_named(kind: str) -> Form | None:
