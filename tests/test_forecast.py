@@ -11,7 +11,7 @@ import pytest
 import axplore
 from axplore.cli.world_commands import steps_text, time_text
 from axplore.errors import InvalidSettingError, UnknownNameError
-from axplore.forecast import Forecast, forecast, remaining_steps
+from axplore.forecast import Forecast, forecast
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 FACTOR = 3
@@ -83,7 +83,7 @@ def test_nothing_remains_where_everything_is_proven() -> None:
 
     explorer = Certified(target=Target(radius=4.5, epsilon=0.4))
     atlas = axplore.explore("confusing-chain", explorer=explorer)
-    assert remaining_steps(explorer, atlas.model) == pytest.approx(0, abs=20)
+    assert explorer.remaining_steps(atlas.model) == pytest.approx(0, abs=20)
 
 
 def test_bad_settings_are_refused_before_the_probe() -> None:

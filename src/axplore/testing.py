@@ -1,9 +1,12 @@
-"""Checks for people who write a world of their own: run them in a test of yours.
+"""Checks for people who write a world or an explorer of their own: run them in a test of yours.
 
-from axplore.testing import check_world
+from axplore.testing import check_explorer, check_world
 
 def test_my_world_keeps_the_contract():
 check_world(lambda: MyWorld(seed=1))
+
+def test_my_explorer_keeps_the_contract():
+check_explorer(MyExplorer(target=Target(radius=2, epsilon=1)))
 """
 
 from __future__ import annotations
@@ -11,13 +14,15 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final
 
 import cloudpickle
 import numpy as np
 
 from axplore.errors import BrokenContractError, InvalidOrderError, InvalidSettingError, UnknownStateError
+from axplore.explorers.base import Explorer
+from axplore.runs.state_codec import SavedState, decode_state, encode_state
 from axplore.types import RESET_ACTION, IntArray
 from axplore.worlds.contract import NOWHERE, Answer, Episodes, Order, Replicable, Resumable, Tour, Visit, World
 
@@ -31,6 +36,47 @@ MAX_CUTS: Final = 2
 
 MAX_PAIRS: Final = 4
 """Pairs that one call names."""
+
+
+def check_explorer(explorer: Explorer[Any], rounds: int = 5) -> None:
+    """Checks that an explorer keeps the contract of `axplore.explorers`, on a small simulated world.
+
+    Args:
+        explorer: a configuration.
+        rounds: the number of rounds to run.
+
+    Raises:
+        BrokenContractError: the explorer breaks the contract; the message says where.
+    """
+    from axplore.domains import slippery_grid
+    from axplore.worlds.simulated import SimulatedWorld
+
+    _require(isinstance(explorer, Explorer), f"{explorer!r} is no axplore.explorers.Explorer: inherit from it")
+    _require(is_dataclass(explorer), f"{type(explorer).__name__} is no dataclass: its fields are its options")
+    world = SimulatedWorld(slippery_grid(rows=3, columns=3), 1)
+    state = explorer.start(world)
+    _require(world.steps == 0, "`start` takes steps; leave them to `advance`")
+    _require(state.known[:1] == (0,), "the initial state, 0, must be the first known one")
+    for _ in range(rounds):
+        if state.stop is not None:
+            break
+        before = encode_state(state, explorer)
+        after = explorer.advance(state, world)
+        _require(_same_codes(before, encode_state(state, explorer)), "`advance` changes the state that it is given")
+        result = explorer.finish(after, world)
+        _require(len(result.states) == len(after.known), "`finish` returns other states than the known ones")
+        again = encode_state(decode_state(encode_state(after, explorer), explorer), explorer)
+        _require(_same_codes(again, encode_state(after, explorer)), "a state read from a checkpoint is another one")
+        state = after
+
+
+def _same_codes(left: SavedState, right: SavedState) -> bool:
+    """Returns whether two saved states are the same: JSON, and arrays by name."""
+    return (
+        left.content == right.content
+        and left.arrays.keys() == right.arrays.keys()
+        and all(np.array_equal(left.arrays[name], right.arrays[name]) for name in left.arrays)
+    )
 
 
 def check_world(world: World | Callable[[], World]) -> tuple[str, ...]:

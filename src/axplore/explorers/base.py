@@ -23,6 +23,7 @@ from axplore.types import RESET_ACTION, Action, FloatArray, IntArray, State
 from axplore.worlds.contract import World
 
 if TYPE_CHECKING:
+    from axplore.proofs.bounds import IntervalModel
     from axplore.proofs.evidence import Evidence
     from axplore.statistics.counts import CountedRows, TransitionCounts
 
@@ -119,6 +120,53 @@ class Explorer(ABC, Generic[StateT]):
     def bounds(self, state: StateT) -> tuple[FloatArray, FloatArray] | None:  # noqa: ARG002
         """Returns proven lower and upper bounds of the steps to each known state, [n] each; None if it proves none."""
         return None
+
+    def forecast(self, probe: Probe) -> Outlook | None:  # noqa: ARG002
+        """Returns what the explorer expects to take, from a probe of the world; None if it makes no forecast."""
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Probe:
+    """What a limited exploration showed.
+
+    Attributes:
+        counts: what it counted.
+        model: the counts and their confidence region.
+        steps: the world's at the end.
+        seconds: in all.
+        within_steps, within_seconds: when everything was proven for AX_L; None if it was not.
+        ended: whether the explorer had nothing left to do for AX*.
+        steps_per_second: of the world, in long orders.
+    """
+
+    counts: CountedRows
+    model: IntervalModel
+    steps: int
+    seconds: float
+    within_steps: int | None
+    within_seconds: float | None
+    ended: bool
+    steps_per_second: float
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What an explorer expects to take.
+
+    Attributes:
+        steps: about how many steps in all.
+        note: what the estimate rests on.
+        seconds: about how long; None if that follows from the steps and the speed of the world.
+        needs_states_bound: whether a bound on the number of states enters.
+        counts_the_probe: whether the estimate allows for what a probe cut short has not found.
+    """
+
+    steps: float
+    note: str
+    seconds: float | None = None
+    needs_states_bound: bool = False
+    counts_the_probe: bool = False
 
 
 class StopReason(Enum):

@@ -22,6 +22,8 @@ from axplore.explorers.base import (
     Exploration,
     Explorer,
     ExplorerState,
+    Outlook,
+    Probe,
     StopReason,
     exploration_of,
     frontier_of,
@@ -40,6 +42,8 @@ from axplore.worlds.contract import World
 
 MOSTLY_NEW: Final = 0.95
 """A pair whose draws led somewhere new in at least this part of the cases has labels without end."""
+
+PROBE_ENDED: Final = "the probe came to its end"
 
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
@@ -120,6 +124,45 @@ class Certified(Explorer[CertifiedState]):
                     "be taken back; go back to the radius and epsilon before, where `atlas.within(radius)` answers for "
                     "a smaller radius, or begin a new run"
                 )
+
+    def forecast(self, probe: Probe) -> Outlook:
+        """Returns what the probe took, if it came to its end; else that and the draws that would prove what is open."""
+        if self.objective is Objective.WITHIN_RADIUS and probe.within_steps is not None:
+            return Outlook(probe.within_steps, PROBE_ENDED, probe.within_seconds, counts_the_probe=True)
+        if probe.ended:
+            return Outlook(probe.steps, PROBE_ENDED, probe.seconds, counts_the_probe=True)
+        if (probe.model.visits == 0).any():
+            note = "the probe was too short to tell; give it more steps"
+            return Outlook(math.inf, note, math.inf, counts_the_probe=True)
+        more = self.remaining_steps(probe.model)
+        seconds = probe.seconds * (1 + more / probe.steps)
+        return Outlook(probe.steps + more, "the probe and what it left open", seconds, counts_the_probe=True)
+
+    def remaining_steps(self, model: IntervalModel) -> float:
+        """Returns about how many more steps would prove everything still open of the known states.
+
+        Claims are proven one after the other; draws for one serve later ones too. States that will be admitted later
+        are not counted.
+        """
+        travel = travel_per_draw(model)
+        total = 0.0
+        for claim in self._claims_left(model):
+            draws = cheapest_draws(claim, model, travel)
+            total += draws.travel
+            drawn = model.visits + np.ceil(draws.more).astype(np.int64)
+            model = replace(model.with_visits(drawn.astype(np.float64)), visits=drawn)
+        return total
+
+    def _claims_left(self, model: IntervalModel) -> list[Claim]:
+        """Returns every claim to prove once: what looks near is to be reached, and admissions need no second proof."""
+        claims = [claim for stage, _ in self._stages(model) for claim in stage]
+        near = {claim.goal for claim in claims if isinstance(claim, Reachable) and claim.n_allowed is None}
+        return [
+            claim
+            for claim in claims
+            if not (isinstance(claim, TooFar) and claim.goal in near)
+            and not (isinstance(claim, Reachable) and claim.n_allowed is not None)
+        ]
 
     def start(self, world: World) -> CertifiedState:
         """Knows the initial state only."""

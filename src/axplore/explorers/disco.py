@@ -17,6 +17,8 @@ from axplore.explorers.base import (
     Exploration,
     Explorer,
     ExplorerState,
+    Outlook,
+    Probe,
     StopReason,
     action_bound,
     estimates_of,
@@ -40,9 +42,11 @@ from axplore.explorers.disco_rules import (
 )
 from axplore.planning.optimistic import EmpiricalModel, optimistic_value_iteration
 from axplore.planning.solver import SweepOrder
+from axplore.proofs.bounds import IntervalModel, empirical_path
+from axplore.proofs.sensitivity import expected_visits
 from axplore.statistics.counts import CountedRows, TransitionCounts
 from axplore.target import Target
-from axplore.types import RESET_ACTION, FloatArray, IntArray
+from axplore.types import RESET_ACTION, RESET_PAIR, FloatArray, IntArray
 from axplore.worlds.contract import Visit, World
 from axplore.worlds.simulation_kernels import visit
 
@@ -127,6 +131,24 @@ class DisCo(Explorer[DiscoState]):
     def capped_target(self) -> Target:
         """L, min(ε, 1) and δ ([DisCo] Alg. 1, line 2)."""
         return replace(self.target, epsilon=min(self.target.epsilon, 1.0))
+
+    def forecast(self, probe: Probe) -> Outlook:
+        """Returns the steps of as many visits as the allocation asks for, on the states that the probe found.
+
+        Pairs are visited in order of admission; each visit costs the way back, and what is met on the way counts.
+        """
+        model = probe.model
+        required = self.allocation(self._spreads(probe.counts), self.capped_target).astype(np.float64)
+        visits, steps = np.zeros(model.n_pairs), 0.0
+        for pair in range(model.n_pairs):
+            missing = max(required[pair] - visits[pair], 0.0)
+            if missing:
+                met, per_visit = _round_trip(model, pair)
+                times = missing / max(met[pair], 1.0)
+                visits += times * met
+                steps += times * per_visit
+        note = f"{required.max(initial=0.0):.2g} visits of a pair at most"
+        return Outlook(steps, note, needs_states_bound=self.allocation is exact_allocation)
 
     def start(self, world: World) -> DiscoState:
         """K = {s_0}, U = {} ([DisCo] Alg. 1, line 1)."""
@@ -286,6 +308,28 @@ def _deviation(probability: FloatArray) -> FloatArray:
     inside = np.clip(probability, 0.0, 1.0)
     deviation: FloatArray = np.sqrt(inside * (1 - inside))
     return deviation
+
+
+def _round_trip(model: IntervalModel, pair: int) -> tuple[FloatArray, float]:
+    """The expected plays of each pair, [P], and steps, of one visit: the pair itself and the way back to its state."""
+    rows = model.rows
+    state = int(np.searchsorted(rows.state_pairs, pair, side="right")) - 1
+    path = empirical_path(model, state)
+    played = np.zeros(model.n_pairs)
+    played[pair] = 1.0
+    start = np.zeros(model.n_known)
+    steps = 1.0
+    for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
+        successor, frequency = int(rows.successors[entry]), float(rows.frequencies[entry])
+        outside = successor >= model.n_known
+        start[0 if outside else successor] += frequency
+        steps += frequency * float(path.values[successor])
+    ends = np.zeros(model.n_known, dtype=np.int64)
+    met = expected_visits(rows, state, path.policy, rows.frequencies, 0, ends, start)
+    for place, times in enumerate(met.tolist()):
+        if place != state and path.policy[place] != RESET_PAIR:
+            played[path.policy[place]] += times
+    return played, steps
 
 
 def disco_theory(target: Target, states_bound: int | None = None) -> DisCo:

@@ -18,6 +18,8 @@ from axplore.explorers.base import (
     Exploration,
     Explorer,
     ExplorerState,
+    Outlook,
+    Probe,
     StopReason,
     action_bound,
     check_attainable,
@@ -42,6 +44,7 @@ from axplore.explorers.ucb_rules import (
     theory_episodes,
 )
 from axplore.planning.finite_horizon import FiniteHorizonPlan, KnownRows, plan_with_horizon
+from axplore.proofs.bounds import empirical_path
 from axplore.statistics.counts import CountedRows, TransitionCounts
 from axplore.target import Target
 from axplore.types import RESET_ACTION, FloatArray, IntArray
@@ -121,6 +124,19 @@ class UcbExplore(Explorer[UcbExploreState]):
     def horizon(self) -> int:
         """H = ⌈L + L/e⌉ ([DisCo] App. "Outline of the Algorithm")."""
         return math.ceil(self.target.radius + self.target.radius / self.accuracy)
+
+    def forecast(self, probe: Probe) -> Outlook:
+        """Returns the steps of λ episodes for each state that the probe found, each with the way there and a RESET."""
+        model = probe.model
+        n_actions = int(np.diff(model.rows.state_pairs).max(initial=1))
+        reach = self.target.radius + self.target.epsilon
+        total, n_known = 0.0, 1
+        for goal in range(1, model.n_known):
+            way = empirical_path(model, goal).steps
+            if way <= reach:
+                total += self.episodes(self._problem(n_known, n_actions)) * (way + 1)
+                n_known += 1
+        return Outlook(total, "episodes of the states found", needs_states_bound=self.episodes is theory_episodes)
 
     def start(self, world: World) -> UcbExploreState:
         """K = {s_0}, which waits for its state discovery."""

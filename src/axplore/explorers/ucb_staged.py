@@ -12,6 +12,8 @@ from axplore.explorers.base import (
     Exploration,
     Explorer,
     ExplorerState,
+    Outlook,
+    Probe,
     check_attainable,
     exploration_of,
     policy_by_number,
@@ -73,6 +75,13 @@ class StagedUcbExplore(Explorer[StagedState]):
         radius, epsilon = self.target.radius, self.target.epsilon
         last = math.ceil((radius - 1) / epsilon)
         return tuple(min(radius, 1 + n * epsilon) for n in range(last + 1))
+
+    def forecast(self, probe: Probe) -> Outlook:
+        """Returns the steps of the stages, one after the other."""
+        stages = [replace(self.final, target=replace(self.target, radius=radius)) for radius in self.radii]
+        outlooks = [stage.forecast(probe) for stage in stages]
+        steps = sum(outlook.steps for outlook in outlooks)
+        return Outlook(steps, "episodes of all stages", needs_states_bound=outlooks[-1].needs_states_bound)
 
     def start(self, world: World) -> StagedState:
         """The first stage, with L_0 = 1."""
