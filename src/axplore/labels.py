@@ -39,6 +39,9 @@ MAX_DEPTH: Final = 50
 SAFE_INTEGER: Final = 2**53
 """From here on readers that know floats only, JavaScript among them, would round."""
 
+MAX_BITS: Final = 4096
+"""Of a whole number. Python refuses to write one of more than 4,300 digits, on pages and in messages too."""
+
 _SURROGATES: Final = ("\ud800", "\udfff")
 
 
@@ -74,7 +77,7 @@ def shortened(value: object) -> str:
     try:
         text = ascii(value)
     except Exception:  # Python writes no whole number of more than 4,300 digits, and objects may write anything
-        text = f"of type {type(value).__qualname__}"
+        text = f"a value of type {type(value).__qualname__}"
     return text if len(text) <= 80 else text[:77] + "..."
 
 
@@ -101,6 +104,11 @@ def _encode(label: Hashable, whole: Hashable, depth: int) -> Json:
 
 
 def _encode_int(label: int) -> Json:
+    if label.bit_length() > MAX_BITS:
+        raise InvalidLabelError(
+            f"a whole number of {label.bit_length()} bits cannot be a label, because Python would not print it; "
+            f"use one of at most {MAX_BITS} bits, or text"
+        )
     return label if abs(label) < SAFE_INTEGER else {"int": hex(label)}
 
 
@@ -170,7 +178,7 @@ def readable(label: State | Action | Reset) -> str:
     try:
         text = str(_plain(label))
     except ValueError:  # Python writes no whole number of more than 4,300 digits
-        text = text_of(label)
+        text = shortened(label)
     return printable(text).replace("\n", "\\n")
 
 

@@ -63,7 +63,6 @@ class Unreadable:
         (frozenset({np.int8(1)}), frozenset({1})),
         (b"ab", b"ab"),
         (math.inf, math.inf),
-        pytest.param(10**5000, 10**5000, id="10**5000"),
         ("\ud800", "\ud800"),
     ],
 )
@@ -78,6 +77,7 @@ def test_a_state_is_the_plain_value_that_the_answer_equals(answer: Any, state: A
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
+        pytest.param(10**5000, "a whole number of 16610 bits cannot be a label", id="10**5000"),
         (None, "step returned None: does it `return` the state"),
         ((0, 1.0, False, False, {}), "what Gymnasium's step does"),
         ((0, 1.0, True, {}), "what Gymnasium's step does"),
