@@ -381,7 +381,7 @@ FORGERIES: dict[str, Callable[[Any], Atlas]] = {
         statuses=a.statuses[:-1],
         **{name: getattr(a, name)[:-1] for name in ("lower", "upper", "regret")},
     ),
-    **{f"other {name}": partial(with_other_counts, name) for name in COUNT_ARRAYS},
+    **{f"other {name}": partial(with_other_counts, name) for name in sorted(COUNT_ARRAYS)},
     "two states swapped": lambda a: replace(
         a, count_arrays={**a.count_arrays, "states": a.count_arrays["states"][[1, 0, 2, 3, 4, 5]]}
     ),
