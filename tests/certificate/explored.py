@@ -11,7 +11,7 @@ import numpy as np
 
 from axplore.atlas.from_exploration import certificate_from_exploration
 from axplore.certificate import Certificate, ClaimKind, Verification
-from axplore.certificate.contents import Claim, Counts, NearOptimal, Reachable, TooFar
+from axplore.certificate.contents import AtLeast, AtMost, Claim, Counts, NearOptimal, Reachable, TooFar
 from axplore.domains import combination_lock, confusing_chain, random_sparse, slippery_grid
 from axplore.explorers.base import Exploration, run
 from axplore.explorers.certified import Certified
@@ -94,6 +94,8 @@ def only(certificate: Certificate, claim: Claim) -> Certificate:
         reachable=(claim,) if isinstance(claim, Reachable) else (),
         too_far=(claim,) if isinstance(claim, TooFar) else (),
         near_optimal=(claim,) if isinstance(claim, NearOptimal) else (),
+        at_most=(claim,) if isinstance(claim, AtMost) else (),
+        at_least=(claim,) if isinstance(claim, AtLeast) else (),
         complete=False,
     )
 

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from axplore import storage
 from axplore.certificate import Certificate, Counts, verify
+from axplore.certificate.document import CLAIMS, VERSION
 from axplore.errors import DamagedFileError, InvalidInputError, InvalidLabelError
 
 JSON, ARRAYS = "certificate.json", "certificate.npz"
@@ -53,7 +54,7 @@ def same(one: Certificate, other: Certificate) -> bool:
         mine, theirs = getattr(one, field.name), getattr(other, field.name)
         if isinstance(mine, Counts):
             pairs = [(mine, theirs)]
-        elif field.name in ("reachable", "too_far", "near_optimal"):
+        elif field.name in CLAIMS:
             pairs = list(zip(mine, theirs, strict=True))
         else:
             if (type(mine), mine) != (type(theirs), theirs):
@@ -78,7 +79,7 @@ def test_a_certificate_comes_back_as_it_was(name: str, tmp_path: Path) -> None:
 
 def test_the_files_are_json_and_plain_arrays(folder: Path) -> None:
     body = json.loads((folder / JSON).read_text())
-    assert (body["format"], body["version"], body["radius"]) == ("axplore certificate", 2, 4.5)
+    assert (body["format"], body["version"], body["radius"]) == ("axplore certificate", VERSION, 4.5)
     assert body["known"][0] == "s0"
     with np.load(folder / ARRAYS, allow_pickle=False) as archive:
         assert {array.dtype.str for array in archive.values()} == {"<i8", "<f8"}
@@ -219,7 +220,7 @@ def test_files_that_only_look_different_are_read(folder: Path) -> None:
 def test_another_version_is_named(folder: Path) -> None:
     body, arrays = parts_of(folder)
     storage.write_sealed(folder, "certificate", {**body, "version": 1}, arrays)
-    refuses(folder, "has version 1 of its format; this axplore reads version 2")
+    refuses(folder, f"has version 1 of its format; this axplore reads version {VERSION}")
 
 
 def test_true_is_no_version(tmp_path: Path) -> None:
@@ -268,6 +269,8 @@ def test_every_array_is_needed_and_no_other_is_read(folder: Path) -> None:
 def test_arrays_of_another_shape_or_type_are_refused(folder: Path) -> None:
     body, arrays = parts_of(folder)
     for name, array in arrays.items():
+        if not len(array):
+            continue
         shapes: list[npt.NDArray[Any]] = [array[:-1], array[None], np.float64(3.0) * np.ones(()), array[..., None]]
         for changed in (*shapes, array.astype(np.float64) if array.dtype.kind == "i" else array.astype(np.int64)):
             storage.write_sealed(folder, "certificate", body, {**arrays, name: changed})

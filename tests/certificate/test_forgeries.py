@@ -17,6 +17,7 @@ from explored import LARGE_ENOUGH, certificate_of, exploration_of, failed, only,
 
 from axplore.certificate import Certificate, ClaimKind, NearOptimal, Reachable, TooFar, Verification
 from axplore.certificate import verify as verify_in_memory
+from axplore.certificate.checker import KINDS
 from axplore.certificate.contents import RESET_ACTION, Claim, Counts
 from axplore.proofs.bound_kernels import least_mean
 from axplore.proofs.bounds import interval_model, upper_path
@@ -46,11 +47,7 @@ everywhere = pytest.mark.parametrize("name", LARGE_ENOUGH)
 
 
 def kind_of(claim: Claim) -> ClaimKind:
-    return {
-        Reachable: ClaimKind.REACHABLE,
-        TooFar: ClaimKind.TOO_FAR,
-        NearOptimal: ClaimKind.NEAR_OPTIMAL,
-    }[type(claim)]
+    return KINDS[type(claim)]
 
 
 def with_claim(certificate: Certificate, old: Claim, new: Claim) -> Certificate:
@@ -284,7 +281,7 @@ def without_last_known(certificate: Certificate) -> Certificate:
     n_known = len(certificate.known) - 1
     n_pairs = sum(map(len, certificate.actions[:n_known]))
     kept = with_rows(
-        replace(certificate, reachable=(), too_far=(), near_optimal=()),
+        replace(certificate, reachable=(), too_far=(), near_optimal=(), at_most=(), at_least=()),
         rows_of(certificate)[:n_pairs],
         known=certificate.known[:n_known],
         others=(certificate.known[n_known], *certificate.others),
@@ -373,7 +370,7 @@ def with_known(certificate: Certificate, position: int) -> Certificate:
     rows = [[(moved(successor), count, draw) for successor, count, draw in row] for row in rows_of(certificate)]
     return replace(
         with_rows(
-            replace(certificate, reachable=(), too_far=(), near_optimal=()),
+            replace(certificate, reachable=(), too_far=(), near_optimal=(), at_most=(), at_least=()),
             rows,
             known=(*certificate.known, others.pop(position - n_known)),
             others=tuple(others),

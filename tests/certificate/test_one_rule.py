@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from axplore.atlas.from_exploration import certificate_from_exploration
-from axplore.certificate import Certificate, checker, verify
+from axplore.certificate import Certificate, checker, conclusions, verify
 from axplore.explorers.base import StopReason, run
 from axplore.explorers.certified import Certified
 from axplore.mdp import TabularMdp
@@ -65,8 +65,12 @@ def test_whatever_ends_as_proven_is_verified(part: int) -> None:
 
 
 def test_the_explorer_knows_the_verifiers_numbers_and_is_stricter() -> None:
-    assert (bounds.ROUNDING, bounds.MARGIN, bounds.LARGEST) == (checker.ROUNDING, checker.MARGIN, checker.LARGEST)
+    assert (bounds.ROUNDING, bounds.MARGIN, bounds.LARGEST) == (
+        conclusions.ROUNDING,
+        conclusions.MARGIN,
+        checker.LARGEST,
+    )
     assert bounds.STRICTNESS > 1
     for values in (np.array([1.0, 2.0]), np.array([0.0]), np.array([1e7, 3.0])):
-        assert bounds.correction(values) == pytest.approx(bounds.STRICTNESS * checker._correction(values))
+        assert bounds.correction(values) == pytest.approx(bounds.STRICTNESS * conclusions.correction(values))
     assert bounds.correction(np.array([2e9])) == np.inf

@@ -36,6 +36,7 @@ def test_what_an_exploration_proves_is_accepted_as_complete(name: str) -> None:
             ClaimKind.REACHABLE: n_known - 1,
             ClaimKind.TOO_FAR: n_others + 1,
             ClaimKind.NEAR_OPTIMAL: optimal,
+            ClaimKind.AT_LEAST: n_known - 1 - optimal,
             ClaimKind.COMPLETE: 1,
         }.items()
         if number
@@ -72,7 +73,9 @@ def test_a_run_cut_short_certifies_what_is_proven_so_far(name: str) -> None:
 
 def test_fewer_claims_are_made_where_less_was_drawn() -> None:
     early, late = certificate_of("chain cut short"), certificate_of("chain")
-    assert 0 < len(early.claims) < len(late.claims)
+    assert 0 < len(early.reachable) + len(early.near_optimal) < len(late.reachable) + len(late.near_optimal)
+    assert early.at_least
+    assert not late.at_least
 
 
 @pytest.mark.parametrize(("radius", "epsilon"), [(1.2, 0.1), (2.0, 0.5), (4.5, 0.05), (4.5, 1e-6), (6.0, 0.1)])

@@ -123,6 +123,12 @@ class Atlas:
         return self.proven and self.unseen_lower > self.target.radius
 
     @property
+    def is_refuted(self) -> bool:
+        """Whether a state that was admitted as within reach is proven to be beyond it."""
+        reach = self.target.radius + self.target.epsilon
+        return self.proven and bool((self.lower[: len(self.numbers)] > reach).any())
+
+    @property
     def nothing_missing(self) -> bool:
         """Whether every state outside the atlas, seen or not, is proven to be beyond the radius."""
         others = self.statuses[len(self.numbers) :]

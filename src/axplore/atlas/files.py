@@ -11,18 +11,17 @@ import numpy.typing as npt
 from axplore import storage
 from axplore.atlas.atlas import Atlas
 from axplore.certificate.doubts import FaultRecord, FindingRecord
-from axplore.errors import AxploreError, DamagedFileError, StorageError
+from axplore.errors import AxploreError, DamagedFileError, InvalidInputError, StorageError
 from axplore.explorers.base import StopReason
 from axplore.labels import decode_label, encode_label
 from axplore.storage import storage_errors
-from axplore.target import Objective, Target
+from axplore.target import Target
 from axplore.types import RESET_ACTION, IntArray, Status
 
 NAME: Final = "atlas"
 FORMAT: Final = "axplore atlas"
-VERSION: Final = 2
+VERSION: Final = 3
 
-STATUS_CODES: Final = tuple(Status)
 COUNTS: Final = "counts_"
 """Before the names of the arrays of counts."""
 
@@ -31,7 +30,12 @@ COUNT_ARRAYS: Final = {"states", "state_pairs", "visits", "row_offsets", "succes
 
 
 def save(atlas: Atlas, folder: Path) -> None:
-    """Writes an atlas, and its certificate if it has one, into a folder."""
+    """Writes an atlas into a folder; one with a certificate as that and a record of the run."""
+    if atlas.is_part:
+        raise InvalidInputError(
+            "a part of an atlas has no certificate, and so cannot be saved: save the atlas that it was taken from, and "
+            "take the part again with within(radius)"
+        )
     with storage_errors(f"the atlas cannot be written to {folder}"):
         if atlas.certificate is not None:
             atlas.certificate.save(folder)
@@ -56,36 +60,38 @@ def load(folder: Path) -> Atlas:
 
 
 def _fields_of(atlas: Atlas) -> dict[str, Any]:
-    return {
+    certificate = atlas.certificate
+    n_counted = len(atlas.numbers) + len(atlas.left_out_numbers)
+    record = {
+        "certificate": None if certificate is None else certificate.digest,
         "world": atlas.world,
         "explorer": atlas.explorer,
-        "radius": atlas.target.radius,
-        "epsilon": atlas.target.epsilon,
-        "delta": atlas.target.delta,
-        "objective": None if atlas.objective is None else atlas.objective.value,
-        "proven": atlas.proven,
-        "complete": atlas.complete,
         "stop": atlas.stop.name,
         "steps": atlas.steps,
         "rounds": atlas.rounds,
-        "unseen_lower": atlas.unseen_lower,
+    }
+    if certificate is not None:
+        return {**record, "uncounted": [encode_label(state) for state in atlas.seen[n_counted:]]}
+    return {
+        **record,
+        "radius": atlas.target.radius,
+        "epsilon": atlas.target.epsilon,
+        "delta": atlas.target.delta,
         "seen": [encode_label(state) for state in atlas.seen],
         "actions": [[encode_label(action) for action in offered] for offered in atlas.actions],
         "findings": [finding.as_json() for finding in atlas.findings],
         "faults": [fault.as_json() for fault in atlas.faults],
-        "certified": atlas.certificate is not None,
     }
 
 
 def _arrays_of(atlas: Atlas) -> dict[str, npt.NDArray[Any]]:
+    if atlas.certificate is not None:
+        return {"found_at": atlas.found_at}
     return {
-        "numbers": atlas.numbers,
         "found_at": atlas.found_at,
+        "numbers": atlas.numbers,
         "left_out_numbers": atlas.left_out_numbers,
-        "lower": atlas.lower,
-        "upper": atlas.upper,
-        "regret": atlas.regret,
-        "statuses": np.array([STATUS_CODES.index(status) for status in atlas.statuses]),
+        "optimistic_steps": atlas.lower[: len(atlas.numbers)],
         "policy_shapes": np.array([(0, *policy.shape)[-2:] for policy in atlas.policies]),  # a horizon of 0: none
         "policy_choices": np.concatenate([policy.ravel() for policy in atlas.policies]),
         **{COUNTS + name: array for name, array in atlas.count_arrays.items()},
@@ -93,36 +99,43 @@ def _arrays_of(atlas: Atlas) -> dict[str, npt.NDArray[Any]]:
 
 
 def _atlas_from(folder: Path, fields: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> Atlas:
-    certificate = None
-    if fields["certified"]:
+    record: dict[str, Any] = {
+        "world": fields["world"],
+        "explorer": fields["explorer"],
+        "found_at": arrays["found_at"],
+        "steps": fields["steps"],
+        "rounds": fields["rounds"],
+        "stop": StopReason[fields["stop"]],
+    }
+    if fields["certificate"] is not None:
+        from axplore.atlas.from_certificate import atlas_from_certificate
         from axplore.certificate import Certificate
 
         certificate = Certificate.load(folder)
+        if certificate.digest != fields["certificate"]:
+            raise DamagedFileError(f"the certificate in {folder} is of another run than the atlas beside it")
+        uncounted = tuple(decode_label(label) for label in fields["uncounted"])
+        return atlas_from_certificate(certificate, **record, uncounted=uncounted)
+    n_states, n_others = len(arrays["numbers"]), len(arrays["left_out_numbers"])
     return Atlas(
-        world=fields["world"],
-        explorer=fields["explorer"],
+        **record,
         target=Target(radius=fields["radius"], epsilon=fields["epsilon"], delta=fields["delta"]),
-        objective=None if fields["objective"] is None else Objective(fields["objective"]),
+        objective=None,
         seen=tuple(decode_label(label) for label in fields["seen"]),
         numbers=arrays["numbers"],
-        found_at=arrays["found_at"],
         actions=tuple(tuple(decode_label(action) for action in offered) for offered in fields["actions"]),
         policies=_policies_from(arrays["policy_shapes"], arrays["policy_choices"]),
         left_out_numbers=arrays["left_out_numbers"],
-        lower=arrays["lower"],
-        upper=arrays["upper"],
-        regret=arrays["regret"],
-        statuses=tuple(STATUS_CODES[code] for code in arrays["statuses"].tolist()),
-        unseen_lower=fields["unseen_lower"],
-        proven=fields["proven"],
-        complete=fields["complete"],
+        lower=np.concatenate((arrays["optimistic_steps"], np.zeros(n_others))),
+        upper=np.full(n_states + n_others, np.inf),
+        regret=np.full(n_states + n_others, np.inf),
+        statuses=(Status.OPEN,) * (n_states + n_others),
+        unseen_lower=0.0,
+        proven=False,
+        complete=False,
         count_arrays={name.removeprefix(COUNTS): array for name, array in arrays.items() if name.startswith(COUNTS)},
-        steps=fields["steps"],
-        rounds=fields["rounds"],
-        stop=StopReason[fields["stop"]],
         findings=tuple(map(FindingRecord.from_json, fields["findings"])),
         faults=tuple(map(FaultRecord.from_json, fields["faults"])),
-        certificate=certificate,
     )
 
 
@@ -142,6 +155,13 @@ def _checked(atlas: Atlas) -> Atlas:
     offered = np.array([len(actions) for actions in atlas.actions])
     fits = (
         n_states > 0
+        and all(type(number) is int and number >= 0 for number in (atlas.steps, atlas.rounds))
+        and isinstance(atlas.world, str)
+        and isinstance(atlas.explorer, str)
+        and atlas.found_at.dtype == np.int64
+        and atlas.found_at.ndim == 1
+        and bool((np.diff(atlas.found_at) >= 0).all())
+        and 0 <= atlas.found_at[0] <= atlas.found_at[-1] <= atlas.steps
         and all(len(part) == n_states for part in (atlas.found_at, atlas.actions, atlas.policies))
         and all(len(part) == n_places for part in (atlas.lower, atlas.upper, atlas.regret, atlas.statuses))
         and len(set(named.tolist())) == n_places

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from axplore.atlas.atlas import Atlas
-from axplore.atlas.state_report import checked_regret
+from axplore.atlas.from_certificate import atlas_from_certificate
 from axplore.certificate import Certificate
 from axplore.certificate.doubts import FaultRecord, FindingRecord
 from axplore.errors import InvalidInputError
 from axplore.explorers.base import Exploration
 from axplore.proofs.certificates import certificate_from
-from axplore.proofs.evidence import Evidence
 from axplore.types import Action, State, Status
 from axplore.worlds.contract import Fault, World
 from axplore.worlds.diagnosis import Finding
@@ -42,59 +41,42 @@ def atlas_of(
         findings: what was found when the system was examined.
         faults: failures of the system while it was explored.
     """
+    record: dict[str, Any] = {
+        "world": world_name,
+        "explorer": explorer_name,
+        "found_at": exploration.found_at - steps_before,
+        "steps": exploration.steps - steps_before,
+        "rounds": exploration.rounds,
+        "stop": exploration.stop,
+    }
     seen = tuple(world.states)
+    if exploration.evidence is not None:
+        counted = {*exploration.states, *exploration.frontier}
+        uncounted = tuple(state for state in seen if state not in counted)
+        certificate = certificate_from_exploration(exploration, findings, faults)
+        return atlas_from_certificate(certificate, **record, uncounted=uncounted)
     numbers = {state: number for number, state in enumerate(seen)}
     left_out = np.array([numbers[state] for state in exploration.frontier], dtype=np.int64)
-    atlas = Atlas(
-        world=world_name,
-        explorer=explorer_name,
+    n_places = len(exploration.states) + len(left_out)
+    return Atlas(
+        **record,
         target=exploration.explorer.target,
         objective=None,
         seen=seen,
         numbers=exploration.numbers.view(),
-        found_at=exploration.found_at - steps_before,
         actions=exploration.actions,
         policies=tuple(policy.view() for policy in exploration.policies),
         left_out_numbers=left_out,
         lower=np.concatenate((exploration.optimistic_steps, np.zeros(len(left_out)))),
-        upper=np.full(len(exploration.states) + len(left_out), np.inf),
-        regret=np.full(len(exploration.states) + len(left_out), np.inf),
-        statuses=(Status.OPEN,) * (len(exploration.states) + len(left_out)),
+        upper=np.full(n_places, np.inf),
+        regret=np.full(n_places, np.inf),
+        statuses=(Status.OPEN,) * n_places,
         unseen_lower=0.0,
         proven=False,
         complete=False,
         count_arrays=exploration.counts.to_arrays(),
-        steps=exploration.steps - steps_before,
-        rounds=exploration.rounds,
-        stop=exploration.stop,
         findings=findings,
         faults=faults,
-    )
-    return atlas if exploration.evidence is None else _with_proof(atlas, exploration, exploration.evidence)
-
-
-def _with_proof(atlas: Atlas, exploration: Exploration, evidence: Evidence) -> Atlas:
-    certificate = certificate_from_exploration(exploration, atlas.findings, atlas.faults)
-    n_known = evidence.model.n_known
-    places = range(len(evidence.lower))
-    lower = np.array([path.steps for path in evidence.lower])
-    upper = np.full(len(places), math.inf)
-    upper[:n_known] = [path.steps for path in evidence.best_upper]
-    regret = upper - lower
-    for place, bound in enumerate(evidence.regrets):
-        regret[place] = checked_regret(upper[place], lower[place], bound.steps, evidence.target)
-    return replace(
-        atlas,
-        objective=evidence.objective,
-        left_out_numbers=evidence.model.numbers[n_known:].view(),
-        lower=lower,
-        upper=upper,
-        regret=regret,
-        statuses=tuple(evidence.status(place) for place in places),
-        unseen_lower=evidence.unseen.steps,
-        proven=True,
-        complete=certificate.complete,
-        certificate=certificate,
     )
 
 

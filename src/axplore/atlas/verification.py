@@ -1,27 +1,28 @@
 """Whether an atlas says no more than its certificate, and whether the certificate is proven.
 
-The certificate is verified from its counts alone (`axplore.certificate`). The atlas has to agree with it: the same
-world and settings, and for every state that it calls certified or set aside a claim, with the same policy and no
-tighter bounds. Lower bounds of the states of an atlas are claimed for AX* only.
+The certificate is verified from its counts alone (`axplore.certificate`). Every part of the atlas has to follow from it
+but the record of the run, from which nothing is concluded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 
 from axplore.arguments import file_path
 from axplore.atlas.atlas import Atlas
-from axplore.atlas.state_report import checked_regret
+from axplore.atlas.from_certificate import atlas_from_certificate
 from axplore.atlas.verdict import VerdictKind
-from axplore.certificate import Certificate, ClaimCheck, ClaimKind, NearOptimal, Reachable, Verification
+from axplore.certificate import Certificate, ClaimCheck, ClaimKind, Verification
 from axplore.certificate import verify as verify_certificate
 from axplore.errors import ExitCode, InvalidInputError
-from axplore.target import Objective
-from axplore.types import Status
+
+RECORD: Final = ("world", "explorer", "found_at", "steps", "rounds", "stop")
+"""What an atlas keeps besides its certificate: how the run went. No count can prove it, and no answer rests on it."""
 
 
 def verify(subject: Atlas | str | Path) -> Verification:
@@ -52,65 +53,22 @@ def verify(subject: Atlas | str | Path) -> Verification:
 
 
 def contradictions(atlas: Atlas, certificate: Certificate) -> Iterator[str]:
-    """What the atlas says and the certificate does not, in words."""
-    if not _same_problem(atlas, certificate):
-        yield "the certificate is of another run: states, actions, counts or settings differ"
-        return
-    too_far = {claim.goal: claim for claim in certificate.too_far}
-    for place, standing in enumerate(atlas.left_out, start=len(atlas.states)):
-        claim = too_far.get(place)
-        if standing.status is Status.SET_ASIDE and (claim is None or standing.bounds.lower > claim.lower[0]):
-            yield f"{standing.state!r} is set aside, which the certificate does not claim"
-    unseen = too_far.get(len(atlas.statuses))
-    if atlas.unseen_lower > atlas.target.radius and (unseen is None or atlas.unseen_lower > unseen.lower[0]):
-        yield "states never seen are ruled out, which the certificate does not claim"
-    if atlas.complete != certificate.complete:
-        yield "it differs from the certificate in whether everything is proven"
-    if (atlas.findings, atlas.faults) != (certificate.findings, certificate.faults):
-        yield "it names other findings or faults than the certificate"
-    reachable = {claim.goal: claim for claim in certificate.reachable}
-    optimal = {claim.goal: claim for claim in certificate.near_optimal}
-    for place, state in enumerate(atlas.states):
-        if atlas.statuses[place] is not Status.CERTIFIED:
-            continue
-        if not _follows(atlas, place, reachable.get(place), optimal.get(place)):
-            yield f"{state!r} is certified, which the certificate does not claim with this policy and these bounds"
-
-
-def _same_problem(atlas: Atlas, certificate: Certificate) -> bool:
-    counts, target = atlas.count_arrays, atlas.target
-    seen = (*atlas.states, *(standing.state for standing in atlas.left_out))
-    positions = np.full(len(atlas.seen), -1)
-    positions[np.concatenate((atlas.numbers, atlas.left_out_numbers))] = np.arange(len(seen))
-    drawn = np.concatenate(([0], np.cumsum(certificate.counts.counts)))
-    return (
-        (target.radius, target.epsilon, target.delta) == (certificate.radius, certificate.epsilon, certificate.delta)
-        and atlas.objective is certificate.objective
-        and seen == (*certificate.known, *certificate.others)
-        and atlas.actions == certificate.actions
-        and np.array_equal(counts["states"], atlas.numbers)
-        and np.array_equal(counts["state_pairs"], certificate.state_pairs)
-        and np.array_equal(counts["visits"], np.diff(drawn[certificate.counts.row_offsets]))
-        and np.array_equal(counts["row_offsets"], certificate.counts.row_offsets)
-        and np.array_equal(positions[counts["successors"]], certificate.counts.successors)
-        and np.array_equal(counts["counts"], certificate.counts.counts)
-        and np.array_equal(counts["first_draws"], certificate.counts.first_draws)
+    """The parts of an atlas that do not follow from its certificate, in words."""
+    n_counted = certificate.n_seen
+    follows = atlas_from_certificate(
+        certificate, **{name: getattr(atlas, name) for name in RECORD}, uncounted=atlas.seen[n_counted:]
     )
+    for field in fields(Atlas):
+        if not _same(getattr(atlas, field.name), getattr(follows, field.name)):
+            yield f"its {field.name.replace('_', ' ')} does not follow from the certificate"
 
 
-def _follows(atlas: Atlas, place: int, reachable: Reachable | None, optimal: NearOptimal | None) -> bool:
-    """Whether the claims about a state of the atlas are those that its status needs."""
-    bounds, policy = atlas.bounds(atlas.states[place]), atlas.policies[place]
-    if place == 0:
-        return bounds.lower == 0
-    if reachable is None:
-        return False
-    if atlas.objective is Objective.WITHIN_RADIUS:
-        return np.array_equal(policy, reachable.policy) and bounds.upper >= reachable.upper[0]
-    return (
-        optimal is not None
-        and np.array_equal(policy, optimal.policy)
-        and bounds.upper >= optimal.upper[0]
-        and bounds.lower <= optimal.lower[0]
-        and bounds.regret >= checked_regret(optimal.upper[0], optimal.lower[0], optimal.regret[0], atlas.target)
-    )
+def _same(one: Any, other: Any) -> bool:
+    """Whether two parts of atlases are equal, arrays included."""
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return one.dtype == other.dtype and np.array_equal(one, other)
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_same(one[name], other[name]) for name in one)
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return type(one) is type(other) and bool(one == other)

@@ -10,10 +10,12 @@ The last three share no code with the solvers and statistics of the explorer tha
 
 from axplore.certificate.checker import verify
 from axplore.certificate.claim_checks import ClaimCheck, ClaimKind, Verification
-from axplore.certificate.contents import Counts, NearOptimal, Reachable, TooFar
+from axplore.certificate.contents import AtLeast, AtMost, Counts, NearOptimal, Reachable, TooFar
 from axplore.certificate.document import Certificate
 
 __all__ = [
+    "AtLeast",
+    "AtMost",
     "Certificate",
     "ClaimCheck",
     "ClaimKind",

@@ -23,19 +23,14 @@ import numpy as np
 
 from axplore.certificate.bellman import Sweeper
 from axplore.certificate.claim_checks import ClaimCheck, ClaimKind, Verification
-from axplore.certificate.contents import RESET_ACTION, Claim, NearOptimal, Reachable, TooFar
+from axplore.certificate.conclusions import corrected_lower, corrected_regret, corrected_upper, margin, refuted_goals
+from axplore.certificate.contents import RESET_ACTION, AtLeast, AtMost, Claim, NearOptimal, Reachable, TooFar
 from axplore.certificate.count_checks import contradiction
 from axplore.certificate.document import Certificate
 from axplore.certificate.doubts import doubts_in
 from axplore.errors import ExitCode
 from axplore.target import Objective, confidence_text
 from axplore.types import FloatArray
-
-ROUNDING: Final = 1e-9
-"""η, by which vectors are corrected before they are checked."""
-
-MARGIN: Final = 1e-13
-"""By how much inequalities must hold, relative to the largest value: far above the rounding of one sweep."""
 
 LARGEST: Final = 1e9
 """Bounds beyond it are refused: their rounding would be that of whole steps."""
@@ -44,6 +39,8 @@ KINDS: Final = {
     Reachable: ClaimKind.REACHABLE,
     TooFar: ClaimKind.TOO_FAR,
     NearOptimal: ClaimKind.NEAR_OPTIMAL,
+    AtMost: ClaimKind.AT_MOST,
+    AtLeast: ClaimKind.AT_LEAST,
 }
 
 
@@ -78,8 +75,12 @@ def _check_claim(certificate: Certificate, sweeper: Sweeper, claim: Claim) -> Cl
             why = _check_reachable(certificate, sweeper, claim)
         elif isinstance(claim, TooFar):
             why = _check_too_far(certificate, sweeper, claim)
-        else:
+        elif isinstance(claim, NearOptimal):
             why = _check_near_optimal(certificate, sweeper, claim)
+        elif isinstance(claim, AtMost):
+            why = f"its policy takes up to {_proven_upper(certificate, sweeper, claim)[0]:.6g} expected steps"
+        else:
+            why = f"every policy needs at least {_proven_lower(certificate, sweeper, claim)[0]:.6g} expected steps"
     except UnprovenError as reason:
         return _named(certificate, claim, False, str(reason))
     return _named(certificate, claim, True, why)
@@ -115,22 +116,20 @@ def _check_near_optimal(certificate: Certificate, sweeper: Sweeper, claim: NearO
     return f"between {lower[0]:.6g} and {upper[0]:.6g} expected steps, at most {loss:.6g} from the best"
 
 
-def _proven_upper(certificate: Certificate, sweeper: Sweeper, claim: Reachable | NearOptimal) -> FloatArray:
+def _proven_upper(certificate: Certificate, sweeper: Sweeper, claim: Reachable | NearOptimal | AtMost) -> FloatArray:
     """A bound of the expected steps of the policy in every model of the region, [n]."""
-    given = _numbers(claim.upper, claim.goal)
-    upper = given * (1.0 + _correction(given))
+    upper = corrected_upper(_numbers(claim.upper, claim.goal))
     needed = 1.0 + sweeper.greatest_means(upper, claim.goal, 1.0 + upper[0], claim.policy)
-    _require(certificate, claim.goal, "upper bound", upper, needed + _margin(upper))
+    _require(certificate, claim.goal, "upper bound", upper, needed + margin(upper))
     return upper
 
 
-def _proven_lower(certificate: Certificate, sweeper: Sweeper, claim: TooFar | NearOptimal) -> FloatArray:
+def _proven_lower(certificate: Certificate, sweeper: Sweeper, claim: TooFar | NearOptimal | AtLeast) -> FloatArray:
     """A lower bound of the expected steps of every policy in every model of the region, [n]."""
-    given = _numbers(claim.lower, claim.goal)
-    lower = given / (1.0 + _correction(given))
+    lower = corrected_lower(_numbers(claim.lower, claim.goal))
     allowed = np.full(len(lower), 1.0 + lower[0])  # RESET; from the initial state it leads nowhere
     np.minimum.at(allowed, sweeper.owners, 1.0 + sweeper.least_means(lower, claim.goal))
-    _require(certificate, claim.goal, "lower bound", lower, allowed - _margin(lower), at_most=True)
+    _require(certificate, claim.goal, "lower bound", lower, allowed - margin(lower), at_most=True)
     return lower
 
 
@@ -138,8 +137,7 @@ def _proven_regret(
     certificate: Certificate, sweeper: Sweeper, claim: NearOptimal, upper: FloatArray, lower: FloatArray
 ) -> FloatArray:
     """A bound of what the policy loses against the best one in every model of the region, [n]."""
-    # Three times, because U and W were corrected before, each by up to η U(s).
-    regret = _numbers(claim.regret, claim.goal) + 3.0 * _correction(upper) * upper
+    regret = corrected_regret(_numbers(claim.regret, claim.goal), upper)
     plays = claim.policy != RESET_ACTION
     rival = np.where(plays, 1.0 + lower[0], np.inf)
     rival[0] = np.inf  # RESET in the initial state is never the best
@@ -148,7 +146,7 @@ def _proven_regret(
     np.minimum.at(rival, sweeper.owners[is_rival], 1.0 + sweeper.least_means(lower, claim.goal)[is_rival])
     means = sweeper.greatest_means(regret, claim.goal, regret[0], claim.policy)
     needed = np.maximum(means, upper - rival)
-    _require(certificate, claim.goal, "bound of the loss", regret, needed + _margin(upper) + _margin(regret))
+    _require(certificate, claim.goal, "bound of the loss", regret, needed + margin(upper) + margin(regret))
     return regret
 
 
@@ -159,15 +157,6 @@ def _numbers(vector: FloatArray, goal: int) -> FloatArray:
     if goal < len(vector) and vector[goal] != 0.0:
         raise UnprovenError("the bound at the goal itself is not 0")
     return vector
-
-
-def _margin(vector: FloatArray) -> float:
-    return MARGIN * (1.0 + float(vector.max()))
-
-
-def _correction(vector: FloatArray) -> float:
-    """η, of which a step is enough to keep the margin."""
-    return max(ROUNDING, 10.0 * _margin(vector))
 
 
 def _require(
@@ -227,6 +216,9 @@ def _check_completeness(certificate: Certificate, missing: tuple[str, ...], all_
 def _conclusion(certificate: Certificate, missing: tuple[str, ...]) -> tuple[tuple[str, ...], ExitCode]:
     """What may be said if every claim is proven, and the exit code that goes with it."""
     doubts = doubts_in(certificate.findings, certificate.faults)
+    for goal in refuted_goals(certificate):
+        why = f"{_subject(certificate, goal)} was admitted as within reach and is proven to be beyond it"
+        return (f"CONTRADICTED: {why}, so that nothing here can be relied on.",), ExitCode.REFUTED
     condition = "If the assumptions hold, then with" if doubts else "With"
     sure = confidence_text(certificate.delta)
     lines = [f"{condition} probability at least {sure} over the draws{_promise(certificate, missing)}"]

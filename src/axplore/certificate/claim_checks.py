@@ -17,6 +17,8 @@ class ClaimKind(Enum):
     REACHABLE = "reachable"
     TOO_FAR = "too far"
     NEAR_OPTIMAL = "near-optimal"
+    AT_MOST = "at most"
+    AT_LEAST = "at least"
     COMPLETE = "complete"
     ATLAS = "atlas"
     """That an atlas says no more than its certificate; see `axplore.atlas.verification`."""

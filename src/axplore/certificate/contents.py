@@ -109,7 +109,35 @@ class NearOptimal(Record):
     regret: FloatArray
 
 
-Claim: TypeAlias = Reachable | TooFar | NearOptimal
+@dataclass(frozen=True, eq=False)
+class AtMost(Record):
+    """A policy reaches the goal within the expected steps that the bound says, however many these are.
+
+    Attributes:
+        goal: the position of a known state other than the initial one.
+        policy: what to play in each known state, [n].
+        upper: a bound of the expected steps of the policy from each known state, [n].
+    """
+
+    goal: int
+    policy: IntArray
+    upper: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class AtLeast(Record):
+    """Every policy restricted to the known states needs the expected steps that the bound says, however few these are.
+
+    Attributes:
+        goal: the position of a state other than the initial one, or the one after the last for all never seen.
+        lower: a lower bound of the expected steps of every policy from each known state, [n].
+    """
+
+    goal: int
+    lower: FloatArray
+
+
+Claim: TypeAlias = Reachable | TooFar | NearOptimal | AtMost | AtLeast
 
 
 def check_shape(claim: Claim, n_actions: Sequence[int], n_seen: int) -> None:
@@ -121,13 +149,15 @@ def check_shape(claim: Claim, n_actions: Sequence[int], n_seen: int) -> None:
         n_seen: how many states were seen.
     """
     kind, n_known = type(claim).__name__, len(n_actions)
-    first, end = (n_known, n_seen + 1) if isinstance(claim, TooFar) else (1, n_known)
+    first, end = n_known if isinstance(claim, TooFar) else 1, n_known
+    if isinstance(claim, TooFar | AtLeast):
+        end = n_seen + 1
     if not first <= claim.goal < end:
         raise InvalidInputError(f"{kind} cannot be claimed of the position {claim.goal}")
     for name in (field.name for field in fields(claim) if field.name != "goal"):
         _check_array(f"{kind}.{name}", getattr(claim, name), dtype_of(name), n_known)
     if (
-        not isinstance(claim, TooFar)
+        not isinstance(claim, TooFar | AtLeast)
         and not ((claim.policy >= RESET_ACTION) & (claim.policy < np.array(n_actions))).all()
     ):
         raise InvalidInputError(f"{kind}.policy towards the position {claim.goal} plays an action that does not exist")

@@ -13,7 +13,17 @@ import numpy as np
 import numpy.typing as npt
 
 from axplore import storage
-from axplore.certificate.contents import Claim, Counts, NearOptimal, Reachable, TooFar, check_shape, dtype_of
+from axplore.certificate.contents import (
+    AtLeast,
+    AtMost,
+    Claim,
+    Counts,
+    NearOptimal,
+    Reachable,
+    TooFar,
+    check_shape,
+    dtype_of,
+)
 from axplore.certificate.doubts import FaultRecord, FindingRecord
 from axplore.errors import DamagedFileError, InvalidInputError
 from axplore.labels import decode_label, encode_label
@@ -22,8 +32,14 @@ from axplore.types import Action, IntArray, State
 
 NAME: Final = "certificate"
 FORMAT: Final = "axplore certificate"
-VERSION: Final = 2
-CLAIMS: Final[dict[str, type[Any]]] = {"reachable": Reachable, "too_far": TooFar, "near_optimal": NearOptimal}
+VERSION: Final = 3
+CLAIMS: Final[dict[str, type[Any]]] = {
+    "reachable": Reachable,
+    "too_far": TooFar,
+    "near_optimal": NearOptimal,
+    "at_most": AtMost,
+    "at_least": AtLeast,
+}
 
 KINDS: Final = {
     "objective": str, "complete": bool, "known": list, "others": list, "actions": list, "findings": list, "faults": list
@@ -33,7 +49,7 @@ KINDS: Final = {
 LEAST_DELTA: Final = 1e-100
 """With a smaller δ, parts of it would not be numbers any more."""
 
-Kind = TypeVar("Kind", Reachable, TooFar, NearOptimal)
+Kind = TypeVar("Kind", Reachable, TooFar, NearOptimal, AtMost, AtLeast)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +71,8 @@ class Certificate:
         reachable: claims about known states.
         too_far: claims about other states, and about those never seen.
         near_optimal: claims about the policies towards known states.
+        at_most: upper bounds of policies towards known states of which neither is claimed.
+        at_least: lower bounds of which none of these says anything.
         complete: whether it claims that everything the objective asks for is proven.
         findings: what was found when the system was examined before it was explored.
         faults: failures of the system while it was explored.
@@ -74,6 +92,8 @@ class Certificate:
     complete: bool
     findings: tuple[FindingRecord, ...] = ()
     faults: tuple[FaultRecord, ...] = ()
+    at_most: tuple[AtMost, ...] = ()
+    at_least: tuple[AtLeast, ...] = ()
 
     def __post_init__(self) -> None:
         _check_settings(self)
@@ -85,7 +105,7 @@ class Certificate:
     @property
     def claims(self) -> tuple[Claim, ...]:
         """All claims about single goals."""
-        return (*self.reachable, *self.too_far, *self.near_optimal)
+        return (*self.reachable, *self.too_far, *self.near_optimal, *self.at_most, *self.at_least)
 
     @property
     def n_seen(self) -> int:
@@ -185,6 +205,8 @@ def _assembled(body: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) 
         reachable=_unstacked(Reachable, "reachable", arrays),
         too_far=_unstacked(TooFar, "too_far", arrays),
         near_optimal=_unstacked(NearOptimal, "near_optimal", arrays),
+        at_most=_unstacked(AtMost, "at_most", arrays),
+        at_least=_unstacked(AtLeast, "at_least", arrays),
         complete=body["complete"],
         findings=tuple(map(FindingRecord.from_json, body["findings"])),
         faults=tuple(map(FaultRecord.from_json, body["faults"])),

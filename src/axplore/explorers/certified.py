@@ -223,10 +223,11 @@ class Certified(Explorer[CertifiedState]):
         for goal in range(1, model.n_known):
             if self.objective is Objective.OPTIMAL:
                 regret = NearOptimal(goal, self.target.epsilon).regret(model)
-                lower[goal], upper[goal] = regret.lower.steps, regret.upper.steps
+                lower[goal], upper[goal] = regret.lower.at_least, regret.upper.at_most
             else:
-                lower[goal] = TooFar(goal, self.target.radius).path(model).steps
-                upper[goal] = Reachable(goal, self.reach, goal).path(model).steps
+                lower[goal] = TooFar(goal, self.target.radius).path(model).at_least
+                upper[goal] = Reachable(goal, self.reach, goal).path(model).at_most
+        lower[1:] = np.maximum(lower[1:], 1.0)  # no other state is nearer than a step
         return lower, upper
 
     def _is_reachable(self, model: IntervalModel, goal: int) -> bool:

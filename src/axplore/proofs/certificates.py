@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from axplore.certificate import Certificate
-from axplore.certificate.contents import Counts, NearOptimal, Reachable, TooFar
+from axplore.certificate.contents import AtLeast, AtMost, Counts, NearOptimal, Reachable, TooFar
 from axplore.certificate.doubts import FaultRecord, FindingRecord
 from axplore.proofs.evidence import Evidence
 from axplore.statistics.counts import CountedRows
@@ -36,6 +38,7 @@ def certificate_from(
     too_far = too_far_claims(evidence)
     near_optimal = near_optimal_claims(evidence)
     n_known, n_seen = len(known), len(evidence.lower)
+    with_policy = {claim.goal for claim in near_optimal} if evidence.regrets else {claim.goal for claim in reachable}
     required = n_known - 1 if evidence.objective is Objective.OPTIMAL else 0
     return Certificate(
         radius=float(evidence.target.radius),
@@ -54,6 +57,8 @@ def certificate_from(
         and len(near_optimal) >= required,
         findings=findings,
         faults=faults,
+        at_most=at_most_claims(evidence, with_policy),
+        at_least=at_least_claims(evidence, {claim.goal for claim in too_far} | {claim.goal for claim in near_optimal}),
     )
 
 
@@ -91,4 +96,24 @@ def near_optimal_claims(evidence: Evidence) -> tuple[NearOptimal, ...]:
         )
         for goal, regret in enumerate(evidence.regrets)
         if goal > 0 and regret.at_most <= evidence.target.epsilon
+    )
+
+
+def at_most_claims(evidence: Evidence, claimed: set[int]) -> tuple[AtMost, ...]:
+    """The proven bounds of the policies to the other known states, so that nothing is said that nobody can check."""
+    n_known = evidence.model.n_known
+    return tuple(
+        AtMost(goal, evidence.actions(path.policy), path.values[:n_known].copy())
+        for goal, path in enumerate(evidence.best_upper)
+        if goal > 0 and goal not in claimed and np.isfinite(path.at_most)
+    )
+
+
+def at_least_claims(evidence: Evidence, claimed: set[int]) -> tuple[AtLeast, ...]:
+    """The lower bounds of all other states, and of those never seen."""
+    n_known, paths = evidence.model.n_known, (*evidence.lower, evidence.unseen)
+    return tuple(
+        AtLeast(goal, paths[goal].values[:n_known].copy())
+        for goal in range(1, len(paths))
+        if goal not in claimed and paths[goal].at_least > 0
     )

@@ -1,0 +1,128 @@
+"""What follows from the claims of a certificate, if they hold: bounds, policies and a status for every state.
+
+The vectors come from floating-point solvers. So what is concluded is not U, W and R but the weaker U (1 + η),
+W / (1 + η) and R + 3 η U, and these are what the verifier checks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import numpy as np
+
+from axplore.certificate.contents import RESET_ACTION, AtLeast, AtMost, NearOptimal, Reachable, TooFar
+from axplore.certificate.document import Certificate
+from axplore.target import Objective
+from axplore.types import FloatArray, IntArray, Status
+
+ROUNDING: Final = 1e-9
+"""η, by which vectors are corrected before they are checked."""
+
+MARGIN: Final = 1e-13
+"""By how much inequalities must hold, relative to the largest value: far above the rounding of one sweep."""
+
+NEAREST: Final = 1.0
+"""No other state is nearer to the initial one than a step."""
+
+Kind = TypeVar("Kind", Reachable, TooFar, NearOptimal, AtMost, AtLeast)
+
+
+def margin(vector: FloatArray) -> float:
+    """By how much an inequality about a vector must hold."""
+    return MARGIN * (1.0 + float(vector.max()))
+
+
+def correction(vector: FloatArray) -> float:
+    """η, of which a step is enough to keep the margin."""
+    return max(ROUNDING, 10.0 * margin(vector))
+
+
+def corrected_upper(upper: FloatArray) -> FloatArray:
+    """What is concluded from an upper bound, [n]."""
+    return upper * (1.0 + correction(upper))
+
+
+def corrected_lower(lower: FloatArray) -> FloatArray:
+    """What is concluded from a lower bound, [n]."""
+    return lower / (1.0 + correction(lower))
+
+
+def corrected_regret(regret: FloatArray, upper: FloatArray) -> FloatArray:
+    """What is concluded from a bound of the loss of a policy with this corrected upper bound, [n]."""
+    # Three times, because U and W were corrected before, each by up to η U(s).
+    return regret + 3.0 * correction(upper) * upper
+
+
+@dataclass(frozen=True, eq=False)
+class Conclusions:
+    """What a certificate says of every state: the known ones, then the others seen, by position.
+
+    Attributes:
+        lower: no policy restricted to the known states takes fewer expected steps, [n + others].
+        upper: the policy takes no more; infinite without a claim, and for states that are not known, [n + others].
+        regret: the policy loses no more against the best one; likewise, [n + others].
+        statuses: of each state, [n + others].
+        policies: to each known state; it resets everywhere if no policy is claimed to arrive, [n].
+        unseen_lower: no state never seen can be reached in fewer expected steps.
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+    regret: FloatArray
+    statuses: tuple[Status, ...]
+    policies: tuple[IntArray, ...]
+    unseen_lower: float
+
+
+def conclusions_of(certificate: Certificate) -> Conclusions:
+    """What follows from the claims of a certificate, if they hold; whether they do is for `verify` to say."""
+    n_known, n_seen = len(certificate.known), certificate.n_seen
+    lower = np.full(n_seen + 1, NEAREST)
+    upper, regret = np.full(n_seen, math.inf), np.full(n_seen, math.inf)
+    for claims in (certificate.too_far, certificate.near_optimal, certificate.at_least):
+        for bound in claims:
+            lower[bound.goal] = max(lower[bound.goal], corrected_lower(bound.lower)[0])
+    lower[0] = upper[0] = regret[0] = 0.0
+    policies = [np.full(n_known, RESET_ACTION, dtype=np.int64) for _ in range(n_known)]
+    for ways in (certificate.reachable, certificate.at_most, certificate.near_optimal):  # the last one counts
+        for way in ways:
+            policies[way.goal] = way.policy
+            upper[way.goal] = corrected_upper(way.upper)[0]
+    regret[1:n_known] = upper[1:n_known] - lower[1:n_known]
+    for claim in certificate.near_optimal:
+        regret[claim.goal] = loss_of(claim, certificate.epsilon)
+    return Conclusions(lower[:-1], upper, regret, _statuses(certificate), tuple(policies), float(lower[-1]))
+
+
+def refuted_goals(certificate: Certificate) -> list[int]:
+    """The known states that were admitted as within reach and are proven to be beyond it."""
+    limit = certificate.radius + certificate.epsilon
+    bounds: list[AtLeast | NearOptimal] = [*certificate.at_least, *certificate.near_optimal]
+    known = (bound for bound in bounds if bound.goal < len(certificate.known))
+    return [bound.goal for bound in known if corrected_lower(bound.lower)[0] > limit]
+
+
+def loss_of(claim: NearOptimal, epsilon: float) -> float:
+    """What a near-optimal policy loses: the gap between its bounds, or its regret where the gap is too wide."""
+    upper, lower = corrected_upper(claim.upper), corrected_lower(claim.lower)
+    gap = float(upper[0] - lower[0])
+    return gap if gap <= epsilon else min(float(corrected_regret(claim.regret, upper)[0]), gap)
+
+
+def _statuses(certificate: Certificate) -> tuple[Status, ...]:
+    n_known = len(certificate.known)
+    reachable, optimal = _goals(certificate.reachable), _goals(certificate.near_optimal)
+    if certificate.objective is not Objective.OPTIMAL:
+        optimal = reachable
+    certified = {0, *(reachable & optimal)}
+    known = (Status.CERTIFIED if goal in certified else Status.OPEN for goal in range(n_known))
+    too_far = _goals(certificate.too_far)
+    others = (Status.SET_ASIDE if goal in too_far else Status.OPEN for goal in range(n_known, certificate.n_seen))
+    return (*known, *others)
+
+
+def _goals(claims: Sequence[Kind]) -> set[int]:
+    return {claim.goal for claim in claims}
