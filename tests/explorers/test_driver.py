@@ -95,6 +95,6 @@ def test_an_explorer_that_has_stopped_keeps_its_own_reason() -> None:
     assert result.stop is StopReason.PROVEN
 
 
-def test_only_a_limit_an_interruption_a_failure_or_a_contradiction_leaves_an_exploration_incomplete() -> None:
-    incomplete = {StopReason.STEP_LIMIT, StopReason.INTERRUPTED, StopReason.WORLD_FAILED, StopReason.CONTRADICTED}
-    assert {reason for reason in StopReason if not reason.by_own_rule} == incomplete
+def test_only_three_reasons_are_the_explorers_own_rule() -> None:
+    own = {StopReason.NO_CANDIDATES, StopReason.ALL_TOO_FAR, StopReason.PROVEN}
+    assert {reason for reason in StopReason if reason.by_own_rule} == own
