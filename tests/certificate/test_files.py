@@ -78,7 +78,7 @@ def test_a_certificate_comes_back_as_it_was(name: str, tmp_path: Path) -> None:
 
 def test_the_files_are_json_and_plain_arrays(folder: Path) -> None:
     body = json.loads((folder / JSON).read_text())
-    assert (body["format"], body["version"], body["radius"]) == ("axplore certificate", 1, 4.5)
+    assert (body["format"], body["version"], body["radius"]) == ("axplore certificate", 2, 4.5)
     assert body["known"][0] == "s0"
     with np.load(folder / ARRAYS, allow_pickle=False) as archive:
         assert {array.dtype.str for array in archive.values()} == {"<i8", "<f8"}
@@ -218,8 +218,8 @@ def test_files_that_only_look_different_are_read(folder: Path) -> None:
 
 def test_another_version_is_named(folder: Path) -> None:
     body, arrays = parts_of(folder)
-    storage.write_sealed(folder, "certificate", {**body, "version": 2}, arrays)
-    refuses(folder, "has version 2 of its format; this axplore reads version 1")
+    storage.write_sealed(folder, "certificate", {**body, "version": 1}, arrays)
+    refuses(folder, "has version 1 of its format; this axplore reads version 2")
 
 
 def test_another_format_is_named(folder: Path) -> None:

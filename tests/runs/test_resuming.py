@@ -494,7 +494,7 @@ DAMAGES: list[tuple[str, Callable[[bytes], bytes | None], str]] = [
     ("checkpoint-0.npz", lambda _: None, "checkpoint-0.npz cannot be read"),
     ("checkpoint-0.npz", lambda old: old[:-9], "checkpoint-0.npz cannot be read"),
     ("journal-0", lambda old: old[:300] + b"?" + old[301:], "journal-0 is damaged at byte"),
-    ("journal-0", lambda old: old.replace(b'"version":1', b'"version":9'), "journal-0 has version 9 of its format"),
+    ("journal-0", lambda old: old.replace(b'"version":2', b'"version":9'), "journal-0 has version 9 of its format"),
 ]
 
 

@@ -65,7 +65,7 @@ def _with_proof(atlas: Atlas, exploration: Exploration, evidence: Evidence) -> A
     places = range(len(evidence.lower))
     lower = np.array([path.steps for path in evidence.lower])
     upper = np.full(len(places), math.inf)
-    upper[:n_known] = [path.steps for path in evidence.best_upper]
+    upper[:n_known] = evidence.upper_steps
     regret = upper - lower
     for place, bound in enumerate(evidence.regrets):
         regret[place] = checked_regret(upper[place], lower[place], bound.steps, evidence.target)

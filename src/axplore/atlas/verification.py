@@ -17,6 +17,7 @@ from axplore.atlas.atlas import Atlas
 from axplore.atlas.state_report import checked_regret
 from axplore.certificate import Certificate, ClaimKind, ClaimVerdict, NearOptimal, Reachable, Verdict
 from axplore.certificate import verify as verify_certificate
+from axplore.certificate.episode_records import EpisodeRecord
 from axplore.errors import InvalidInputError
 from axplore.target import Objective
 from axplore.types import Status
@@ -64,10 +65,12 @@ def contradictions(atlas: Atlas, certificate: Certificate) -> Iterator[str]:
         yield "nothing within the radius is said to be missing, which the certificate does not claim"
     reachable = {claim.goal: claim for claim in certificate.reachable}
     optimal = {claim.goal: claim for claim in certificate.near_optimal}
+    limit = certificate.radius + certificate.epsilon
+    tested = {record.goal: record for record in certificate.episodes if record.bound <= limit}
     for place, state in enumerate(atlas.states):
         if atlas.statuses[place] is not Status.CERTIFIED:
             continue
-        if not _follows(atlas, place, reachable.get(place), optimal.get(place)):
+        if not _follows(atlas, place, reachable.get(place) or tested.get(place), optimal.get(place)):
             yield f"{state!r} is certified, which the certificate does not claim with this policy and these bounds"
 
 
@@ -88,7 +91,9 @@ def _same_problem(atlas: Atlas, certificate: Certificate) -> bool:
     )
 
 
-def _follows(atlas: Atlas, place: int, reachable: Reachable | None, optimal: NearOptimal | None) -> bool:
+def _follows(
+    atlas: Atlas, place: int, reachable: Reachable | EpisodeRecord | None, optimal: NearOptimal | None
+) -> bool:
     """Whether the claims about a state of the atlas are those that its status needs."""
     bounds, policy = atlas.bounds(atlas.states[place]), atlas.policies[place]
     if place == 0:
@@ -96,6 +101,9 @@ def _follows(atlas: Atlas, place: int, reachable: Reachable | None, optimal: Nea
     if reachable is None:
         return False
     if atlas.objective is Objective.WITHIN_RADIUS:
+        if isinstance(reachable, EpisodeRecord):  # of the policy that restarts after so many steps
+            by_step = np.tile(reachable.policy, (reachable.horizon, 1))
+            return np.array_equal(policy, by_step) and bounds.upper >= reachable.bound
         return np.array_equal(policy, reachable.policy) and bounds.upper >= reachable.upper[0]
     return (
         optimal is not None

@@ -17,6 +17,7 @@ them, never from the vectors as given. The rounding of the sweep itself is allow
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -25,6 +26,8 @@ from axplore.certificate.bellman import Sweeper
 from axplore.certificate.contents import RESET_ACTION, Claim, NearOptimal, Reachable, TooFar
 from axplore.certificate.count_checks import contradiction
 from axplore.certificate.document import Certificate
+from axplore.certificate.episode_records import EpisodeRecord, EpisodeSetting, check_records
+from axplore.certificate.region import EPISODES
 from axplore.certificate.verdict import ClaimKind, ClaimVerdict, Verdict
 from axplore.target import Objective
 from axplore.types import FloatArray
@@ -42,6 +45,7 @@ KINDS: Final = {
     Reachable: ClaimKind.REACHABLE,
     TooFar: ClaimKind.TOO_FAR,
     NearOptimal: ClaimKind.NEAR_OPTIMAL,
+    EpisodeRecord: ClaimKind.REACHABLE,
 }
 
 
@@ -55,8 +59,10 @@ def verify(certificate: Certificate) -> Verdict:
     if verdicts[0].holds:
         sweeper = Sweeper.of(certificate)
         verdicts += [_claim_verdict(certificate, sweeper, claim) for claim in certificate.claims]
+        verdicts += _episode_verdicts(certificate)
     else:
-        verdicts += [_named(certificate, claim, False, "the counts cannot be") for claim in certificate.claims]
+        claims = (*certificate.claims, *certificate.episodes)
+        verdicts += [_named(certificate, claim, False, "the counts cannot be") for claim in claims]
     missing = _missing_claims(certificate)
     if certificate.complete:
         verdicts.append(_complete_verdict(certificate, missing, all(verdict.holds for verdict in verdicts)))
@@ -81,6 +87,30 @@ def _claim_verdict(certificate: Certificate, sweeper: Sweeper, claim: Claim) -> 
     except UnprovenError as reason:
         return _named(certificate, claim, False, str(reason))
     return _named(certificate, claim, True, why)
+
+
+def _episode_verdicts(certificate: Certificate) -> list[ClaimVerdict]:
+    """Of each test by episodes, whether it proves its bound."""
+    refusals = check_records(certificate.episodes, _episode_setting(certificate))
+    limit = certificate.radius + certificate.epsilon
+    verdicts = []
+    for record, refusal in zip(certificate.episodes, refusals, strict=True):
+        why = f"{record.n_episodes} episodes by states admitted before it: within {record.bound:.6g} expected steps"
+        verdicts.append(_named(certificate, record, refusal is None, refusal or f"{why}, of {limit:.6g}"))
+    return verdicts
+
+
+def _episode_setting(certificate: Certificate) -> EpisodeSetting:
+    counts, pairs = certificate.counts, certificate.state_pairs
+    totals = np.concatenate(([0], np.cumsum(counts.counts)))
+    draws = np.diff(totals[counts.row_offsets])
+    entries = np.bincount(counts.successors, counts.counts, minlength=certificate.n_seen)
+    return EpisodeSetting(
+        share=EPISODES * certificate.delta,
+        n_actions=[len(actions) for actions in certificate.actions],
+        draws=[draws[first:end].tolist() for first, end in pairwise(pairs.tolist())],
+        entries=entries[: len(certificate.known)].astype(np.int64).tolist(),
+    )
 
 
 def _check_reachable(certificate: Certificate, sweeper: Sweeper, claim: Reachable) -> str:
@@ -183,7 +213,7 @@ def _require(
         )
 
 
-def _named(certificate: Certificate, claim: Claim, holds: bool, why: str) -> ClaimVerdict:
+def _named(certificate: Certificate, claim: Claim | EpisodeRecord, holds: bool, why: str) -> ClaimVerdict:
     return ClaimVerdict(KINDS[type(claim)], _subject(certificate, claim.goal), claim.goal, holds, why)
 
 
@@ -205,12 +235,19 @@ def _missing_claims(certificate: Certificate) -> tuple[str, ...]:
     missing = []
     for kind, claims, goals in wanted:
         times = Counter(claim.goal for claim in claims)
+        tested = _tested(certificate) if kind is ClaimKind.REACHABLE else Counter()
         missing += [
-            f"{_subject(certificate, goal)} is {'not' if times[goal] == 0 else 'twice'} claimed to be {kind.value}"
+            f"{_subject(certificate, goal)} is {'twice' if times[goal] else 'not'} claimed to be {kind.value}"
             for goal in goals
-            if times[goal] != 1
+            if times[goal] > 1 or (times[goal] == 0 and not tested[goal])
         ]
     return tuple(missing)
+
+
+def _tested(certificate: Certificate) -> Counter[int]:
+    """How often each goal is claimed to be reachable by a test on episodes; a proof of a larger bound is none."""
+    limit = certificate.radius + certificate.epsilon
+    return Counter(record.goal for record in certificate.episodes if record.bound <= limit)
 
 
 def _complete_verdict(certificate: Certificate, missing: tuple[str, ...], all_hold: bool) -> ClaimVerdict:

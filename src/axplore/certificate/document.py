@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from axplore import storage
 from axplore.certificate.contents import Claim, Counts, NearOptimal, Reachable, TooFar, check_shape, dtype_of
+from axplore.certificate.episode_records import EpisodeRecord, records_from_json, records_to_json
 from axplore.errors import DamagedFileError, InvalidInputError
 from axplore.labels import decode_label, encode_label
 from axplore.target import Objective
@@ -21,7 +22,7 @@ from axplore.types import Action, IntArray, State
 
 NAME: Final = "certificate"
 FORMAT: Final = "axplore certificate"
-VERSION: Final = 1
+VERSION: Final = 2
 CLAIMS: Final[dict[str, type[Any]]] = {"reachable": Reachable, "too_far": TooFar, "near_optimal": NearOptimal}
 
 Kind = TypeVar("Kind", Reachable, TooFar, NearOptimal)
@@ -47,6 +48,7 @@ class Certificate:
         too_far: claims about other states, and about those never seen.
         near_optimal: claims about the policies towards known states.
         complete: whether it claims that nothing is missing, so that the objective is reached.
+        episodes: tests of policies by episodes, which prove known states reachable without their rows.
     """
 
     radius: float
@@ -61,6 +63,7 @@ class Certificate:
     too_far: tuple[TooFar, ...]
     near_optimal: tuple[NearOptimal, ...]
     complete: bool
+    episodes: tuple[EpisodeRecord, ...] = ()
 
     def __post_init__(self) -> None:
         _check_settings(self)
@@ -116,6 +119,7 @@ class Certificate:
             "known": [encode_label(label) for label in self.known],
             "others": [encode_label(label) for label in self.others],
             "actions": [[encode_label(action) for action in actions] for actions in self.actions],
+            "episodes": records_to_json(self.episodes),
         }
         arrays: dict[str, npt.NDArray[Any]] = {
             f"counts.{field.name}": getattr(self.counts, field.name) for field in fields(Counts)
@@ -171,6 +175,7 @@ def _assembled(body: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) 
         too_far=_unstacked(TooFar, "too_far", arrays),
         near_optimal=_unstacked(NearOptimal, "near_optimal", arrays),
         complete=body["complete"],
+        episodes=records_from_json(body.get("episodes")),
     )
     if certificate._parts[0] != body or certificate._parts[1].keys() != arrays.keys():
         raise InvalidInputError("it holds something that does not belong there")

@@ -29,12 +29,16 @@ from axplore.explorers.ucb_explore import UcbExploreState
 from axplore.explorers.ucb_staged import StagedState
 from axplore.labels import Json, canonical_json
 from axplore.proofs.claims import NearOptimal, Reachable, TooFar
+from axplore.proofs.episode_tests import EpisodeTest, EpisodeTests
 from axplore.statistics.counts import TransitionCounts
+from axplore.statistics.episodes import Bets
 
 STATES: Final = (CertifiedState, DiscoState, UcbExploreState, StagedState)
 """The states that can be kept. An explorer with another is repeated from its start."""
 
-KINDS: Final[Mapping[str, type[Any]]] = {kind.__name__: kind for kind in (*STATES, Reachable, TooFar, NearOptimal)}
+KINDS: Final[Mapping[str, type[Any]]] = {
+    kind.__name__: kind for kind in (*STATES, Reachable, TooFar, NearOptimal, EpisodeTests, EpisodeTest, Bets)
+}
 
 Arrays = dict[str, npt.NDArray[Any]]
 

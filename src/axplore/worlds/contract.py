@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, Protocol, Self, TypeAlias, runtime_checkable
 
@@ -142,6 +142,8 @@ class Answer:
         entry_successors: where it led, [e].
         entry_counts: how often it was met, [e].
         entry_first_draws: at which draw of its pair, counted from 1 within this answer, it was met first, [e].
+        outcomes: how many episodes reached the goal after 0, 1, ..., `horizon` steps, and how many did not,
+            [horizon + 2]; the last counts those that a failing system interrupted too. Empty for visits and tours.
     """
 
     steps: int
@@ -156,6 +158,7 @@ class Answer:
     entry_successors: IntArray
     entry_counts: IntArray
     entry_first_draws: IntArray
+    outcomes: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
 
 class FaultKind(Enum):

@@ -5,7 +5,8 @@ It carries out the same orders as a simulated world, with the same meaning. What
 - Its reset must land in one state. That is checked when the world is made and at every reset after it.
 - It may fail: raise, hang, die, or give a state that is none. What it was doing then is not counted. Where a factory
   was given, the world makes a new system, which stands in the initial state, and goes on; that counts as one step. The
-  journey that was interrupted is neither arrived nor cut: it sets out again; an interrupted episode is run again.
+  journey that was interrupted is neither arrived nor cut: it sets out again; an interrupted episode is run again,
+  and its outcome is that it missed the goal.
 - It may end an episode by itself after so many steps. Then the world resets before that: on a visit or a tour the
   journey counts as cut, and in an episode it is as if the policy had played RESET.
 """
@@ -231,15 +232,17 @@ class SteppedWorld(World):
         if self._needs_reset:
             self._position = self._reset()
         self._needs_reset = True  # until the order is over: nobody knows where an exception leaves the system
+        outcomes: list[int] = []
         match order:
             case Visit():
                 outcome = self._visit(order)
             case Episodes():
-                outcome = self._run(order)
+                outcomes = [0] * (int(order.horizon) + 2)
+                outcome = self._run(order, outcomes)
             case Tour():
                 outcome = self._tour(order)
         self._needs_reset = False
-        return self._tally.answer(self._steps - before, *outcome)
+        return self._tally.answer(self._steps - before, *outcome, outcomes)
 
     def _visit(self, order: Visit) -> tuple[int, int, int, int]:
         play, reset = self._play, self._reset
@@ -270,7 +273,7 @@ class SteppedWorld(World):
         self._position = position
         return completed, completed, 0, cuts
 
-    def _run(self, order: Episodes) -> tuple[int, int, int, int]:
+    def _run(self, order: Episodes, outcomes: list[int]) -> tuple[int, int, int, int]:
         play, reset = self._play, self._reset
         staged = order.policy.ndim == 2
         policies: list[list[int]] = order.policy.tolist() if staged else [order.policy.tolist()]
@@ -284,6 +287,7 @@ class SteppedWorld(World):
                     position = reset()
                 if position == goal or journey == horizon:
                     arrivals += position == goal
+                    outcomes[journey if position == goal else -1] += 1
                     travelled += journey
                     completed += 1
                     journey = 0
@@ -294,6 +298,7 @@ class SteppedWorld(World):
                 journey += 1
                 position = reset() if chosen < 0 or self._steps >= self._deadline else play(position, chosen)
             except _InterruptedJourneyError:
+                outcomes[-1] += 1  # to forget it would favour short episodes: they are interrupted less often
                 position = journey = 0
         self._position = position
         return completed, arrivals, travelled, 0
