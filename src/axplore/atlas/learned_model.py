@@ -86,7 +86,8 @@ def _part(counts: CountedRows, region: ConfidenceRegion, rows: IntArray) -> tupl
         counts=counts.counts[entries],
         first_draws=counts.first_draws[entries],
     )
-    return part, ConfidenceRegion(region.shares[entries], region.slack[pairs], region.shared_budget)
+    levels = None if region.log_levels is None else region.log_levels[pairs]
+    return part, ConfidenceRegion(region.shares[entries], region.slack[pairs], region.shared_budget, levels)
 
 
 def _ranges(offsets: IntArray, rows: IntArray) -> IntArray:

@@ -2,7 +2,8 @@
 
 It trusts no solver. A vector proves its bound if one application of the operator moves it to the right side:
 
-- *upper*: U >= 1 + greatest mean of U under the policy bounds the expected steps of the policy from above;
+- *upper*: U >= 1 + greatest mean of U under the policy bounds the expected steps of the policy from above; or else the
+  policy plays along a way on which every action has shown one successor, and its bound has a closed form (`ways`);
 - *lower*: W <= 1 + least mean of W under every action bounds the expected steps of every policy from below;
 - *regret*: let D(s) be what the policy may lose by its action in s: U(s) - (1 + least mean of W under another action),
   or 0. Then R >= D and R >= greatest mean of R under the policy bound what it loses against the best policy.
@@ -26,6 +27,7 @@ from axplore.certificate.contents import RESET_ACTION, Claim, NearOptimal, Reach
 from axplore.certificate.count_checks import contradiction
 from axplore.certificate.document import Certificate
 from axplore.certificate.verdict import ClaimKind, ClaimVerdict, Verdict
+from axplore.certificate.ways import bounds_along_way
 from axplore.target import Objective
 from axplore.types import FloatArray
 
@@ -117,8 +119,12 @@ def _proven_upper(certificate: Certificate, sweeper: Sweeper, claim: Reachable |
     """A bound of the expected steps of the policy in every model of the region, [n]."""
     given = _numbers(claim.upper, claim.goal)
     upper = given * (1.0 + _correction(given))
-    needed = 1.0 + sweeper.greatest_means(upper, claim.goal, 1.0 + upper[0], claim.policy)
-    _require(certificate, claim.goal, "upper bound", upper, needed + _margin(upper))
+    along = bounds_along_way(
+        certificate.counts, sweeper.state_pairs, claim.goal, claim.policy, sweeper.region.shared_budget
+    )
+    if along is None or not (upper >= along).all():
+        needed = 1.0 + sweeper.greatest_means(upper, claim.goal, 1.0 + upper[0], claim.policy)
+        _require(certificate, claim.goal, "upper bound", upper, needed + _margin(upper))
     return upper
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from axplore.explorers.base import Exploration, ExplorerState, StopReason, exploration_of, frontier_of
 from axplore.proofs.bounds import IntervalModel, empirical_path, interval_model
-from axplore.proofs.claims import Claim, Draws, NearOptimal, Reachable, TooFar, cheapest_draws
+from axplore.proofs.claims import Claim, Draws, NearOptimal, Reachable, TooFar, cheapest_draws, surely_within
 from axplore.proofs.evidence import Evidence, gather_evidence
 from axplore.proofs.travel import tour_of, travel_per_draw
 from axplore.statistics.confidence import confidence_region
@@ -96,7 +96,7 @@ class Certified:
         if any(_is_refuted(claim, model) for claim in claims):
             return replace(state, stop=StopReason.CONTRADICTED, activity="an admission is contradicted")
         travel = travel_per_draw(model)
-        plans = [cheapest_draws(claim, model, travel) for claim in claims]
+        plans = self._plans(claims, model, travel)
         draws = self._next_draws(plans, model, travel, max(self.least_order, self.growth * world.steps))
         return self._sample(replace(state, proven=proven), world, model, draws, activity)
 
@@ -139,7 +139,7 @@ class Certified:
     def _is_reachable(self, model: IntervalModel, goal: int) -> bool:
         if empirical_path(model, goal).steps > self.reach:
             return False
-        return Reachable(goal, self.reach).path(model).steps <= self.reach
+        return surely_within(Reachable(goal, self.reach).path(model).steps, self.reach)
 
     def _admit(self, state: CertifiedState, world: World, model: IntervalModel, goals: list[int]) -> CertifiedState:
         numbers = [int(model.numbers[goal]) for goal in goals]
@@ -164,6 +164,12 @@ class Certified:
                 if claim.gain(model) is None:
                     proven |= {claim}
                     continue
+                rival = self._rival(claim, model)
+                if rival in proven:
+                    continue
+                if rival is not None and rival.gain(model) is None:
+                    proven |= {rival}
+                    continue
                 unproven.append(claim)
                 if len(unproven) == self.compared:
                     break
@@ -184,9 +190,32 @@ class Certified:
         if self.objective is Objective.OPTIMAL:
             yield [NearOptimal(goal, epsilon) for goal in known], "proving policies near-optimal"
 
+    def _rival(self, claim: Claim, model: IntervalModel) -> Claim | None:
+        """The other claim that would decide the same state, if it looks between L and L + ε; either will do."""
+        radius = self.target.radius
+        if claim.goal not in model.frontier or not radius < empirical_path(model, claim.goal).steps < self.reach:
+            return None
+        return TooFar(claim.goal, radius) if isinstance(claim, Reachable) else Reachable(claim.goal, self.reach)
+
+    def _plans(self, claims: list[Claim], model: IntervalModel, travel: FloatArray) -> list[Draws]:
+        """What would prove each claim, or its rival if that is cheaper.
+
+        A plan is not followed beyond the cheapest one found before, unless orders are filled with several.
+        """
+        plans: list[Draws] = []
+        for claim in claims:
+            rival = self._rival(claim, model)
+            known = plans if not self.fill_orders else []
+            at_most = min((plan.travel for plan in known), default=np.inf)
+            plan = cheapest_draws(claim, model, travel, at_most)
+            if rival is not None:
+                plan = min(plan, cheapest_draws(rival, model, travel, min(at_most, plan.travel)), key=_steps_of)
+            plans.append(plan)
+        return plans
+
     def _next_draws(self, plans: list[Draws], model: IntervalModel, travel: FloatArray, budget: float) -> FloatArray:
         """The draws of the cheapest plans, as far as an order of so many steps has room for them, [P]."""
-        cheapest, *others = sorted(plans, key=lambda plan: plan.travel)
+        cheapest, *others = sorted(plans, key=_steps_of)
         more = cheapest.more
         for plan in others if self.fill_orders else ():
             if more @ travel < budget:
@@ -200,6 +229,10 @@ class Certified:
         (answer,) = world.carry_out([order])
         state.counts.add(answer)
         return replace(state, frontier=frontier_of(state.counts), activity=activity)
+
+
+def _steps_of(plan: Draws) -> float:
+    return plan.travel
 
 
 def _is_refuted(claim: Claim, model: IntervalModel) -> bool:

@@ -52,12 +52,12 @@ def certificate_from(
 
 def reachable_claims(evidence: Evidence) -> tuple[Reachable, ...]:
     """The known states whose order of admission is proven."""
-    n_known, limit = evidence.model.n_known, evidence.target.radius + evidence.target.epsilon
+    n_known = evidence.model.n_known
     paths = ((goal, evidence.reachable[goal]) for goal in range(1, n_known))
     return tuple(
         Reachable(goal, evidence.actions(path.policy), path.values[:n_known].copy())
         for goal, path in paths
-        if path.steps <= limit
+        if evidence.reaches(goal)
     )
 
 
@@ -67,7 +67,7 @@ def too_far_claims(evidence: Evidence) -> tuple[TooFar, ...]:
     return tuple(
         TooFar(goal, paths[goal].values[:n_known].copy())
         for goal in range(n_known, len(paths))
-        if paths[goal].steps > evidence.target.radius
+        if evidence.sets_aside(goal)
     )
 
 
@@ -83,5 +83,5 @@ def near_optimal_claims(evidence: Evidence) -> tuple[NearOptimal, ...]:
             regret.values[:n_known].copy(),
         )
         for goal, regret in enumerate(evidence.regrets)
-        if goal > 0 and regret.steps <= evidence.target.epsilon
+        if goal > 0 and evidence.is_near_optimal(goal)
     )

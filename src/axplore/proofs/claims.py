@@ -35,6 +35,22 @@ FIRST_GROWTH, GROWTH_OF_GROWTH, LAST_GROWTH = 1.1, 1.03, 1.4
 
 TRIALS: Final = 60
 
+STRICTNESS: Final = 1e-8
+"""A bound decides a claim only by more than this part of one step and itself.
+
+The verifier corrects the vectors it is given by a part of about 1e-9 before it checks them; it accepts what is decided
+here by more than that."""
+
+
+def surely_within(steps: float, limit: float, scale: float = 0.0) -> bool:
+    """Whether an upper bound keeps a limit by more than rounding, that of numbers up to `scale` included."""
+    return steps + STRICTNESS * (1.0 + max(steps, scale)) <= limit
+
+
+def surely_beyond(steps: float, limit: float) -> bool:
+    """Whether a lower bound exceeds a limit by more than rounding."""
+    return steps - STRICTNESS * (1.0 + steps) > limit
+
 
 class Claim(Protocol):
     """Something to prove about a goal."""
@@ -61,7 +77,7 @@ class Reachable:
 
     def gain(self, model: IntervalModel) -> FloatArray | None:
         path = self.path(model)
-        if path.steps <= self.steps:
+        if surely_within(path.steps, self.steps):
             return None
         # The robust optimum may be a detour through well-known pairs that never gets good enough; what looks best is
         # the policy to invest in.
@@ -89,7 +105,7 @@ class TooFar:
 
     def gain(self, model: IntervalModel) -> FloatArray | None:
         path = self.path(model)
-        return None if path.steps > self.steps else gain_of_lower(model, path)
+        return None if surely_beyond(path.steps, self.steps) else gain_of_lower(model, path)
 
 
 @dataclass(frozen=True)
@@ -106,18 +122,21 @@ class NearOptimal:
 
     def gain(self, model: IntervalModel) -> FloatArray | None:
         robust, looks_best = self._candidates(model)
-        if min(robust.steps, looks_best.steps) <= self.steps:
+        if self._holds(robust) or self._holds(looks_best):
             return None
         if not looks_best.upper.proven:
             return gain_of_upper(model, empirical_path(model, self.goal))
         return gain_of_regret(model, looks_best)
+
+    def _holds(self, regret: Regret) -> bool:
+        return surely_within(regret.steps, self.steps, regret.upper.steps)
 
     def _candidates(self, model: IntervalModel) -> tuple[Regret, Regret]:
         """The robust optimum and what looks best; the first twice if it is good enough or the same."""
         estimate = empirical_path(model, self.goal)
         lower = lower_path(model, self.goal, estimate.values)
         robust = regret_path(model, upper_path(model, self.goal), lower)
-        if robust.steps <= self.steps or (robust.upper.policy == estimate.policy).all():
+        if self._holds(robust) or (robust.upper.policy == estimate.policy).all():
             return robust, robust
         return robust, regret_path(model, upper_path(model, self.goal, follow=estimate), lower)
 
@@ -135,7 +154,7 @@ class Draws:
     travel: float
 
 
-def cheapest_draws(claim: Claim, model: IntervalModel, travel: FloatArray) -> Draws:
+def cheapest_draws(claim: Claim, model: IntervalModel, travel: FloatArray, at_most: float = np.inf) -> Draws:
     """The draws that would prove a claim soonest; all zero if it is proven.
 
     Where the gains give no hint, every pair is drawn a little more: with more draws the estimates change.
@@ -144,6 +163,7 @@ def cheapest_draws(claim: Claim, model: IntervalModel, travel: FloatArray) -> Dr
         claim: what to prove.
         model: every pair must have been drawn more often than it has successors.
         travel: the steps that one more draw of each pair takes, [P].
+        at_most: draws that take more steps are not followed to their end, because others are cheaper.
     """
     visits = model.visits.astype(np.float64)
     growth = FIRST_GROWTH
@@ -155,5 +175,7 @@ def cheapest_draws(claim: Claim, model: IntervalModel, travel: FloatArray) -> Dr
         best = by_step >= KEPT_RATIO * by_step.max()  # all of them if no gain is positive
         visits[best] = visits[best] * growth + 0.5
         growth = min(growth * GROWTH_OF_GROWTH, LAST_GROWTH)
+        if (visits - model.visits) @ travel > at_most:
+            break
     more = visits - model.visits
     return Draws(more, float(more @ travel))

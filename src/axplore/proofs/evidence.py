@@ -12,7 +12,7 @@ from enum import Enum
 import numpy as np
 
 from axplore.proofs.bounds import GoalValues, IntervalModel, Regret
-from axplore.proofs.claims import NearOptimal, Reachable, TooFar
+from axplore.proofs.claims import NearOptimal, Reachable, TooFar, surely_beyond, surely_within
 from axplore.proofs.travel import actions_of
 from axplore.target import Objective, Target
 from axplore.types import IntArray
@@ -48,18 +48,28 @@ class Evidence:
     @property
     def complete(self) -> bool:
         """Whether S_L→ ⊆ K is proven: every other state, seen or not, is too far."""
-        radius = self.target.radius
-        others = self.lower[self.model.n_known :]
-        return self.unseen.steps > radius and all(path.steps > radius for path in others)
+        return all(self.sets_aside(position) for position in range(self.model.n_known, self.model.unseen + 1))
 
     def status(self, position: int) -> Status:
         """Whether a state is proven within reach with a good policy, proven too far, or neither."""
-        target = self.target
         if position >= self.model.n_known:
-            return Status.SET_ASIDE if self.lower[position].steps > target.radius else Status.OPEN
-        reached = self.reachable[position].steps <= target.radius + target.epsilon
-        optimal = not self.regrets or self.regrets[position].steps <= target.epsilon
-        return Status.CERTIFIED if reached and optimal else Status.OPEN
+            return Status.SET_ASIDE if self.sets_aside(position) else Status.OPEN
+        optimal = not self.regrets or self.is_near_optimal(position)
+        return Status.CERTIFIED if self.reaches(position) and optimal else Status.OPEN
+
+    def reaches(self, position: int) -> bool:
+        """Whether a known state is proven to be reached within L + ε through states admitted before it."""
+        return surely_within(self.reachable[position].steps, self.target.radius + self.target.epsilon)
+
+    def is_near_optimal(self, position: int) -> bool:
+        """Whether the final policy to a known state is proven to lose at most ε."""
+        regret = self.regrets[position]
+        return surely_within(regret.steps, self.target.epsilon, regret.upper.steps)
+
+    def sets_aside(self, position: int) -> bool:
+        """Whether a state that is not known, or the unseen, is proven to be farther than L."""
+        path = self.unseen if position == self.model.unseen else self.lower[position]
+        return surely_beyond(path.steps, self.target.radius)
 
     def actions(self, policy: IntArray) -> IntArray:
         """A policy of pairs as one of positions among the actions of each known state, [n]."""

@@ -1,10 +1,10 @@
 """What the counts prove about the transition probabilities, at every time at once.
 
-For each pair the explorer keeps one test martingale: the probability of what was drawn under a fixed mixture of
-Dirichlet models, divided by its true probability. By Ville's inequality it exceeds 1/level at any time with probability
-at most `level`, so the transition probabilities under which it stays below form a confidence region that holds at all
-times, whatever the rule by which pairs are sampled. The number of states is not needed: a draw is recorded only as "the
-i-th successor seen so far" or as "a new one", and the mass that was never seen is part of the region.
+For each pair the explorer keeps one test martingale for every row that might be the true one: what bets centred at that
+row have won (`axplore.statistics.centred`). By Ville's inequality the one of the true row reaches 1/level at any time
+with probability at most `level`, so the rows for which it stays below form a confidence region that holds at all times,
+whatever the rule by which pairs are sampled. The number of states is not needed: what the bets win on a successor never
+seen before does not depend on it, and the mass that was never seen is part of the region.
 `docs/algorithms/certified.md` has the proof; equation numbers below are its own.
 
 In the form in which planning uses it, the region of a pair is a ball: with r the *shares* of its successors,
@@ -26,23 +26,15 @@ from typing import Final
 import numpy as np
 
 from axplore.compilation import compiled
+from axplore.statistics.centred import central_ball
 from axplore.statistics.counts import CountedRows
 from axplore.types import FloatArray, IntArray
 
 SHARED_PART: Final = 0.2
 """The part of delta that goes to the martingale shared by the pairs with one successor."""
 
-ADMISSION_SCALE: Final = 4
+ADMISSION_SCALE: Final = 10
 """The levels of the first so many admitted states are about equal; later ones fall like 1 / position squared."""
-
-DIRICHLET: Final = 0.5
-"""The parameter of the mixture (Krichevsky and Trofimov's): minimax optimal up to a constant."""
-
-REFINEMENTS: Final = 2
-"""How often the slack is sharpened by the probability that new successors were new (Eq. 5)."""
-
-TINY: Final = 1e-300
-"""Keeps a logarithm finite where the counts rule out every model, which has probability at most delta."""
 
 ROUNDING, ROUNDING_PER_DRAW = 1e-9, 1e-13
 """Slacks are enlarged by this part of themselves and by this much, far above the rounding of the arithmetic below.
@@ -58,11 +50,13 @@ class ConfidenceRegion:
         shares: of each entry in its row, summing to one in a row with finite slack, [E].
         slack: how far the row of each pair may be from its shares; infinite where too little was drawn, [P].
         shared_budget: what the martingale shared by the pairs with one successor leaves, in nats (Eq. 8).
+        log_levels: the logarithm of the level of each pair, from which sharper balls can be had, [P].
     """
 
     shares: FloatArray
     slack: FloatArray
     shared_budget: float
+    log_levels: FloatArray | None = None
 
 
 def confidence_region(rows: CountedRows, delta: float) -> ConfidenceRegion:
@@ -72,8 +66,9 @@ def confidence_region(rows: CountedRows, delta: float) -> ConfidenceRegion:
     levels = (1.0 - SHARED_PART) * delta * weights
     shares = np.zeros(len(rows.counts))
     slack = np.full(len(rows.visits), np.inf)
-    _balls(rows.row_offsets, rows.counts, np.log(levels), budget, shares, slack)
-    return ConfidenceRegion(shares, slack, budget)
+    log_levels = np.log(levels)
+    _balls(rows.row_offsets, rows.counts, log_levels, budget, shares, slack)
+    return ConfidenceRegion(shares, slack, budget, log_levels)
 
 
 def pair_weights(rows: CountedRows) -> FloatArray:
@@ -101,18 +96,6 @@ def shared_budget(rows: CountedRows, weights: FloatArray, level: float) -> float
 
 
 @compiled
-def log_mixture(counts: IntArray) -> float:
-    """A lower bound of the log probability, under the mixture, of a row with these counts, [j] (Eq. 3)."""
-    kinds = len(counts)
-    total = float(counts.sum())
-    result = math.lgamma(kinds + 1) - math.log(kinds * (kinds + 1.0))
-    result += math.lgamma(kinds * DIRICHLET) - math.lgamma(total + kinds * DIRICHLET) - kinds * math.lgamma(DIRICHLET)
-    for count in counts:
-        result += math.lgamma(count + DIRICHLET)
-    return result
-
-
-@compiled
 def least_mass(share: float, slack: float) -> float:
     """The least total probability of successors with this total share in the ball (the root of Eq. 6)."""
     low, high = 0.0, share
@@ -129,29 +112,6 @@ def least_mass(share: float, slack: float) -> float:
 
 
 @compiled
-def row_slack(counts: IntArray, log_level: float, shares: FloatArray) -> float:
-    """Writes the shares of one row, [j], and returns its slack (Eqs. 4 and 5); counts are in order of first sight."""
-    repeats = counts.sum() - len(counts)
-    if repeats == 0:
-        return np.inf
-    distance = -log_mixture(counts) - log_level
-    for entry in range(len(counts)):
-        shares[entry] = (counts[entry] - 1) / repeats
-        if shares[entry] > 0.0:
-            distance += (counts[entry] - 1) * math.log(shares[entry])
-    slack = max(distance / repeats, 0.0)
-    for _ in range(REFINEMENTS):
-        newness = 0.0
-        seen = 0.0
-        for entry in range(len(counts) - 1):
-            seen += shares[entry]
-            if seen > 0.0:
-                newness += math.log(max(1.0 - least_mass(min(seen, 1.0), slack), TINY))
-        slack = max((distance + newness) / repeats, 0.0)
-    return float(slack)
-
-
-@compiled
 def _balls(
     row_offsets: IntArray,
     counts: IntArray,
@@ -164,7 +124,7 @@ def _balls(
         first, end = row_offsets[pair], row_offsets[pair + 1]
         if first == end:
             continue
-        slack[pair] = row_slack(counts[first:end], log_levels[pair], shares[first:end])
+        slack[pair] = central_ball(counts[first:end].astype(np.float64), log_levels[pair], shares[first:end])
         if end == first + 1 and counts[first] > 1:
             slack[pair] = min(slack[pair], budget / (counts[first] - 1))
         slack[pair] = slack[pair] * (1.0 + ROUNDING) + ROUNDING_PER_DRAW
