@@ -1,5 +1,7 @@
 """How long the exact truth takes: controllable states of slippery grids, and a plain SciPy loop beside it.
 
+Then the states within a radius for policies without restrictions, on a grid of 99,856 states, beside the former.
+
     python benchmarks/truth.py
 
 Seconds depend on the machine; the last column, time for time in the same run, hardly does.
@@ -17,7 +19,7 @@ from scipy.sparse import csr_array
 
 from axplore.domains import slippery_grid
 from axplore.mdp import TabularMdp
-from axplore.truth import ControllableStates, controllable_states, optimal_steps
+from axplore.truth import ControllableStates, controllable_states, l_controllable, optimal_steps
 
 CASES = (("60 x 60, from a corner", (0, 0), 25.0), ("60 x 60, from the centre", (30, 30), 25.0))
 PLAIN_GOALS = 20
@@ -68,6 +70,17 @@ def main() -> None:
         # The plain loop would solve each state once at least, for its steps alone.
         ratio = plain_time_per_goal(truth) * states / seconds
         print(f"{name:<26}{radius:>7g}{states:>8}{len(truth.layers):>8}{seconds:>9.3f}{ratio:>14.1f}")
+    compare_unrestricted()
+
+
+def compare_unrestricted() -> None:
+    """Prints what `l_controllable` takes, as a multiple of `controllable_states`."""
+    print(f"\n{'316 x 316, radius 10':<26}{'incremental':>12}{'unrestricted':>13}{'ratio':>7}   (reference: at most 5)")
+    for name, start in (("from a corner", (0, 0)), ("from the centre", (158, 158))):
+        mdp = slippery_grid(316, 316, start=start)
+        incremental, _ = timed(partial(controllable_states, mdp, 10.0))
+        unrestricted, _ = timed(partial(l_controllable, mdp, 10.0))
+        print(f"{name:<26}{incremental:>12.3f}{unrestricted:>13.3f}{unrestricted / incremental:>7.1f}")
 
 
 if __name__ == "__main__":

@@ -218,6 +218,22 @@ def test_more_allowed_states_never_lengthen_a_path(seed: int, data: st.DataObjec
         assert optimal_steps(mdp, goal, larger) <= optimal_steps(mdp, goal, smaller) + ACCURACY
 
 
+@pytest.mark.parametrize(
+    ("mdp", "radius"),
+    [
+        (slippery_grid(14, 14, slip=0.3), 3.5),  # decided by a part of the model
+        (slippery_grid(14, 14, slip=0.0, start=(7, 7)), 4.0),  # many states exactly at the radius
+        (slippery_grid(12, 12, slip=0.7), 6.0),
+        (random_sparse(400, 3, (2, 4), seed=2), 5.0),
+        (layered(6, 3), 5.0),
+    ],
+)
+def test_the_l_controllable_states_of_larger_models_are_those_within_the_radius(mdp: TabularMdp, radius: float) -> None:
+    within = [state for state in mdp.states if optimal_steps(mdp, state) <= radius + ACCURACY]
+    assert list(l_controllable(mdp, radius)) == within
+    assert 1 < len(within) < mdp.n_states
+
+
 @settings(max_examples=100)
 @given(st.integers(0, 2**32), RADII, RADII)
 def test_the_controllable_states_grow_with_the_radius_within_the_l_controllable(

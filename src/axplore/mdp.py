@@ -348,6 +348,12 @@ class TabularMdp:
             for successor, probability in zip(self.successors[entries], self.probabilities[entries], strict=True)
         }
 
+    def transitions_of(self, numbers: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
+        """All transitions of the states with these indices: source, successor and probability of each."""
+        entries = _ranges(self.row_offsets, _ranges(self.state_pairs, numbers))
+        lengths = self.row_offsets[self.state_pairs[numbers + 1]] - self.row_offsets[self.state_pairs[numbers]]
+        return np.repeat(numbers, lengths), self.successors[entries], self.probabilities[entries]
+
     def restricted_to(self, allowed: Iterable[State]) -> TabularMdp:
         """The same model where every state outside `allowed` only resets.
 

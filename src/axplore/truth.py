@@ -20,7 +20,8 @@ from axplore.errors import InvalidSettingError
 from axplore.mdp import TabularMdp
 from axplore.planning.evaluation import policy_pairs, policy_steps
 from axplore.planning.exact import optimal_paths
-from axplore.planning.value_iteration import value_iteration
+from axplore.planning.rows import BoolArray
+from axplore.planning.value_iteration import lower_steps, value_iteration
 from axplore.target import Objective
 from axplore.types import RESET, Action, FloatArray, IntArray, Reset, State
 
@@ -35,6 +36,9 @@ ITERATION_LIMIT: Final = 100.0
 
 BATCH_ENTRIES: Final = 4_000_000
 """How many values, goals times states, are held at once."""
+
+FORWARD_STEPS: Final = 1000.0
+"""The largest radius at which states are ruled out by following probabilities forwards."""
 
 Policies: TypeAlias = Mapping[Any, Mapping[Any, Action | Reset]]
 """Of each state, how it is reached: what to play in each state; one that is not named resets."""
@@ -125,11 +129,20 @@ def optimal_steps(mdp: TabularMdp, goal: State, allowed: Iterable[State] | None 
 @checked(mdp=instance(TabularMdp, "a TabularMdp"), radius=real(least=0, most=1e12))
 def l_controllable(mdp: TabularMdp, radius: float) -> tuple[State, ...]:
     """The states within `radius` expected steps for a policy without restrictions, S_L ([DisCo] Def. 3)."""
-    near = _met_within(mdp, radius + ACCURACY)
     candidates = _candidates(mdp, [mdp.initial_state], radius)
-    candidates = candidates[[mdp.states[number] in near for number in candidates]]
-    members, _ = _within(mdp, candidates, radius)
-    return tuple(mdp.states[number] for number in sorted([mdp.initial_index, *members.tolist()]))
+    candidates = candidates[_perhaps_within(mdp, radius)[candidates]]
+    members = [np.array([mdp.initial_index])]
+    reach = 2
+    while candidates.size:
+        met = _met_within(mdp, reach)
+        if 2 * met.sum() > mdp.n_states:
+            members.append(_within(mdp, candidates, radius)[0])
+            break
+        found, undecided = _within_part(mdp, met, candidates[met[candidates]], radius)
+        members.append(found)
+        candidates = np.concatenate((undecided, candidates[~met[candidates]]))
+        reach *= 2
+    return tuple(mdp.states[number] for number in np.sort(np.concatenate(members)))
 
 
 @checked(mdp=instance(TabularMdp, "a TabularMdp"), radius=real(least=0, most=1e12))
@@ -253,15 +266,84 @@ def _candidates(model: TabularMdp, known: Sequence[State], radius: float) -> Int
     return np.flatnonzero(likeliest * _above_members(radius) >= 1.0)
 
 
-def _met_within(mdp: TabularMdp, steps: float) -> set[State]:
+def _perhaps_within(mdp: TabularMdp, radius: float) -> BoolArray:
+    """The states that are not proven to be beyond the radius by following probabilities forwards, [S].
+
+    Let u_k(g) bound the probability that any policy is in g after k steps: u_0 is 1 in the initial state, and u_k(g) is
+    at most the sum over s of u_{k-1}(s) max_a p(g|s, a), and at most the largest p(g|s, a) of all. RESET keeps it at 1
+    in the initial state. Then g is met within n steps with a probability of at most h_n = u_0 + ... + u_n, so that the
+    expected steps are at least the sum over n of 1 - h_n, as far as that is positive.
+    """
+    limit = radius + ACCURACY
+    if limit > FORWARD_STEPS:
+        return _met_within(mdp, limit)
+    n_steps = 2 * int(limit) + 2
+    near = _met_within(mdp, n_steps)
+    numbers = np.flatnonzero(near)
+    sources, successors, weights = _likeliest_edges(mdp, numbers)
+    likeliest = np.zeros(len(numbers))
+    np.maximum.at(likeliest, successors, weights)
+    initial = np.searchsorted(numbers, mdp.initial_index)
+    occupied, met, least_steps = np.zeros((3, len(numbers)))
+    occupied[initial] = 1.0
+    for _ in range(n_steps):
+        met += occupied
+        least_steps += np.maximum(0.0, 1.0 - met)
+        occupied = np.minimum(np.bincount(successors, occupied[sources] * weights, len(numbers)), likeliest)
+        occupied[initial] = 1.0
+    near[numbers] = least_steps * (1.0 - 1e-9) <= limit
+    return near
+
+
+def _likeliest_edges(mdp: TabularMdp, numbers: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
+    """The edges among these states by their places in `numbers`, and the largest probability of each over actions."""
+    sources, successors, probabilities = mdp.transitions_of(numbers)
+    places = np.full(mdp.n_states, -1)
+    places[numbers] = np.arange(len(numbers))
+    inside = places[successors] >= 0
+    keys = places[sources[inside]] * len(numbers) + places[successors[inside]]
+    edges, positions = np.unique(keys, return_inverse=True)
+    likeliest = np.zeros(len(edges))
+    np.maximum.at(likeliest, positions, probabilities[inside])
+    return *np.divmod(edges, len(numbers)), likeliest
+
+
+def _met_within(mdp: TabularMdp, steps: float) -> BoolArray:
     """The states that can be met within a number of steps from the initial state, with any positive probability."""
-    met = {mdp.initial_state}
-    newest = met
-    while newest and steps >= 1:
-        newest = set(mdp.vicinity_of(newest).states) - met
-        met |= newest
+    met = np.zeros(mdp.n_states, dtype=bool)
+    newest = np.array([mdp.initial_index])
+    met[newest] = True
+    while newest.size and steps >= 1:
+        successors = mdp.transitions_of(newest)[1]
+        newest = np.unique(successors[~met[successors]])
+        met[newest] = True
         steps -= 1
     return met
+
+
+def _within_part(mdp: TabularMdp, met: BoolArray, goals: IntArray, radius: float) -> tuple[IntArray, IntArray]:
+    """Which goals are within the radius, and which this part of the model does not decide.
+
+    A policy that resets wherever it leaves the part bounds the optimal steps from above; one that is at the goal there
+    bounds them from below.
+    """
+    part = mdp.vicinity_of(mdp.states[number] for number in np.flatnonzero(met))
+    outside = ~met[mdp.indices_of(part.states)]
+    places = part.indices_of(mdp.states[goal] for goal in goals)
+    lower = np.concatenate(
+        [
+            lower_steps(
+                part, places[batch], outside=outside, precision=ITERATION_PRECISION, give_up_above=radius + ACCURACY
+            )
+            for batch in _batches(part, np.arange(len(places)))
+        ]
+    )
+    near = lower <= radius + ACCURACY
+    _, upper = _bounds(part, places[near], 2 * radius + 1)
+    goals, lower = goals[near], lower[near]
+    is_settled = (upper < radius - ACCURACY) | (upper - lower <= ACCURACY / 10)
+    is_member = is_settled & ((lower + upper) / 2 <= radius + ACCURACY)
+    return goals[is_member], goals[~is_settled]
 
 
 def _within(model: TabularMdp, goals: IntArray, radius: float) -> tuple[IntArray, IntArray]:

@@ -179,6 +179,37 @@ def value_iteration(
     )
 
 
+def lower_steps(
+    mdp: TabularMdp, goals: IntArray, *, outside: BoolArray, precision: float, give_up_above: float
+) -> FloatArray:
+    """Lower bounds on V*(s0→g) of a larger model of which only a part is given, [G].
+
+    Whoever enters a state outside that part is taken to be at the goal at once. This makes no way to the goal longer,
+    so the bounds hold for whatever lies outside.
+
+    Args:
+        mdp: the part, and the states to which it leads.
+        goals: the indices of the goals, none of them outside.
+        outside: which states are not in the part, [S].
+        precision: γ, the change at which iteration stops.
+        give_up_above: a goal is abandoned once its bound exceeds this.
+    """
+    inside = ~outside[mdp.successors]
+    rows = padded_rows(
+        mdp.state_pairs, np.concatenate(([0], np.cumsum(inside)))[mdp.row_offsets],
+        mdp.successors[inside], mdp.probabilities[inside],
+        np.ones(mdp.n_pairs), np.ones(mdp.n_states), mdp.initial_index,
+    )  # fmt: skip
+    found = solve(
+        rows,
+        Goals(goals, np.zeros((len(goals), 0), dtype=np.int64), 1.0),
+        Limits(precision, 1.0, MAX_SWEEPS, give_up_above),
+        n_values=mdp.n_states,
+        names=[mdp.states[goal] for goal in goals],
+    )
+    return found.values[:, mdp.initial_index].copy()
+
+
 def check_stopping(precision: float, max_sweeps: int, order: str) -> None:
     """Refuses a stopping rule that cannot hold."""
     if not 0 < precision < math.inf:
