@@ -150,6 +150,15 @@ def test_a_grid_without_slip_is_certain() -> None:
     assert mdp.row((2, 2), "left") == {(2, 1): 1.0}
 
 
+def test_a_maze_is_the_slippery_grid_that_its_drawing_shows() -> None:
+    drawn = domain("maze", drawing=".#S/...", slip="0.2")
+    grid = slippery_grid(rows=2, columns=3, slip=0.2, walls=[(0, 1)], start=(0, 2))
+    assert drawn.states == grid.states
+    assert drawn.initial_state == (0, 2)
+    np.testing.assert_array_equal(drawn.probabilities, grid.probabilities)
+    assert domain("maze").n_states == 32
+
+
 def test_random_models_have_the_branching_they_are_asked_for() -> None:
     mdp = random_sparse(states=7, actions=3, branching=(2, 7), seed=5)
     widths = np.diff(mdp.row_offsets)
@@ -202,6 +211,11 @@ def test_the_seed_decides_the_random_model() -> None:
         ("slippery-grid", "walls", [(6, 0)]),
         ("slippery-grid", "walls", [(0, 0)]),
         ("slippery-grid", "start", (0, 6)),
+        ("maze", "drawing", ""),
+        ("maze", "drawing", "S.../.."),
+        ("maze", "drawing", "..../..S?"),
+        ("maze", "drawing", "S..S"),
+        ("maze", "slip", 2.0),
         ("random-sparse", "states", 0),
         ("random-sparse", "actions", 0),
         ("random-sparse", "branching", (4, 3)),
@@ -220,8 +234,8 @@ def test_a_bad_parameter_is_refused_by_its_name(name: str, parameter: str, value
 
 
 def test_unknown_names_are_refused_with_what_exists() -> None:
-    with pytest.raises(UnknownNameError, match="no world named 'maze'"):
-        domain("maze")
+    with pytest.raises(UnknownNameError, match="no world named 'labyrinth'"):
+        domain("labyrinth")
     with pytest.raises(UnknownNameError, match="no parameter of star named 'legs'"):
         domain("star", legs=3)
 

@@ -231,6 +231,35 @@ def slippery_grid(
     )
 
 
+MAZE: Final = """
+    S..#....
+    .#.#.##.
+    .#...#..
+    .####.#.
+    ......#.
+    .##.#...
+"""
+
+
+def maze(drawing: str = MAZE, slip: float = 0.1) -> TabularMdp:
+    """A slippery grid whose walls are drawn: `#` is a wall, `S` the cell that RESET leads to, and `.` any other cell.
+
+    Args:
+        drawing: the rows from the top, separated by white space or `/`; all have the same width.
+        slip: as for `slippery_grid`.
+    """
+    rows = text("drawing", drawing).replace("/", " ").split()
+    cells = {(row, column): letter for row, line in enumerate(rows) for column, letter in enumerate(line)}
+    starts = [cell for cell, letter in cells.items() if letter == "S"]
+    if len({len(line) for line in rows}) != 1 or set(cells.values()) - set("S.#") or len(starts) != 1:
+        raise InvalidSettingError(
+            "drawing must have rows of one width, made of # for a wall, . for a cell and one S for the start; "
+            "on the command line: --set drawing=S.#/..."
+        )
+    walls = tuple(cell for cell, letter in cells.items() if letter == "#")
+    return slippery_grid(rows=len(rows), columns=len(rows[0]), slip=slip, walls=walls, start=starts[0])
+
+
 def random_sparse(
     states: int = 100, actions: int = 4, branching: tuple[int, int] = (3, 5), seed: int = 0
 ) -> TabularMdp:
@@ -276,6 +305,7 @@ DOMAINS: Final[Mapping[str, Callable[..., TabularMdp]]] = MappingProxyType(
         "layered": layered,
         "two-branch": two_branch_toy,
         "slippery-grid": slippery_grid,
+        "maze": maze,
         "random-sparse": random_sparse,
     }
 )
@@ -395,6 +425,7 @@ def _inside(name: str, cell: Cell, rows: int, columns: int) -> Cell:
 def _read(name: str, text: str, kind: Any) -> Any:
     """The value that a text of the command line stands for."""
     readers: dict[Any, Callable[[str], Any]] = {
+        str: str,
         int: int,
         int | None: int,
         float: lambda number: float(Fraction(number)),

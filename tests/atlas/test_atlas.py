@@ -361,3 +361,28 @@ def test_an_atlas_without_proof_cannot_be_verified(estimated: Atlas) -> None:
 
 def test_the_cheaper_objective_is_verified_too() -> None:
     assert axplore.verify(axplore.explore("two-branch", radius=9, epsilon=1, objective="within-radius")).complete
+
+
+# As a collection and a graph.
+
+
+def test_an_atlas_is_the_collection_of_its_states(chain: Atlas) -> None:
+    assert len(chain) == 6
+    assert list(chain) == list(chain.states)
+    assert "s5" in chain
+    assert "s6" not in chain  # seen, but set aside
+    with pytest.raises(InvalidInputError, match="state"):
+        ["s5"] in chain  # type: ignore[operator]  # noqa: B015
+
+
+def test_the_graph_has_every_state_met_and_the_transitions_by_action(chain: Atlas) -> None:
+    graph = chain.to_networkx()
+    assert graph.graph["initial"] == "s0"
+    assert set(graph) == {f"s{number}" for number in range(12)}
+    assert {state for state, inside in graph.nodes(data="in_atlas") if inside} == set(chain)
+    assert graph.nodes["s7"]["status"] == "set aside"
+    for state, action in chain.pairs:
+        met = {to: data["count"] for _, to, key, data in graph.out_edges(state, keys=True, data=True) if key == action}
+        assert met == chain.successors(state, action)
+    shares = [data["frequency"] for *_, key, data in graph.out_edges("s0", keys=True, data=True) if key == "skip"]
+    assert sum(shares) == pytest.approx(1)

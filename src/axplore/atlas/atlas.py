@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,8 @@ from axplore.target import Objective, Target
 from axplore.types import Action, FloatArray, IntArray, State, Status
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from axplore.atlas.journeys import Arrival, Route
     from axplore.atlas.plans import Costs, Plan
     from axplore.atlas.transitions import Transitions
@@ -37,8 +39,9 @@ MOST_STEPS: Final = 10**7
 class Atlas:
     """Every state found to be reliably reachable, the way to each, and bounds on how long it takes.
 
-    It answers without the world and without the explorer. Goals and states are the world's own labels. Inside, states
-    are numbered in the order in which the world met them.
+    It answers without the world and without the explorer. It is a collection of its states: `len(atlas)`,
+    `state in atlas` and `for state in atlas` work, and a notebook shows it as a map with a table. Goals and states are
+    the world's own labels. Inside, states are numbered in the order in which the world met them.
 
     Attributes:
         world: what was explored, in words.
@@ -250,6 +253,30 @@ class Atlas:
 
         return to_pandas(self)
 
+    def to_networkx(self) -> Any:
+        """Returns a `networkx.MultiDiGraph` of the transitions that were met; networkx has to be installed.
+
+        Its nodes are the labels of all states met, with `in_atlas`, `status`, `lower` and `upper`. Each edge is one
+        successor of one action: its key is the action, and it has the `count` of the transition and its `frequency`.
+        RESET has no edges. The label of the initial state is `graph.graph["initial"]`.
+        """
+        from axplore.atlas.transitions import to_networkx
+
+        return to_networkx(self)
+
+    def plot(self, goal: State | None = None, ax: Axes | None = None) -> Axes:
+        """Draws the map with Matplotlib, which has to be installed, and returns the axes.
+
+        Args:
+            goal: a state of the atlas, to which the most likely way is drawn.
+            ax: the axes to draw on; new ones when not given.
+        """
+        from axplore.atlas.drawing import plot
+
+        if goal is not None:
+            self.place_of(goal)
+        return plot(self, goal, ax)
+
     def validate(self, world: Any, episodes: int = 100, **settings: Any) -> Validation:
         """Runs the policies on a world, so many episodes each, and compares the steps they take with the bounds.
 
@@ -322,6 +349,22 @@ class Atlas:
                 f"states of the atlas; the radius is {self.target.radius:g}."
             )
         return StateReport(state, Status.SET_ASIDE if self.unseen_ruled_out else Status.OPEN, bounds, reason)
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    def __iter__(self) -> Iterator[State]:
+        return iter(self.states)
+
+    @checked(state=label)
+    def __contains__(self, state: State) -> bool:
+        return state in self.places
+
+    def _repr_html_(self) -> str:
+        """Returns what notebooks show: the map, the table and the verdict."""
+        from axplore.atlas.table import as_html
+
+        return as_html(self)
 
     def __repr__(self) -> str:
         return (

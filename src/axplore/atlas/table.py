@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from html import escape
 from typing import Any, Final
 
 import numpy as np
@@ -151,6 +152,28 @@ def as_text(atlas: Atlas) -> str:
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
     return printable("\n".join([title_of(atlas), *lines, *summary_of(atlas)]))
+
+
+MAX_HTML_ROWS: Final = 20
+"""A notebook shows this many rows of the table; the map has all states."""
+
+
+def as_html(atlas: Atlas) -> str:
+    """Returns the map, the table and the verdict as HTML without scripts, which notebooks show for an atlas."""
+    from axplore.atlas.drawing import as_svg
+
+    rows = rows_of(atlas)
+    shown = rows if len(rows) <= MAX_HTML_ROWS else [*rows[: MAX_HTML_ROWS // 2], *rows[-MAX_HTML_ROWS // 2 :]]
+    cells = ["".join(f"<td>{escape(printable(cell))}</td>" for cell in row) for row in shown]
+    if len(shown) < len(rows):
+        cells.insert(MAX_HTML_ROWS // 2, f"<td colspan={len(rows[0])}>… {len(rows) - len(shown):,} more states</td>")
+    head = "".join(f"<th>{escape(heading)}</th>" for heading in headings_of(atlas))
+    body = "".join(f"<tr>{row}</tr>" for row in cells)
+    lines = "<br>".join(escape(printable(line)) for line in summary_of(atlas))
+    return (
+        f"<div><p><b>{escape(printable(title_of(atlas)))}</b></p>{as_svg(atlas)}"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{lines}</p></div>"
+    )
 
 
 def to_pandas(atlas: Atlas) -> Any:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from axplore.errors import AxploreError
 from axplore.types import RESET_ACTION, RESET_PAIR, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -89,6 +90,32 @@ def transitions_of(atlas: Atlas) -> Transitions:
         successors=places[counts["successors"][entries]],
         counts=counts["counts"][entries],
     )
+
+
+def to_networkx(atlas: Atlas) -> Any:
+    """Returns a `networkx.MultiDiGraph` of the transitions that were met; see `Atlas.to_networkx`."""
+    try:
+        import networkx as nx
+    except ImportError:
+        raise AxploreError("networkx is not installed; `pip install 'axplore[networkx]'` installs it") from None
+    graph = nx.MultiDiGraph(initial=atlas.states[0])
+    reports = [*map(atlas.status, atlas.states), *atlas.left_out]
+    for place, report in enumerate(reports):
+        bounds = {"lower": report.bounds.lower, "upper": report.bounds.upper}
+        graph.add_node(report.state, in_atlas=place < len(atlas.states), status=report.status.value, **bounds)
+    entries = atlas.transitions
+    pairs = np.repeat(np.arange(len(entries.visits)), np.diff(entries.row_offsets)).tolist()
+    for entry, (pair, successor) in enumerate(zip(pairs, entries.successors.tolist(), strict=True)):
+        if successor != ELSEWHERE:
+            state, action = atlas.pairs[pair]
+            graph.add_edge(
+                state,
+                reports[successor].state,
+                key=action,
+                count=int(entries.counts[entry]),
+                frequency=float(entries.entry_frequencies[entry]),
+            )
+    return graph
 
 
 def _pairs_of(row: int | None, state_pairs: IntArray) -> IntArray:

@@ -1,12 +1,14 @@
-"""Progress of an exploration for people: one living line on a terminal, plain lines elsewhere."""
+"""Progress of an exploration for people: one living line on a terminal or in a notebook, plain lines elsewhere."""
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from html import escape
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from axplore.errors import printable
@@ -33,11 +35,48 @@ def on_standard_error(explorer: Explorer[Any], world: World) -> Iterator[Watcher
 
     from axplore.compilation import NOTICE, is_kept
 
+    has_to_compile = not all(map(is_kept, explorer.kernels))
+    if in_notebook():
+        with in_cell(NOTICE if has_to_compile else "starting") as watch:
+            yield watch
+        return
     console = Console(stderr=True)
-    if not all(map(is_kept, explorer.kernels)):
+    if has_to_compile:
         console.print(NOTICE)
     with showing(console, lambda: world.steps_by_now) as watch:
         yield watch
+
+
+def in_notebook() -> bool:
+    """Returns whether this process is the kernel of a notebook, whose output a browser shows."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return shell is not None and hasattr(shell, "kernel")
+
+
+@contextmanager
+def in_cell(first: str) -> Iterator[Watcher]:
+    """Gives what to call with every report: it renews one line with a bar below the cell of a notebook."""
+    from IPython.display import HTML, display
+
+    shown = display(HTML(_as_html(first)), display_id=True)
+    line, latest, due = Line(), first, 0.0
+
+    def watch(report: RoundReport) -> None:
+        nonlocal latest, due
+        latest = line.of(report)
+        if time.monotonic() >= due:
+            due = time.monotonic() + SECONDS_BETWEEN_LOOKS
+            shown.update(HTML(_as_html(latest)))
+
+    try:
+        yield watch
+    finally:
+        shown.update(HTML(f"<code>{escape(latest)}</code>"))
+
+
+def _as_html(text: str) -> str:
+    return f"<progress></progress> <code>{escape(text)}</code>"
 
 
 @contextmanager

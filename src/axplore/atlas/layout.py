@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from axplore.atlas import Atlas
+from axplore.atlas.atlas import Atlas
 from axplore.atlas.transitions import Transitions
 from axplore.types import FloatArray, IntArray, State, Status
 
@@ -75,7 +75,7 @@ def layout_of(atlas: Atlas) -> Layout:
     """Places the states of an atlas and those left out."""
     drawn = _drawn(atlas)
     grid = _grid_of(atlas, atlas.transitions)
-    return _rings(atlas, atlas.transitions, drawn) if grid is None else _grid(grid, drawn)
+    return _rings(atlas, drawn) if grid is None else _grid(grid, drawn)
 
 
 def shown_steps(atlas: Atlas) -> FloatArray:
@@ -146,7 +146,7 @@ def _grid(grid: _Grid, drawn: IntArray) -> Layout:
     )
 
 
-def _rings(atlas: Atlas, transitions: Transitions, drawn: IntArray) -> Layout:
+def _rings(atlas: Atlas, drawn: IntArray) -> Layout:
     radius = atlas.target.radius
     scale = (WIDTH / 2 - MARGIN) / (BEYOND * radius)
     distances = np.minimum(shown_steps(atlas), BEYOND * radius) * scale
@@ -155,7 +155,7 @@ def _rings(atlas: Atlas, transitions: Transitions, drawn: IntArray) -> Layout:
     if not atlas.proven:  # where they are left out, nothing is known of their steps
         aside[len(atlas.states) :] = True
     distances[aside] = np.maximum(distances[aside], radius * scale + 1.5 * size)  # visibly outside
-    angles = _angles(_parents(atlas, transitions))
+    angles = _angles(ways_in(atlas))
     points = np.stack((distances * np.cos(angles), distances * np.sin(angles)), axis=1)[drawn]
     points = _pushed_apart(points, 2.3 * size)
     height = 2 * (max(radius * scale, np.abs(points[:, 1]).max() + size) + MARGIN)
@@ -171,8 +171,12 @@ def _rings(atlas: Atlas, transitions: Transitions, drawn: IntArray) -> Layout:
     )
 
 
-def _parents(atlas: Atlas, transitions: Transitions) -> IntArray:
-    """The state from which each place is best entered, among those admitted before it; 0 of the initial state, [n]."""
+def ways_in(atlas: Atlas) -> IntArray:
+    """Returns the place from which each place is best entered, among the states admitted before it, [n].
+
+    They are the edges of a tree of short ways around the initial state, whose own entry is 0.
+    """
+    transitions = atlas.transitions
     sources, targets = transitions.entry_places, transitions.successors
     steps = shown_steps(atlas)[sources] + 1 / transitions.entry_frequencies
     parents = np.zeros(len(atlas.statuses), dtype=np.int64)

@@ -9,8 +9,8 @@ import numpy as np
 
 from axplore import explore
 from axplore.atlas import Atlas
+from axplore.atlas.layout import MAX_DRAWN, WIDTH, labels_of, layout_of, shown_steps
 from axplore.atlas.transitions import ELSEWHERE
-from axplore.report.layout import MAX_DRAWN, WIDTH, labels_of, layout_of, shown_steps
 from axplore.types import Status
 from trees import tree_atlas
 
