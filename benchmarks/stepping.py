@@ -24,7 +24,7 @@ from axplore.domains import confusing_chain, random_sparse
 from axplore.mdp import TabularMdp
 from axplore.worlds import simulation_kernels as stepping
 from axplore.worlds.contract import Order, Tour, Visit, WorldSnapshot
-from axplore.worlds.order_checks import order_seed
+from axplore.worlds.orders import order_seed
 from axplore.worlds.simulated import SimulatedWorld
 
 Run: TypeAlias = tuple[float, int, dict[int, int]]

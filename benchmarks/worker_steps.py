@@ -2,8 +2,8 @@
 
     python benchmarks/worker_steps.py [--runs N]
 
-With workers every batch begins with a RESET and rounds are larger. How many workers there are makes no difference, so
-that one in this process does for all.
+With workers every batch begins with a RESET and rounds are larger. The number of workers makes no difference, so
+that one stands for all.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from axplore.domains import domain
 from axplore.explorers.base import run
 from axplore.explorers.registry import preset
 from axplore.workers.distributed import DistributedWorld
-from axplore.workers.in_process import InProcess
+from axplore.workers.processes import Processes
 from axplore.worlds.catalogue import named_world
 from axplore.worlds.contract import World
 from axplore.worlds.simulated import SimulatedWorld
@@ -74,13 +74,15 @@ def alone(world: World, explorer: Any) -> tuple[World, Any]:
 
 
 def with_workers(world: World, explorer: Any) -> tuple[World, Any]:
-    return DistributedWorld(world, InProcess()), explorer.for_workers()
+    return DistributedWorld(world, Processes(1)), explorer.for_workers()
 
 
 def steps_of(case: Case, seed: int, mode: Callable[[World, Any], tuple[World, Any]]) -> int:
     explorer = preset(case.explorer, radius=case.radius, epsilon=case.epsilon, delta=0.1)
     world, explorer = mode(case.made(seed), explorer)
-    return run(explorer, world).steps
+    steps = run(explorer, world).steps
+    world.close()
+    return steps
 
 
 def half_width(numerator: np.ndarray[Any, Any], denominator: np.ndarray[Any, Any]) -> float:

@@ -22,9 +22,7 @@ from axplore.explorers.base import run
 from axplore.explorers.certified import Certified
 from axplore.target import Target
 from axplore.workers.distributed import DistributedWorld
-from axplore.workers.engines import engine_from
-from axplore.workers.in_process import InProcess
-from axplore.workers.worker import Engine
+from axplore.workers.engines import Engine, engine_from
 from axplore.worlds.contract import Visit
 from axplore.worlds.stepped import SteppedWorld
 
@@ -78,12 +76,9 @@ def main() -> None:
     arguments.add_argument("--no-ray", action="store_true", help="processes only")
     chosen = arguments.parse_args()
     epsilon = 2.0 if chosen.quick else 0.35
-    explore_with(
-        DistributedWorld(SteppedWorld(partial(Walk, 0.0, False)), InProcess()), 2.0
-    )  # compiles what is to be compiled
+    speed_of(1, None, partial(Walk, 0.0, False), 2.0)  # compiles what is to be compiled
     compare("processes, 1 ms of waiting", (1, 2, 4), None, 0.001, False, epsilon)
     compare("processes, 1 ms of computing", (1, 2), None, 0.001, True, epsilon)
-    measure_overhead("this process", InProcess())
     measure_overhead("one process", engine_from(1, None))
     if not chosen.no_ray and importlib.util.find_spec("ray") is not None:
         compare("Ray, 5 ms of waiting", (1, 4), "auto", 0.005, False, max(epsilon, 0.7))

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
+from axplore.workers.engines import Server
 from axplore.workers.processes import Processes, ProcessWorker
-from axplore.workers.worker import Server
 
 
 class Killer:

@@ -18,7 +18,6 @@ from axplore.mdp import TabularMdp
 from axplore.testing import check_world
 from axplore.types import Action, State
 from axplore.workers import DistributedWorld
-from axplore.workers.in_process import InProcess
 from axplore.worlds import (
     AalpySystem,
     Answer,
@@ -32,6 +31,7 @@ from axplore.worlds import (
     storm_world,
 )
 from gymnasium_names import TAXI
+from in_process import InProcess
 
 ROOT = Path(__file__).parent.parent
 ALL = ("members", "refusals", "orders", "repeatability", "resuming", "replicas", "closing")

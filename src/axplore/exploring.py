@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from axplore.arguments import checked, file_path, flag, function, optional, real, refusal, settings, text, whole
 from axplore.atlas import Atlas
-from axplore.atlas.from_exploration import atlas_of, fault_records, finding_records
+from axplore.atlas.construction import atlas_of, fault_records, finding_records
 from axplore.certificate.doubts import FindingRecord
 from axplore.errors import Interrupted, InvalidSettingError, UntrustedFileError, WorldError
 from axplore.explorers.base import STATES_BOUND, Exploration, Explorer, ExplorerState, Observer, checked_explorer
@@ -19,9 +19,9 @@ from axplore.explorers.base import run as run_explorer
 from axplore.explorers.registry import DEFAULT_EXPLORER, preset
 from axplore.mdp import TabularMdp
 from axplore.report.progress import on_standard_error
+from axplore.runs.checkpoints import decode_state
 from axplore.runs.folder import RunFolder, begin_run, open_run
 from axplore.runs.manifest import RunManifest, explorer_from_description, load_manifest, plain_parameters
-from axplore.runs.state_codec import decode_state
 from axplore.target import Objective
 from axplore.workers.distributed import DistributedWorld
 from axplore.workers.engines import engine_for, has_workers

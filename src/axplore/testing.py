@@ -22,7 +22,7 @@ import numpy as np
 
 from axplore.errors import BrokenContractError, InvalidOrderError, InvalidSettingError, UnknownStateError
 from axplore.explorers.base import Explorer
-from axplore.runs.state_codec import SavedState, decode_state, encode_state
+from axplore.runs.checkpoints import SavedState, decode_state, encode_state
 from axplore.types import RESET_ACTION, IntArray
 from axplore.worlds.contract import NOWHERE, Answer, Episodes, Order, Replicable, Resumable, Tour, Visit, World
 

@@ -13,8 +13,7 @@ import pytest
 import axplore
 from axplore import RESET, Atlas, Status, TabularMdp
 from axplore.atlas.journeys import estimated_chances
-from axplore.atlas.state_report import rounded_down, rounded_up
-from axplore.atlas.table import StateRow, headings_of, rows_of, state_rows
+from axplore.atlas.state_report import StateRow, headings_of, rounded_down, rounded_up, rows_of, state_rows
 from axplore.atlas.why_not import Reason
 from axplore.errors import AxploreError, InvalidInputError, InvalidSettingError, UnknownStateError
 from axplore.labels import label_of, named, text_of

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from axplore.atlas.from_exploration import certificate_from_exploration
+from axplore.atlas.construction import certificate_from_exploration
 from axplore.certificate import Certificate, ClaimKind, Verification
 from axplore.certificate.contents import AtLeast, AtMost, Claim, Counts, NearOptimal, Reachable, TooFar
 from axplore.domains import combination_lock, confusing_chain, random_sparse, slippery_grid

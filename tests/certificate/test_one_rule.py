@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from axplore.atlas.from_exploration import certificate_from_exploration
+from axplore.atlas.construction import certificate_from_exploration
 from axplore.certificate import Certificate, checker, conclusions, verify
 from axplore.explorers.base import StopReason, run
 from axplore.explorers.certified import Certified

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from explored import CUT_SHORT, SETTINGS, certificate_of, exploration_of
 
-from axplore.atlas.from_exploration import certificate_from_exploration
+from axplore.atlas.construction import certificate_from_exploration
 from axplore.certificate import ClaimKind, verify
 from axplore.domains import confusing_chain
 from axplore.errors import InvalidInputError

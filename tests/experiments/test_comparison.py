@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from axplore import Atlas, explore
-from axplore.cli.study_comparison import common_traits, comparison_as_json, means_table, runs_table
+from axplore.cli.study_commands import common_traits, comparison_as_json, means_table, runs_table
 from axplore.domains import domain
-from axplore.experiments.comparison import compared, grouped, means_of, true_steps
-from axplore.experiments.seeds import Question, SeedRun
+from axplore.experiments.studies import Question, SeedRun, compared, grouped, means_of, true_steps
 from axplore.report.figures import KINDS, write_figures
 from axplore.runs.history import History, history_of
 from axplore.target import Objective

@@ -12,12 +12,12 @@ import pytest
 
 from axplore import Atlas, StopReason, explore
 from axplore.errors import InvalidSettingError, StorageError, UnknownNameError
-from axplore.experiments import seeds
-from axplore.experiments.seeds import Question, explore_seeds
+from axplore.experiments import studies
+from axplore.experiments.studies import Question, explore_seeds
 from axplore.runs.events import read_events
 from axplore.runs.manifest import load_manifest
-from axplore.workers.in_process import InProcess
-from axplore.workers.worker import Engine
+from axplore.workers.engines import Engine
+from in_process import InProcess
 from killed_workers import Killer
 
 EXPLORERS = ("certified", "disco-experiment")
@@ -90,7 +90,7 @@ def engine_elsewhere(_: int | None, ray: str | None) -> Iterator[Engine]:
 
 @pytest.fixture
 def _elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seeds, "engine_for", engine_elsewhere)
+    monkeypatch.setattr(studies, "engine_for", engine_elsewhere)
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -210,7 +210,7 @@ def test_runs_made_elsewhere_come_here(tmp_path: Path, wanted: Path, monkeypatch
         made_in.append(settings["run"])
         return explore(**settings)
 
-    monkeypatch.setattr(seeds, "explore", noting)
+    monkeypatch.setattr(studies, "explore", noting)
     cut_short(tmp_path / "certified-1", seed=1)
     explore_seeds(CHAIN, EXPLORERS, tmp_path, seeds=2, ray="somewhere")
     assert results(tmp_path) == results(wanted)

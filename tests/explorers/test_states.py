@@ -13,7 +13,7 @@ from axplore.domains import confusing_chain
 from axplore.errors import WorldError
 from axplore.explorers.base import Explorer, RoundReport, StopReason, run
 from axplore.explorers.registry import preset
-from axplore.runs.state_codec import encode_state
+from axplore.runs.checkpoints import encode_state
 from axplore.storage import digest_of
 from axplore.worlds.contract import Answer, Order
 from axplore.worlds.simulated import SimulatedWorld

@@ -13,9 +13,9 @@ from axplore.errors import InvalidSettingError
 from axplore.experiments.runner import policy_steps_of
 from axplore.explorers import ucb_explore
 from axplore.explorers.base import Exploration, StopReason, run
-from axplore.explorers.ucb_explore import _dealt_into_buckets, ucb_explore_experiment, ucb_explore_theory
-from axplore.explorers.ucb_rules import (
+from axplore.explorers.ucb_explore import (
     Problem,
+    _dealt_into_buckets,
     bernstein_bonus,
     experiment_discovery,
     experiment_episodes,
@@ -24,6 +24,8 @@ from axplore.explorers.ucb_rules import (
     lock_episodes,
     theory_discovery,
     theory_episodes,
+    ucb_explore_experiment,
+    ucb_explore_theory,
 )
 from axplore.explorers.ucb_staged import staged_ucb_explore_experiment
 from axplore.mdp import TabularMdp

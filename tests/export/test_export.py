@@ -18,9 +18,8 @@ import axplore
 from axplore import Atlas, TabularMdp
 from axplore.errors import AxploreError, InvalidInputError, StorageError, UnknownNameError
 from axplore.export import FORMATS, export
-from axplore.export.formats import quoted
+from axplore.export.formats import policies, quoted, transitions
 from axplore.export.model import identifiers, learned
-from axplore.export.tables import policies, transitions
 from axplore.labels import label_of
 from axplore.statistics.confidence import row_hulls
 
@@ -299,6 +298,6 @@ def test_the_command_line_exports_and_plans(chain: Atlas, tmp_path: Path) -> Non
 
 
 def test_the_command_line_knows_all_formats() -> None:
-    from axplore.cli.options import EXPORTS
+    from axplore.cli.console import EXPORTS
 
     assert tuple(FORMATS) == EXPORTS

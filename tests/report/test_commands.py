@@ -152,7 +152,7 @@ def test_an_interrupted_comparison_says_how_to_go_on(tmp_path: Path, monkeypatch
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("axplore.experiments.seeds.explore", interrupt)
+    monkeypatch.setattr("axplore.experiments.studies.explore", interrupt)
     command = list(map(str, ("compare", *SWEEP, "--seeds", "1", "--workers", "0", "--out", tmp_path)))
     result = CliRunner().invoke(app, command, catch_exceptions=False)
     assert result.exit_code == 130

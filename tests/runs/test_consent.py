@@ -11,10 +11,10 @@ import pytest
 import typer
 
 import axplore
-from axplore.cli.options import with_consent
+from axplore.cli.console import with_consent
 from axplore.errors import UnknownNameError, UntrustedFileError
-from axplore.reference_models import known_model
 from axplore.storage import digest_of
+from axplore.worlds.catalogue import known_model
 
 PROGRAM = """
 import pathlib, sys

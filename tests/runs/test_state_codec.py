@@ -13,7 +13,7 @@ from axplore.explorers.base import Explorer, RoundReport, StopReason, run
 from axplore.explorers.certified import Certified, CertifiedState
 from axplore.explorers.registry import preset
 from axplore.proofs.claims import Claim, NearOptimal, Reachable, TooFar
-from axplore.runs.state_codec import decode_state, encode_state
+from axplore.runs.checkpoints import decode_state, encode_state
 from axplore.statistics.counts import TransitionCounts
 from axplore.storage import digest_of
 from axplore.target import Target

@@ -28,10 +28,10 @@ import gymnasium
 
 import axplore
 from axplore.workers.distributed import DistributedWorld
-from axplore.workers.in_process import InProcess
+from axplore.workers.engines import Engine
 from axplore.workers.processes import Processes
-from axplore.workers.worker import Engine
 from axplore.worlds.gym import gym_world
+from in_process import InProcess
 
 LAKE: dict[str, Any] = {"radius": 8.0, "epsilon": 1.0, "explorer": "certified"}
 KILLS = 10

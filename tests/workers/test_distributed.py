@@ -21,11 +21,11 @@ from axplore.types import RESET_ACTION, IntArray
 from axplore.workers import distributed as world_module
 from axplore.workers.batches import WAVE, BatchServer, Outcome, Request
 from axplore.workers.distributed import BUNDLES_OF_WORKER, DistributedWorld
-from axplore.workers.in_process import InProcess
-from axplore.workers.worker import TryElsewhereError
+from axplore.workers.engines import TryElsewhereError
 from axplore.worlds.contract import Answer, Episodes, FaultKind, Incident, IncidentKind, Order, Tour, Visit, World
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedWorld
+from in_process import InProcess
 
 
 def policy(*actions: int) -> IntArray:

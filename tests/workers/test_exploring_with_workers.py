@@ -21,10 +21,10 @@ from axplore.runs.batch_journal import NAME, BatchJournal
 from axplore.target import Target
 from axplore.workers.batches import cut
 from axplore.workers.distributed import DistributedWorld
-from axplore.workers.in_process import InProcess
 from axplore.worlds.contract import Visit
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedWorld
+from in_process import InProcess
 from killed_workers import Killer
 
 HERE = Path(__file__).parent

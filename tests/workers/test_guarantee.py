@@ -16,8 +16,8 @@ from axplore.target import Target
 from axplore.workers import distributed as world_module
 from axplore.workers.batches import BatchServer, Outcome, Request
 from axplore.workers.distributed import DistributedWorld
-from axplore.workers.in_process import InProcess
 from axplore.worlds.simulated import SimulatedWorld
+from in_process import InProcess
 
 DELTA: Final = 0.2
 SEEDS: Final = 5

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from axplore.errors import WorldError
-from axplore.workers.in_process import InProcess
+from axplore.workers.engines import Reply, Server, TryElsewhereError, WorkerLostError, replied
 from axplore.workers.pool import MAX_LOSSES, PATIENCE, SECONDS_TO_BEGIN, SLOW_SECONDS, OnSlow, WorkerPool
-from axplore.workers.worker import Reply, Server, TryElsewhereError, WorkerLostError, replied
 from axplore.worlds.contract import Incident, IncidentKind
+from in_process import InProcess
 
 
 class ScriptedWorker:

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from axplore.errors import WorldError
-from axplore.workers.engines import engine_for
-from axplore.workers.in_process import InProcess, InProcessWorker
+from axplore.workers.engines import Server, WorkerLostError, engine_for
 from axplore.workers.pool import results_of
-from axplore.workers.worker import Server, WorkerLostError
+from in_process import InProcess, InProcessWorker
 
 
 def square(number: int) -> int:

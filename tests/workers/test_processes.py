@@ -21,11 +21,11 @@ import axplore
 from axplore.errors import InvalidSettingError, WorldError
 from axplore.workers import pool as crew_module
 from axplore.workers.distributed import DistributedWorld
-from axplore.workers.in_process import InProcess
+from axplore.workers.engines import Server
 from axplore.workers.pool import WorkerPool
 from axplore.workers.processes import Processes
-from axplore.workers.worker import Server
 from axplore.worlds.stepped import SteppedWorld
+from in_process import InProcess
 
 FILES = ("atlas.json", "atlas.npz", "certificate.json", "certificate.npz")
 WALK = {"radius": 5.0, "epsilon": 1.0, "explorer": "certified"}

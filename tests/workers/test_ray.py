@@ -20,14 +20,14 @@ from random_walk import Walk, WalkThatFailsOnce
 import axplore
 from axplore.errors import InvalidInputError, InvalidSettingError, WorldError
 from axplore.workers.distributed import DistributedWorld
-from axplore.workers.in_process import InProcess
+from axplore.workers.engines import Engine, Reply, Server, WorkerLostError
 from axplore.workers.pool import WorkerPool
 from axplore.workers.processes import Processes
 from axplore.workers.ray import RayCluster, RayWorker
-from axplore.workers.worker import Engine, Reply, Server, WorkerLostError
 from axplore.worlds.catalogue import named_world
 from axplore.worlds.contract import IncidentKind, World
 from axplore.worlds.stepped import SteppedWorld
+from in_process import InProcess
 
 ray: Any = pytest.importorskip("ray")
 

@@ -11,7 +11,7 @@ from axplore.mdp import TabularMdp
 from axplore.types import State
 from axplore.worlds import simulation_kernels as stepping
 from axplore.worlds.contract import Answer, Episodes, Order, Tour, Visit, WorldSnapshot
-from axplore.worlds.order_checks import order_seed
+from axplore.worlds.orders import order_seed
 
 
 class PlainWorld:

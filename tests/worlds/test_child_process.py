@@ -29,7 +29,7 @@ system.reset()
 
 HANGING_SYSTEM = """
 import time
-from axplore.worlds.isolated import isolated
+from axplore.worlds.child_process import isolated
 
 class Hanging:
     actions = ("go",)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from axplore.errors import InvalidSettingError, WorldError
+from axplore.worlds.child_process import isolated
 from axplore.worlds.contract import FaultKind, Visit
-from axplore.worlds.isolated import isolated
 from axplore.worlds.stepped import SteppedWorld
 
 NOWHERE = np.array([], dtype=np.int64)

@@ -14,8 +14,7 @@ import pytest
 import axplore
 from axplore.errors import UnfixedStartError
 from axplore.worlds.contract import Visit
-from axplore.worlds.gym import gym_world
-from axplore.worlds.minigrid import full_state
+from axplore.worlds.gym import full_state, gym_world
 
 pytest.importorskip("minigrid")
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from axplore.atlas.journeys import Arrival, Route
+    from axplore.atlas.learned_model import Transitions
     from axplore.atlas.plans import Costs, Plan
-    from axplore.atlas.transitions import Transitions
     from axplore.atlas.validation import Validation
     from axplore.atlas.verdict import Verdict
     from axplore.atlas.why_not import WhyNot
@@ -154,7 +154,7 @@ class Atlas:
     @cached_property
     def transitions(self) -> Transitions:
         """The transitions out of the states of the atlas, by place."""
-        from axplore.atlas.transitions import transitions_of
+        from axplore.atlas.learned_model import transitions_of
 
         return transitions_of(self)
 
@@ -212,7 +212,7 @@ class Atlas:
     @checked(radius=real())
     def within(self, radius: float) -> Atlas:
         """What is proven for a smaller radius, as an atlas; what is undecided there is open. It has no certificate."""
-        from axplore.atlas.restriction import within
+        from axplore.atlas.construction import within
 
         return within(self, radius)
 
@@ -249,7 +249,7 @@ class Atlas:
 
     def to_pandas(self) -> Any:
         """A `pandas.DataFrame` with a row for each state seen. Pandas has to be installed."""
-        from axplore.atlas.table import to_pandas
+        from axplore.atlas.state_report import to_pandas
 
         return to_pandas(self)
 
@@ -260,7 +260,7 @@ class Atlas:
         successor of one action: its key is the action, and it has the `count` of the transition and its `frequency`.
         RESET has no edges. The label of the initial state is `graph.graph["initial"]`.
         """
-        from axplore.atlas.transitions import to_networkx
+        from axplore.atlas.learned_model import to_networkx
 
         return to_networkx(self)
 
@@ -362,7 +362,7 @@ class Atlas:
 
     def _repr_html_(self) -> str:
         """Returns what notebooks show: the map, the table and the verdict."""
-        from axplore.atlas.table import as_html
+        from axplore.atlas.state_report import as_html
 
         return as_html(self)
 
@@ -373,6 +373,6 @@ class Atlas:
         )
 
     def __str__(self) -> str:
-        from axplore.atlas.table import as_text
+        from axplore.atlas.state_report import as_text
 
         return as_text(self)

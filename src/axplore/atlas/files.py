@@ -108,7 +108,7 @@ def _atlas_from(folder: Path, fields: dict[str, Any], arrays: dict[str, npt.NDAr
         "stop": StopReason[fields["stop"]],
     }
     if fields["certificate"] is not None:
-        from axplore.atlas.from_certificate import atlas_from_certificate
+        from axplore.atlas.construction import atlas_from_certificate
         from axplore.certificate import Certificate
 
         certificate = Certificate.load(folder)

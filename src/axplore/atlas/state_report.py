@@ -1,14 +1,23 @@
-"""What is known of a state: bounds, a status, and the reason in a sentence."""
+"""What is known of a state: bounds, a status and the reason in a sentence; and the rows of a table of states."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from typing import Final
+from html import escape
+from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
+from axplore.errors import AxploreError, printable
+from axplore.explorers.base import StopReason
+from axplore.labels import encode_label, finite, readable
 from axplore.target import Target
 from axplore.types import State, Status
+
+if TYPE_CHECKING:
+    from axplore.atlas.atlas import Atlas
 
 SHOWN_DIGITS: Final = Decimal("0.001")
 """What bounds are rounded to for reading: a lower one down and an upper one up, so that they stay bounds."""
@@ -118,3 +127,185 @@ def rounded_up(steps: float) -> str:
 
 def _rounded(steps: float, direction: str) -> str:
     return str(Decimal(steps).quantize(SHOWN_DIGITS, direction)) if math.isfinite(steps) else "∞"
+
+
+def title_of(atlas: Atlas) -> str:
+    """What was found, in a line."""
+    found = f"{len(atlas.states)} state{'' if len(atlas.states) == 1 else 's'}"
+    return (
+        f"{atlas.world}: {found} for a radius of {atlas.target.radius:g} expected steps "
+        f"(+ ε {atlas.target.epsilon:g}), found by {atlas.explorer}"
+    )
+
+
+@dataclass(frozen=True)
+class StateRow:
+    """What an atlas says of a state that was met. Tables, JSON, data frames and the page all show these values.
+
+    Attributes:
+        state: its label.
+        in_atlas: whether it is a state of the atlas; the others are left out.
+        lower, upper: bounds on the expected steps to it; `upper` is infinite if no policy is proven to arrive.
+        regret: the steps that the best policy through the states of the atlas could save; infinite if unknown.
+        visits: how often its actions were drawn.
+        found_at: the steps taken when it was admitted; None if it is left out.
+        status: certified, set aside or open; "not proven" if the explorer proves nothing, or its proofs are refuted.
+        reason: for its status, in a sentence.
+    """
+
+    state: State
+    in_atlas: bool
+    lower: float
+    upper: float
+    regret: float
+    visits: int
+    found_at: int | None
+    status: str
+    reason: str
+
+    def text(self, name: str) -> str:
+        """Returns an attribute for reading. A rounded bound is still a bound."""
+        value = getattr(self, name)
+        if name == "state":
+            return readable(value)
+        if name in ("upper", "regret"):
+            return rounded_up(value)
+        if name == "lower":
+            return rounded_down(value)
+        return "" if value is None else value if isinstance(value, str) else f"{value:,}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the row for machines; the label is written as in files, and infinity as null."""
+        bounds = {name: finite(getattr(self, name)) for name in ("lower", "upper", "regret")}
+        return {**vars(self), "state": encode_label(self.state), **bounds}
+
+
+HEADINGS: Final = {
+    "state": "state",
+    "lower": "lower",
+    "upper": "upper",
+    "regret": "regret",
+    "visits": "visits",
+    "found_at": "found at",
+    "status": "status",
+    "reason": "reason",
+}
+"""What tables for people call the attributes of a `StateRow`."""
+
+REFUTED: Final = "Later counts refute what was proven before; nothing can be relied on."
+"""The reason of every state of an atlas that is refuted."""
+
+LEGEND: Final = (
+    "lower, upper: bounds on the expected steps. regret: the steps that the best policy could save. visits: how often "
+    "actions of the state were tried. found at: the steps taken by then."
+)
+
+
+def state_rows(atlas: Atlas) -> list[StateRow]:
+    """Returns a row for each state met: those of the atlas in order of admission, and then those left out."""
+    reports = [*(atlas.status(state) for state in atlas.states), *atlas.left_out]
+    visits = _visits(atlas)
+    found_at = [*atlas.found_at.tolist(), *[None] * len(atlas.left_out)]
+    return [
+        StateRow(
+            state=report.state,
+            in_atlas=index < len(atlas.states),
+            lower=report.bounds.lower,
+            upper=report.bounds.upper,
+            regret=report.bounds.regret,
+            visits=visits.get(number, 0),
+            found_at=found_at[index],
+            status=report.status.value if can_be_relied_on(atlas) else "not proven",
+            reason=REFUTED if is_refuted(atlas) else report.reason,
+        )
+        for index, (report, number) in enumerate(
+            zip(reports, [*atlas.numbers.tolist(), *atlas.left_out_numbers.tolist()], strict=True)
+        )
+    ]
+
+
+def can_be_relied_on(atlas: Atlas) -> bool:
+    """Returns whether bounds and statuses are proven, and no later counts refute them."""
+    return atlas.proven and not is_refuted(atlas)
+
+
+def is_refuted(atlas: Atlas) -> bool:
+    """Returns whether later counts refute what earlier ones had proven."""
+    return atlas.stop is StopReason.CONTRADICTED
+
+
+def shown_columns(atlas: Atlas) -> dict[str, str]:
+    """Returns the attributes that a table of the states of the atlas shows, with their headings."""
+    if atlas.proven:
+        names = ("state", "lower", "upper", "regret", "status", "visits", "found_at")
+        return {name: HEADINGS[name] for name in names}
+    # Without a proof, the lower bound is the explorer's optimistic estimate, and nothing else is known.
+    return {name: HEADINGS[name] for name in ("state", "lower", "status", "visits", "found_at")} | {"lower": "estimate"}
+
+
+def headings_of(atlas: Atlas) -> tuple[str, ...]:
+    """Returns the headings of the table of the states of the atlas."""
+    return tuple(shown_columns(atlas).values())
+
+
+def rows_of(atlas: Atlas) -> list[tuple[str, ...]]:
+    """Returns a row of text for each state of the atlas."""
+    columns = shown_columns(atlas)
+    return [tuple(row.text(name) for name in columns) for row in state_rows(atlas) if row.in_atlas]
+
+
+def summary_of(atlas: Atlas) -> list[str]:
+    """The verdict, and the number of steps taken; a line each."""
+    return [*atlas.verdict.lines, f"{atlas.steps:,} steps taken."]
+
+
+def as_text(atlas: Atlas) -> str:
+    """Title, table and summary as plain text."""
+    table = [headings_of(atlas), *rows_of(atlas)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
+    return printable("\n".join([title_of(atlas), *lines, *summary_of(atlas)]))
+
+
+MAX_HTML_ROWS: Final = 20
+"""A notebook shows this many rows of the table; the map has all states."""
+
+
+def as_html(atlas: Atlas) -> str:
+    """Returns the map, the table and the verdict as HTML without scripts, which notebooks show for an atlas."""
+    from axplore.atlas.drawing import as_svg
+
+    rows = rows_of(atlas)
+    shown = rows if len(rows) <= MAX_HTML_ROWS else [*rows[: MAX_HTML_ROWS // 2], *rows[-MAX_HTML_ROWS // 2 :]]
+    cells = ["".join(f"<td>{escape(printable(cell))}</td>" for cell in row) for row in shown]
+    if len(shown) < len(rows):
+        cells.insert(MAX_HTML_ROWS // 2, f"<td colspan={len(rows[0])}>… {len(rows) - len(shown):,} more states</td>")
+    head = "".join(f"<th>{escape(heading)}</th>" for heading in headings_of(atlas))
+    body = "".join(f"<tr>{row}</tr>" for row in cells)
+    lines = "<br>".join(escape(printable(line)) for line in summary_of(atlas))
+    return (
+        f"<div><p><b>{escape(printable(title_of(atlas)))}</b></p>{as_svg(atlas)}"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{lines}</p></div>"
+    )
+
+
+def to_pandas(atlas: Atlas) -> Any:
+    """A `pandas.DataFrame` with a row for each state seen: those of the atlas first, in order of admission."""
+    try:
+        import pandas as pd
+    except ImportError:
+        raise AxploreError(
+            "pandas is not installed; `pip install pandas`, or use `axplore export --format csv`"
+        ) from None
+    rows = state_rows(atlas)
+    columns: dict[str, Any] = {field.name: [getattr(row, field.name) for row in rows] for field in fields(StateRow)}
+    columns["state"] = pd.Series(columns["state"], dtype=object)
+    columns["found_at"] = pd.array(columns["found_at"], dtype="Int64")
+    return pd.DataFrame(columns)
+
+
+def _visits(atlas: Atlas) -> dict[int, int]:
+    """How often the actions of each counted state were drawn, by the state's number."""
+    counts = atlas.count_arrays
+    before = np.concatenate(([0], np.cumsum(counts["visits"])))[counts["state_pairs"]]
+    return dict(zip(counts["states"].tolist(), np.diff(before).tolist(), strict=True))

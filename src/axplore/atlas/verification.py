@@ -15,7 +15,7 @@ import numpy as np
 
 from axplore.arguments import file_path
 from axplore.atlas.atlas import Atlas
-from axplore.atlas.from_certificate import atlas_from_certificate
+from axplore.atlas.construction import atlas_from_certificate
 from axplore.atlas.verdict import VerdictKind
 from axplore.certificate import Certificate, ClaimCheck, ClaimKind, Verification
 from axplore.certificate import verify as verify_certificate

@@ -9,11 +9,11 @@ import sys
 
 import typer
 
-from axplore.cli import explore_commands, run_commands, study_commands, study_comparison, world_commands
-from axplore.cli.options import app
+from axplore.cli import explore_commands, run_commands, study_commands, world_commands
+from axplore.cli.console import app
 from axplore.errors import AxploreError
 
-__all__ = ["app", "explore_commands", "main", "run_commands", "study_commands", "study_comparison", "world_commands"]
+__all__ = ["app", "explore_commands", "main", "run_commands", "study_commands", "world_commands"]
 
 
 def main() -> None:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from axplore.cli.console import interruption, notify, print_json, print_lines, print_table
-from axplore.cli.options import (
+from axplore.cli.console import (
     AllRows,
     AsJson,
     Delta,
@@ -25,7 +24,12 @@ from axplore.cli.options import (
     Workers,
     World,
     app,
+    interruption,
+    notify,
     parsed,
+    print_json,
+    print_lines,
+    print_table,
     with_consent,
 )
 from axplore.errors import Interrupted
@@ -240,7 +244,7 @@ def _write_page(atlas: Atlas, folder: Path) -> tuple[Path | None, str]:
 
 
 def _print_atlas(atlas: Atlas, folder: Path, page: Path | None, mishaps: str, *, all_rows: bool) -> None:
-    from axplore.atlas.table import LEGEND, headings_of, rows_of, summary_of, title_of
+    from axplore.atlas.state_report import LEGEND, headings_of, rows_of, summary_of, title_of
     from axplore.explorers.base import StopReason
     from axplore.runs.events import NAME as EVENTS
 
@@ -262,7 +266,7 @@ def _print_atlas(atlas: Atlas, folder: Path, page: Path | None, mishaps: str, *,
 
 def atlas_as_json(atlas: Atlas) -> dict[str, Any]:
     """Returns what the atlas says, for machines; labels are written as in its file."""
-    from axplore.atlas.table import state_rows
+    from axplore.atlas.state_report import state_rows
 
     rows = state_rows(atlas)
     return {

@@ -8,8 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from axplore.cli.console import CLAIM_FAILED, DONE, print_json, print_lines, print_table
-from axplore.cli.options import EXPORTS, AsJson, RunFolder, Settings, Trust, app, parsed, with_consent
+from axplore.cli.console import (
+    CLAIM_FAILED,
+    DONE,
+    EXPORTS,
+    AsJson,
+    RunFolder,
+    Settings,
+    Trust,
+    app,
+    parsed,
+    print_json,
+    print_lines,
+    print_table,
+    with_consent,
+)
 
 if TYPE_CHECKING:
     from axplore.atlas import Atlas

@@ -1,17 +1,39 @@
-"""Commands that make many runs: `reproduce`, `coverage`."""
+"""Commands about many runs: `reproduce` and `coverage` make them, `compare` shows runs side by side."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from axplore.cli.console import print_lines, print_table, progress_bar
-from axplore.cli.options import Epsilon, Ray, SweepWorkers, app, sweep_workers
+from axplore.cli.console import (
+    CLAIM_FAILED,
+    DONE,
+    INTERRUPTED,
+    AsJson,
+    Epsilon,
+    Ray,
+    Settings,
+    StatesBound,
+    SweepWorkers,
+    app,
+    notify,
+    parsed,
+    print_json,
+    print_lines,
+    print_table,
+    progress_bar,
+    sweep_workers,
+)
+from axplore.errors import InvalidSettingError
+from axplore.explorers.registry import EXPLORERS
 
 if TYPE_CHECKING:
     from axplore.experiments.result_tables import Table
+    from axplore.experiments.studies import ComparedRun, Question, SeedRun
+    from axplore.truth import ObjectiveCheck
 
 
 @app.command()
@@ -116,3 +138,265 @@ def _in_words(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:,.10g}" if isinstance(value, int | float) else str(value)
+
+
+HeadedRows: TypeAlias = tuple[tuple[str, ...], list[tuple[str, ...]]]
+"""Headings and rows."""
+
+
+@app.command()
+def compare(
+    runs: Annotated[
+        list[Path] | None, typer.Argument(metavar="[RUN]...", help="Folders of runs.", show_default=False)
+    ] = None,
+    world: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORLD", help="Explore this world first, with every explorer and seed.", show_default="no"
+        ),
+    ] = None,
+    radius: Annotated[float | None, typer.Option(help="Radius L.", show_default=False)] = None,
+    explorer: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help=f"One of {', '.join(EXPLORERS)}; may be repeated.", show_default=False),
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(metavar="N", help="Seeds 0 to N-1.", show_default="20")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Precision ε, in steps.", show_default="0.1")] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Probability δ that the answer may be wrong.", show_default="0.1")
+    ] = None,
+    max_steps: Annotated[
+        int | None, typer.Option(help="Stop each run after this many steps.", show_default="no limit")
+    ] = None,
+    states_bound: StatesBound = None,
+    settings: Settings = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder for the runs, as DIR/NAME-SEED.", show_default=False)
+    ] = None,
+    workers: SweepWorkers = None,
+    ray: Ray = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder for figures as PNG, SVG and PDF.", show_default="no figures"),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare runs: steps, time, and correctness where the truth is known.
+
+    With --world, the runs are made first: one for each explorer and seed, several at a time, each as `axplore explore`
+    would make it without workers. After an interruption, the same command makes the missing runs.
+
+    \b
+    Examples:
+      axplore compare runs/confusing-chain-1 runs/confusing-chain-2 --figures figures
+      axplore compare --world gym:FrozenLake-v1 --radius 4 --epsilon 1 --explorer certified \\
+        --explorer disco-experiment --seeds 20 --out runs/lake
+    \b
+    Exit codes:
+      0    compared
+      1    some run failed; the others are compared
+      2    an argument is wrong, or a run is missing or damaged
+      130  interrupted
+    """  # noqa: D301
+    from axplore.experiments.studies import compared
+
+    asked: dict[str, Any] = {
+        "radius": radius,
+        "epsilon": epsilon,
+        "delta": delta,
+        "max_steps": max_steps,
+        "states_bound": states_bound,
+        "world_parameters": parsed(settings) or None,
+    }
+    question = _question(world, {name: value for name, value in asked.items() if value is not None})
+    made: list[SeedRun] = []
+    if question is None:
+        if any(option is not None for option in (explorer, out, seeds, workers, ray)):
+            raise InvalidSettingError("what is to be explored is missing: give a --world, or folders of runs alone")
+        if not runs:
+            raise InvalidSettingError("there is nothing to compare: give folders of runs, or a --world to explore")
+    else:
+        try:
+            made = _explored(question, explorer, out, 20 if seeds is None else seeds, workers, ray)
+        except KeyboardInterrupt:
+            notify("Interrupted; the same command resumes it.")
+            raise typer.Exit(INTERRUPTED) from None
+    failed = [run for run in made if run.failure is not None]
+    chosen = compared([*(runs or ()), *(run.folder for run in made if run.failure is None)])
+    drawn = [] if figures is None or not chosen else _drawn(chosen, figures)
+    if as_json:
+        print_json(comparison_as_json(chosen, failed, drawn))
+    else:
+        _print_comparison(chosen, failed, drawn)
+    raise typer.Exit(CLAIM_FAILED if failed else DONE)
+
+
+def _question(world: str | None, asked: dict[str, Any]) -> Question | None:
+    """What is to be explored; None if nothing is."""
+    if world is None:
+        if asked:
+            raise InvalidSettingError("what is to be explored is missing: give a --world, or folders of runs alone")
+        return None
+    if "radius" not in asked:
+        raise InvalidSettingError("a --world to explore needs --radius as well")
+    from axplore.experiments.studies import Question
+
+    return Question(world=world, **asked)
+
+
+def _explored(
+    question: Question,
+    explorers: Sequence[str] | None,
+    out: Path | None,
+    seeds: int,
+    workers: int | None,
+    ray: str | None,
+) -> list[SeedRun]:
+    """The runs of a question, made while a progress bar is shown."""
+    from axplore.experiments.studies import explore_seeds
+
+    if not explorers:
+        raise InvalidSettingError("a --world to explore needs --explorer as well")
+    if out is None:
+        raise InvalidSettingError("a --world to explore needs --out as well")
+    with progress_bar("exploring") as on_done:
+        return explore_seeds(
+            question, explorers, out, seeds=seeds, workers=sweep_workers(workers, ray), ray=ray, on_done=on_done
+        )
+
+
+def _drawn(runs: Sequence[ComparedRun], folder: Path) -> list[Path]:
+    from axplore.experiments.studies import grouped
+    from axplore.report.figures import write_figures
+
+    return write_figures({name: [run.atlas for run in group] for name, group in grouped(runs).items()}, folder)
+
+
+def comparison_as_json(
+    runs: Sequence[ComparedRun], failed: Sequence[SeedRun], drawn: Sequence[Path] = ()
+) -> dict[str, Any]:
+    """Returns runs side by side for machines."""
+    from axplore.experiments.studies import means_of
+
+    return {
+        "runs": [_run_as_json(run) for run in runs],
+        "means": means_of(runs),
+        "failed": [{"run": str(run.folder), "explorer": run.explorer, "why": run.failure} for run in failed],
+        "figures": [str(path) for path in drawn],
+    }
+
+
+def _run_as_json(run: ComparedRun) -> dict[str, Any]:
+    from axplore.labels import finite
+    from axplore.target import Objective
+
+    atlas, history = run.atlas, run.history
+    return {
+        "run": str(run.folder),
+        "seed": None if history.manifest is None else history.manifest.seed,
+        "world": atlas.world,
+        "explorer": atlas.explorer,
+        "radius": atlas.target.radius,
+        "epsilon": atlas.target.epsilon,
+        "states": len(atlas.states),
+        "steps": atlas.steps,
+        "stop": atlas.stop.name,
+        "seconds": history.seconds,
+        "processor_seconds": history.processor_seconds,
+        "missing": len(run.checks[Objective.OPTIMAL].missing) if run.checks else None,
+        "objectives": {
+            objective.value: {"holds": check.holds, "excess": finite(check.excess)}
+            for objective, check in run.checks.items()
+        },
+    }
+
+
+def _print_comparison(runs: Sequence[ComparedRun], failed: Sequence[SeedRun], drawn: Sequence[Path]) -> None:
+    from axplore.experiments.studies import grouped
+
+    common = common_traits(runs)
+    print_table(f"Runs compared: {common}" if common else "Runs compared", *runs_table(runs, failed))
+    if len(grouped(runs)) < len(runs):
+        print_table("Means over seeds", *means_table(runs))
+    print_lines(
+        [
+            "seconds: elapsed time; processor: computing time. missing: controllable states that were not found. AX_L, "
+            "AX*: whether the answer keeps the objective on the true model, where that is known (built-in worlds and "
+            "Gymnasium's toy environments). ±: 95 % confidence interval of the mean."
+        ]
+    )
+    if failed:
+        print_lines([f"Failed runs: {len(failed)}. They are left out of the means; the same command tries them again."])
+    if drawn:
+        print_lines([f"Figures are in {drawn[0].parent}."])
+
+
+def common_traits(runs: Sequence[ComparedRun]) -> str:
+    """Returns what all runs have in common, apart from the explorer."""
+    differing = _differing(runs)
+    return ", ".join(trait for place, trait in enumerate(runs[0].traits) if place not in differing) if runs else ""
+
+
+def runs_table(runs: Sequence[ComparedRun], failed: Sequence[SeedRun] = ()) -> HeadedRows:
+    """Returns a row for each run, without what all runs have in common; those of failed runs say why."""
+    from axplore.target import Objective
+
+    headings = ("run", "what", "states", "steps", "seconds", "processor", "missing", "AX_L", "AX*")
+    rows: list[tuple[str, ...]] = []
+    differing = _differing(runs)
+    for run in runs:
+        atlas, history = run.atlas, run.history
+        check = run.checks.get(Objective.OPTIMAL)
+        rows.append(
+            (
+                str(run.folder),
+                _named(run, differing),
+                str(len(atlas.states)),
+                f"{atlas.steps:,}" + ("" if atlas.stop.by_own_rule else " (cut short)"),
+                _shown(history.seconds),
+                _shown(history.processor_seconds),
+                "unknown" if check is None else str(len(check.missing)),
+                _verdict(run.checks.get(Objective.WITHIN_RADIUS)),
+                _verdict(check),
+            )
+        )
+    nothing = ("–",) * (len(headings) - 3)
+    rows += [(str(run.folder), f"{run.explorer}: {run.failure}", "failed", *nothing) for run in failed]
+    return headings, rows
+
+
+def means_table(runs: Sequence[ComparedRun]) -> HeadedRows:
+    """Returns the mean steps of each group, and how many of its runs are right."""
+    from axplore.experiments.studies import means_of
+
+    rows, differing = [], _differing(runs)
+    names = {run.group: _named(run, differing) for run in runs}
+    for row in means_of(runs):
+        right = ("unknown" if number is None else f"{number} of {row['runs']}" for number in row["right"].values())
+        spread = "" if row["half_width"] is None else f" ± {row['half_width']:,.0f}"
+        rows.append(
+            (names[row["what"]], str(row["runs"]), f"{row['mean_steps']:,.0f}{spread}", str(row["cut_short"]), *right)
+        )
+    return ("what", "runs", "steps", "cut short", "AX_L", "AX*"), rows
+
+
+def _differing(runs: Sequence[ComparedRun]) -> list[int]:
+    """The indices of the traits in which runs differ; the explorer is always among them."""
+    columns = zip(*(run.traits for run in runs), strict=True)
+    return [place for place, values in enumerate(columns) if place == 1 or len({*values}) > 1]
+
+
+def _named(run: ComparedRun, differing: Sequence[int]) -> str:
+    return ", ".join(run.traits[place] for place in differing)
+
+
+def _shown(seconds: float | None) -> str:
+    return "unknown" if seconds is None else f"{seconds:.1f}"
+
+
+def _verdict(check: ObjectiveCheck | None) -> str:
+    if check is None:
+        return "unknown"
+    if check.holds:
+        return "holds"
+    return "incomplete" if check.missing else f"exceeded by {check.excess:.3g}"

@@ -32,9 +32,8 @@ from axplore.statistics.summaries import estimate, proportion_interval
 from axplore.target import Objective, Target
 from axplore.truth import ACCURACY, check_optimal, check_within_radius, controllable_states, optimal_steps
 from axplore.types import FloatArray, State
-from axplore.workers.engines import engine_for
+from axplore.workers.engines import Engine, engine_for
 from axplore.workers.pool import results_of
-from axplore.workers.worker import Engine
 from axplore.worlds.contract import World
 from axplore.worlds.simulated import SimulatedWorld
 

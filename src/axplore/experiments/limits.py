@@ -17,7 +17,7 @@ from axplore.experiments.paper import CHAIN, CHAIN_EPSILONS, GRID, LOCK
 from axplore.experiments.result_tables import Table
 from axplore.experiments.runner import read_lines
 from axplore.lower_bounds import LowerBound, lower_bound
-from axplore.reference_models import known_model
+from axplore.worlds.catalogue import known_model
 
 LIMITS_FILE: Final = "limits.json"
 RECORDS_FILE: Final = "limits.jsonl"

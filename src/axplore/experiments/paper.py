@@ -19,7 +19,7 @@ from axplore.errors import InvalidSettingError
 from axplore.explorers.base import Explorer
 from axplore.explorers.disco_rules import JourneyPolicies, maximum_allocation
 from axplore.explorers.registry import preset
-from axplore.explorers.ucb_rules import experiment_episodes, lock_bernstein_bonus, lock_episodes
+from axplore.explorers.ucb_explore import experiment_episodes, lock_bernstein_bonus, lock_episodes
 from axplore.mdp import TabularMdp
 from axplore.statistics.summaries import Estimate
 

@@ -2,7 +2,7 @@
 
 Such a function takes the target and S, an upper bound on the number of states, if there is one, and returns a
 configuration with every option set; the first line of its docstring describes it. Explorers of other packages are
-found by entry points (see `axplore.plugins`). Nothing is imported before it is named, so that listing names is quick.
+found by entry points (see `axplore.loading`). Nothing is imported before it is named, so that listing names is quick.
 """
 
 from __future__ import annotations

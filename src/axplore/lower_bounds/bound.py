@@ -12,8 +12,7 @@ import numpy as np
 
 from axplore.errors import InvalidSettingError
 from axplore.lower_bounds.alternatives import Alternative, ChangedRow, Kind, Question, changed_model, divergences
-from axplore.lower_bounds.candidates import Candidate, row_divergences, told_apart
-from axplore.lower_bounds.other_ways import other_ways
+from axplore.lower_bounds.candidates import Candidate, other_ways, row_divergences, told_apart
 from axplore.lower_bounds.programme import Solution, needed_information, solve
 from axplore.lower_bounds.search import Search
 from axplore.mdp import TabularMdp

@@ -16,9 +16,8 @@ from typing import Final
 import numpy as np
 
 from axplore.lower_bounds.alternatives import UNSEEN, Kind, Question
-from axplore.lower_bounds.candidates import AIM, DOWNWARDS, UPWARDS, Candidate, Rows, moved_row, told_apart
+from axplore.lower_bounds.candidates import AIM, DOWNWARDS, UPWARDS, Candidate, Family, Rows, moved_row, told_apart
 from axplore.lower_bounds.kernels import change_costs, descend
-from axplore.lower_bounds.other_ways import Family
 from axplore.mdp import TabularMdp
 from axplore.target import Objective
 from axplore.types import FloatArray, IntArray, State

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from axplore.arguments import checked, file_path, optional
 from axplore.atlas import Atlas
 from axplore.atlas.layout import layout_of
-from axplore.atlas.table import HEADINGS, LEGEND, shown_columns, state_rows
+from axplore.atlas.state_report import HEADINGS, LEGEND, shown_columns, state_rows
 from axplore.report import charts, text
 from axplore.report.page_data import as_json, content_of
 from axplore.runs.history import History, history_of, moments_of

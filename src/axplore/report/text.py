@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from axplore.atlas import Atlas
-from axplore.atlas.table import REFUTED, can_be_relied_on, is_refuted
+from axplore.atlas.state_report import REFUTED, can_be_relied_on, is_refuted
 from axplore.runs.history import History
 from axplore.runs.manifest import RunManifest, current_versions
 from axplore.target import Objective

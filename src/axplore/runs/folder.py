@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from axplore.atlas import Atlas
-from axplore.atlas.from_exploration import fault_records, summed_faults
+from axplore.atlas.construction import fault_records, summed_faults
 from axplore.certificate.doubts import FaultRecord
 from axplore.errors import AxploreError
 from axplore.explorers.base import Explorer, ExplorerState, RoundReport, StopReason
@@ -20,6 +20,7 @@ from axplore.labels import encode_label
 from axplore.runs.batch_journal import BatchJournal
 from axplore.runs.checkpoints import (
     Checkpoint,
+    encode_state,
     journal_path,
     load_checkpoint,
     remove_others,
@@ -30,11 +31,10 @@ from axplore.runs.history import faults_in
 from axplore.runs.journal import Call, Journal, header_of, read_journal
 from axplore.runs.manifest import RunManifest, current_versions, described, load_manifest, save_manifest
 from axplore.runs.recorded import RecordedWorld
-from axplore.runs.state_codec import encode_state
 from axplore.storage import Lock, new_folder, read_document, remove_unfinished, storage_errors, write_document
 from axplore.types import FloatArray
 from axplore.workers.distributed import DistributedWorld
-from axplore.workers.worker import current_command
+from axplore.workers.engines import current_command
 from axplore.worlds.contract import World, snapshot_of
 
 ENDED: Final = "ended.json"

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from axplore.atlas import Atlas
-from axplore.atlas.from_exploration import summed_faults
+from axplore.atlas.construction import summed_faults
 from axplore.certificate.doubts import FaultRecord
 from axplore.runs.events import NAME as EVENTS
 from axplore.runs.events import read_events

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import NoReturn
 
 from axplore.atlas import Atlas
-from axplore.atlas.from_exploration import atlas_of
+from axplore.atlas.construction import atlas_of
 from axplore.errors import StorageError
 from axplore.explorers.base import StopReason
-from axplore.runs.checkpoints import load_checkpoint
+from axplore.runs.checkpoints import decode_state, load_checkpoint
 from axplore.runs.folder import ENDED
 from axplore.runs.history import faults_in
 from axplore.runs.manifest import explorer_from_description, load_manifest
-from axplore.runs.state_codec import decode_state
 from axplore.types import Action, State
 from axplore.worlds.contract import Answer, Order, World, WorldSnapshot
 

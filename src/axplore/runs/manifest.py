@@ -22,8 +22,7 @@ from axplore.labels import Json, canonical_json
 from axplore.runs.events import now
 from axplore.storage import read_document, write_document
 from axplore.target import Target
-from axplore.workers.engines import has_workers
-from axplore.workers.worker import current_command
+from axplore.workers.engines import current_command, has_workers
 
 NAME: Final = "run.json"
 FORMAT: Final = "axplore run"

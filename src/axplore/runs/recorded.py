@@ -24,7 +24,7 @@ from axplore.worlds.contract import (
     position_in,
     snapshot_of,
 )
-from axplore.worlds.tally import DiscoveredStates
+from axplore.worlds.orders import DiscoveredStates
 
 _logger = logging.getLogger("axplore")
 

@@ -11,11 +11,10 @@ from axplore.lazy import lazy_names
 
 if TYPE_CHECKING:
     from axplore.workers.distributed import DistributedWorld
-    from axplore.workers.engines import engine_for
+    from axplore.workers.engines import Engine, Worker, engine_for
     from axplore.workers.pool import WorkerPool, results_of
     from axplore.workers.processes import Processes
     from axplore.workers.ray import RayCluster
-    from axplore.workers.worker import Engine, Worker
 
 __all__ = [
     "DistributedWorld",
@@ -30,11 +29,10 @@ __all__ = [
 
 _HOMES: Final = {
     "axplore.workers.distributed": ("DistributedWorld",),
-    "axplore.workers.engines": ("engine_for",),
     "axplore.workers.pool": ("WorkerPool", "results_of"),
     "axplore.workers.processes": ("Processes",),
     "axplore.workers.ray": ("RayCluster",),
-    "axplore.workers.worker": ("Engine", "Worker"),
+    "axplore.workers.engines": ("Engine", "Worker", "engine_for"),
 }
 
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -17,7 +17,7 @@ import numpy as np
 
 from axplore.errors import TooManyFaultsError, UnfixedStartError
 from axplore.types import Action, IntArray, State
-from axplore.workers.worker import TryElsewhereError
+from axplore.workers.engines import TryElsewhereError
 from axplore.worlds.contract import Answer, Episodes, Fault, Order, Replica, Tour, Visit
 
 BATCH: Final = 25

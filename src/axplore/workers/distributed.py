@@ -22,8 +22,8 @@ import numpy as np
 from axplore.errors import InvalidSettingError, TooManyFaultsError, WorldError
 from axplore.types import Action, State
 from axplore.workers.batches import BATCH, BatchServer, Key, Outcome, Quota, Request, cut, n_counted, wave_after
+from axplore.workers.engines import Engine
 from axplore.workers.pool import Memory, WorkerPool
-from axplore.workers.worker import Engine
 from axplore.worlds.contract import (
     NOWHERE,
     Answer,
@@ -36,9 +36,8 @@ from axplore.worlds.contract import (
     World,
     WorldSnapshot,
 )
-from axplore.worlds.order_checks import check_orders
+from axplore.worlds.orders import DiscoveredStates, Tally, check_orders
 from axplore.worlds.systems import is_worth_a_line
-from axplore.worlds.tally import DiscoveredStates, Tally
 
 FAULTLESS_ATTEMPTS: Final = 2
 """So often a batch is begun again after a fault of its system. Then faults are the system's own, and it goes on after

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from axplore.errors import WorldError
-from axplore.workers.worker import Engine, Server, TryElsewhereError, Worker, WorkerLostError
+from axplore.workers.engines import Engine, Server, TryElsewhereError, Worker, WorkerLostError
 from axplore.worlds.contract import Incident, IncidentKind
 
 SLOW_SECONDS: Final = 2.0

@@ -19,7 +19,7 @@ from typing import Any
 
 import cloudpickle
 
-from axplore.workers.worker import (
+from axplore.workers.engines import (
     COMMAND,
     SINGLE_THREADED,
     Answering,

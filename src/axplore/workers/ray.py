@@ -21,7 +21,7 @@ from typing import Any, Final
 import cloudpickle
 
 from axplore.errors import InvalidInputError, InvalidSettingError, WorldError
-from axplore.workers.worker import (
+from axplore.workers.engines import (
     COMMAND,
     SINGLE_THREADED,
     Answering,

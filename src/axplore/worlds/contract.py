@@ -366,7 +366,7 @@ class Replica(Protocol):
 
         Args:
             order: what to do.
-            key: of its random stream, see `axplore.worlds.order_checks.order_seed`.
+            key: of its random stream, see `axplore.worlds.orders.order_seed`.
             max_faults: the number of failures of the system to recover from.
 
         Raises:

@@ -21,9 +21,8 @@ import numpy as np
 
 from axplore.errors import InvalidSettingError
 from axplore.types import Action, State
-from axplore.worlds.change_point import change_point
 from axplore.worlds.diagnosis import Diagnosis, Finding, Issue
-from axplore.worlds.probing import LONG_JOURNEY, BrokenSystemError, Change, Failure, Pair, Probe, Question
+from axplore.worlds.probing import LONG_JOURNEY, BrokenSystemError, Change, Failure, Pair, Probe, Question, change_point
 from axplore.worlds.stepped import SteppedWorld
 from axplore.worlds.systems import SystemAdapter, adapter_for, is_system
 

@@ -7,12 +7,23 @@
 - The environment is seeded once, at its first reset. After that every order gives its noise a new stream, and the
   start is fixed by itself, or `pinned`: then each reset takes the same seed, and the noise its own stream right after,
   because seeding alone would make every episode the same.
+
+Of a MiniGrid environment, the label is its whole state, of which the agent sees only a part: (column, row, direction,
+carried object, other objects, layout), where
+
+- a carried object is (kind, colour), a box (kind, colour, what it holds), and nothing is None;
+- other objects, row by row: (column, row, kind, colour), a door (column, row, "door", colour, "open", "closed" or
+  "locked");
+- walls, goals, lava and the mission, which do not change before the next reset, are summed up in eight hexadecimal
+  digits, so that random layouts stay apart.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from functools import partial
+from hashlib import blake2b
 from typing import Any, Final, Literal, TypeAlias
 
 import gymnasium
@@ -22,9 +33,8 @@ from gymnasium.wrappers import Autoreset, OrderEnforcing, PassiveEnvChecker, Tim
 
 from axplore.errors import InvalidInputError, InvalidSettingError, UnknownNameError, WorldError
 from axplore.types import Action, State
-from axplore.worlds import minigrid
+from axplore.worlds.child_process import isolated
 from axplore.worlds.contract import FaultKind
-from axplore.worlds.isolated import isolated
 from axplore.worlds.stepped import SteppedWorld
 from axplore.worlds.supervision import MAX_FAULTS, START_CHECKS, OnInvalid
 from axplore.worlds.systems import SystemFaultError
@@ -108,7 +118,7 @@ def gym_world(
 
 def make_environment(identifier: str, parameters: Mapping[str, Any]) -> Environment:
     """Makes an environment by its identifier; the packages of MiniGrid are imported as they are needed."""
-    minigrid.import_if_needed(identifier)
+    import_minigrid_if_needed(identifier)
     try:
         return gymnasium.make(identifier, max_episode_steps=NO_LIMIT, disable_env_checker=True, **parameters)
     except (gymnasium.error.UnregisteredEnv, gymnasium.error.DeprecatedEnv) as error:
@@ -151,7 +161,7 @@ class GymSystem:
                 f"the actions are {space}; they must be Discrete: wrap the environment so that a number says what to do"
             )
         self._all_actions: tuple[int, ...] = tuple(range(int(space.start), int(space.start + space.n)))
-        self._key = key or minigrid.key_of(self._environment) or key_of(environment.observation_space)
+        self._key = key or minigrid_key(self._environment) or key_of(environment.observation_space)
         self._step = self._environment.step
         self._pin = pin
         self._mark_terminal, self._action_masks = mark_terminal, action_masks
@@ -267,3 +277,58 @@ def _is_small(space: spaces.Space[Any]) -> bool:
 
 def _flattened(observation: Any) -> State:
     return tuple(np.asarray(observation).ravel().tolist())
+
+
+DIRECTIONS: Final = ("right", "down", "left", "up")
+PREFIXES: Final = ("MiniGrid-", "BabyAI-")
+STATIC: Final = frozenset({"wall", "goal", "lava", "floor"})
+
+
+def import_minigrid_if_needed(identifier: str) -> None:
+    """Imports MiniGrid, which registers its environments, if the identifier is one of them."""
+    if not identifier.startswith(PREFIXES):
+        return
+    try:
+        import minigrid  # noqa: F401
+    except ImportError:
+        raise InvalidInputError(f"{identifier} needs MiniGrid: pip install 'axplore[minigrid]'") from None
+
+
+def minigrid_key(environment: Any) -> Any | None:
+    """The key of a MiniGrid environment, whose limit on steps is taken off; None of any other environment."""
+    package = sys.modules.get("minigrid.minigrid_env")
+    grid = environment.unwrapped
+    if package is None or not isinstance(grid, package.MiniGridEnv):
+        return None
+    grid.max_steps = sys.maxsize
+    if environment is grid:
+        grid.gen_obs = dict  # what the agent would see takes most of the time of a step, and no key needs it
+    return lambda _: full_state(grid)
+
+
+def full_state(grid: Any) -> tuple[State, ...]:
+    """The whole state of a MiniGrid environment as a label."""
+    moving: list[State] = []
+    layout = [grid.mission, f"{grid.width}x{grid.height}"]
+    for place, thing in enumerate(grid.grid.grid):
+        if thing is None:
+            continue
+        row, column = divmod(place, grid.grid.width)
+        if thing.type in STATIC:
+            layout.append(f"{column} {row} {thing.type} {thing.color}")
+        else:
+            moving.append((column, row, *_object(thing)))
+    column, row = map(int, grid.agent_pos)
+    carried = None if grid.carrying is None else _object(grid.carrying)
+    digest = blake2b("\n".join(layout).encode(), digest_size=4).hexdigest()
+    return (column, row, DIRECTIONS[grid.agent_dir], carried, tuple(moving), digest)
+
+
+def _object(thing: Any) -> tuple[State, ...]:
+    match thing.type:
+        case "door":
+            return ("door", thing.color, "open" if thing.is_open else "locked" if thing.is_locked else "closed")
+        case "box":
+            return ("box", thing.color, None if thing.contains is None else _object(thing.contains))
+        case kind:
+            return (kind, thing.color)

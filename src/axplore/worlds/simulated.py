@@ -15,7 +15,7 @@ from axplore.mdp import TabularMdp
 from axplore.types import Action, IntArray, State
 from axplore.worlds import simulation_kernels as stepping
 from axplore.worlds.contract import NOWHERE, Answer, Episodes, Order, Tour, Visit, World, WorldSnapshot
-from axplore.worlds.order_checks import check_orders, checked_seed, order_seed
+from axplore.worlds.orders import check_orders, checked_seed, order_seed
 from axplore.worlds.simulation_kernels import ENTRIES, PAIRS, STATES, UNDISCOVERED, Progress, UnsignedArray
 
 STEPS_BETWEEN_PAUSES: Final = 5_000_000

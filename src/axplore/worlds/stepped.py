@@ -21,11 +21,10 @@ from typing import Final, Literal, TypeAlias
 from axplore.errors import InvalidSettingError, TooManyFaultsError, WorldError
 from axplore.types import RESET_ACTION, Action, State
 from axplore.worlds.contract import NOWHERE, Answer, Fault, Order, World, WorldSnapshot
-from axplore.worlds.order_checks import LARGEST, check_orders, checked_seed
+from axplore.worlds.orders import LARGEST, DiscoveredStates, Tally, check_orders, checked_seed
 from axplore.worlds.state_labels import check_same_kind, checked_actions, plain_state
 from axplore.worlds.supervision import MAX_FAULTS, START_CHECKS, OnInvalid, SupervisedSystem, SystemRecipe
 from axplore.worlds.systems import Factory, System, SystemAdapter
-from axplore.worlds.tally import DiscoveredStates, Tally
 from axplore.worlds.walkers import INTERRUPTED, Agent, Outcome, Walker, walker_of
 
 Start: TypeAlias = Literal["fixed", "virtual"]

@@ -20,7 +20,7 @@ from axplore.errors import (
 from axplore.labels import shortened
 from axplore.types import Action, State
 from axplore.worlds.contract import Fault, FaultKind
-from axplore.worlds.order_checks import order_seed
+from axplore.worlds.orders import order_seed
 from axplore.worlds.state_labels import checked_actions, plain_state, with_invalid_state
 from axplore.worlds.systems import (
     Factory,

@@ -1,11 +1,11 @@
-"""Work done by this process, when it is given out."""
+"""An engine of one worker, which is the process of the test itself: quick to start, and easy to look into."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from axplore.workers.worker import Reply, Server, replied
+from axplore.workers.engines import Reply, Server, replied
 
 
 class InProcess:

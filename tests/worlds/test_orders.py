@@ -10,7 +10,7 @@ import pytest
 from axplore.errors import InvalidInputError, InvalidOrderError
 from axplore.types import RESET_ACTION
 from axplore.worlds.contract import Episodes, Tour, Visit
-from axplore.worlds.order_checks import check_orders, order_seed
+from axplore.worlds.orders import check_orders, order_seed
 
 ACTION_COUNTS = np.array([2, 0, 1])
 """Three states are discovered; state 1 is terminal."""

@@ -9,9 +9,8 @@ import pytest
 import axplore
 from axplore.domains import confusing_chain
 from axplore.errors import UnknownNameError
-from axplore.reference_models import known_model
 from axplore.truth import controllable_states
-from axplore.worlds.catalogue import named_world
+from axplore.worlds.catalogue import known_model, named_world
 from axplore.worlds.contract import Visit
 from axplore.worlds.systems import BEGIN, VIRTUAL_START
 

@@ -1,27 +1,40 @@
-"""One world explored by several explorers, each with several seeds: a folder of run folders.
+"""Studies: one world explored by several explorers, each with several seeds; and runs compared side by side.
 
-Every run is one that `explore` would make with the same seed, so it depends neither on the others nor on who makes it.
-Called again after an interruption, runs that have ended are left as they are, and the others are taken up.
+A study is a folder of run folders. Every run is one that `explore` would make with the same seed, so it depends neither
+on the others nor on who makes it. Called again after an interruption, runs that have ended are left as they are, and
+the others are resumed.
+
+A comparison says what runs took, and whether they are right where the truth is known.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
-from axplore.errors import InvalidSettingError, NotConvergedError, WorldError
+from axplore.atlas import Atlas
+from axplore.errors import InvalidSettingError, NotConvergedError, UnknownNameError, WorldError
+from axplore.experiments.runner import policy_steps_on
 from axplore.explorers.base import Explorer, StopReason, check_max_steps
 from axplore.exploring import DEFAULT_DELTA, DEFAULT_EPSILON, explore, explorer_from, resume
+from axplore.mdp import TabularMdp
 from axplore.runs.checkpoints import load_checkpoint
 from axplore.runs.folder import ENDED, ENDED_FORMAT, ENDED_VERSION
+from axplore.runs.history import History, history_of
 from axplore.runs.manifest import NAME as ORIGIN
 from axplore.runs.manifest import explorer_from_description, load_manifest
+from axplore.statistics.summaries import estimate
 from axplore.storage import LOCK, Lock, make_empty_folder, read_document, remove_unfinished, storage_errors
+from axplore.target import Objective
+from axplore.truth import ControllableStates, ObjectiveCheck, check_optimal, check_within_radius, controllable_states
+from axplore.types import State
 from axplore.workers.engines import engine_for
 from axplore.workers.pool import results_of
+from axplore.worlds.catalogue import known_model
 
 Files: TypeAlias = Mapping[str, bytes]
 """What is in a run folder, by name."""
@@ -245,3 +258,121 @@ def _files_of(folder: Path) -> Files:
     if not (folder / ORIGIN).is_file():
         return {}
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file() and path.name != LOCK}
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedRun:
+    """A run among others.
+
+    Attributes:
+        folder: of the run.
+        atlas: what it found.
+        history: how it went.
+        truth: of its world and radius, if that is known.
+        checks: whether AX_L and AX* hold on the true model; none if it is not known.
+    """
+
+    folder: Path
+    atlas: Atlas
+    history: History
+    truth: ControllableStates | None
+    checks: Mapping[Objective, ObjectiveCheck]
+
+    @property
+    def traits(self) -> tuple[str, ...]:
+        """The world, who explored it, L, ε and δ."""
+        atlas, manifest, target = self.atlas, self.history.manifest, self.atlas.target
+        parameters = {} if manifest is None else manifest.world_parameters
+        told = ", ".join(f"{name}={value}" for name, value in parameters.items())
+        objective = "" if atlas.objective is None else f" {atlas.objective.value}"
+        by_workers = " with workers" if manifest is not None and manifest.has_workers else ""
+        return (
+            f"{atlas.world} ({told})" if told else atlas.world,
+            f"{atlas.explorer}{objective}{by_workers}",
+            f"L={target.radius:g}",
+            f"ε={target.epsilon:g}",
+            f"δ={target.delta:g}",
+        )
+
+    @property
+    def group(self) -> str:
+        """What runs have in common that differ in their seed only."""
+        world, *others = self.traits
+        return f"{world}: {', '.join(others)}"
+
+
+def compared(folders: Sequence[Path]) -> list[ComparedRun]:
+    """The runs in these folders. Truths are computed once for each world and radius."""
+    truths: dict[tuple[Any, ...], ControllableStates | None] = {}
+    runs = []
+    for folder in folders:
+        atlas, history = Atlas.load(folder), history_of(folder)
+        manifest = history.manifest
+        parameters = {} if manifest is None else dict(manifest.world_parameters)
+        key = (None if manifest is None else manifest.world_name, str(parameters), atlas.target.radius)
+        if key not in truths:
+            truths[key] = _truth(key[0], parameters, atlas.target.radius)
+        truth = truths[key]
+        runs.append(ComparedRun(folder, atlas, history, truth, {} if truth is None else _checks(atlas, truth)))
+    return runs
+
+
+def grouped(runs: Sequence[ComparedRun]) -> dict[str, list[ComparedRun]]:
+    """The runs of each group, by its name."""
+    groups: dict[str, list[ComparedRun]] = {}
+    for run in runs:
+        groups.setdefault(run.group, []).append(run)
+    return groups
+
+
+def means_of(runs: Sequence[ComparedRun]) -> list[dict[str, Any]]:
+    """Returns the mean steps of each group, and how many of its runs are right.
+
+    The half-width is that of the 95 % confidence interval, None of a single run. The steps of runs that were cut short
+    count as they are, so their mean is too small.
+    """
+    means = []
+    for what, group in grouped(runs).items():
+        steps = estimate([run.atlas.steps for run in group])
+        means.append(
+            {
+                "what": what,
+                "runs": len(group),
+                "mean_steps": steps.mean,
+                "half_width": steps.half_width if math.isfinite(steps.half_width) else None,
+                "cut_short": sum(not run.atlas.stop.by_own_rule for run in group),
+                "right": {
+                    objective.value: _number_right(group, objective)
+                    for objective in (Objective.WITHIN_RADIUS, Objective.OPTIMAL)
+                },
+            }
+        )
+    return means
+
+
+def true_steps(atlas: Atlas, mdp: TabularMdp) -> dict[State, float]:
+    """The expected steps of the policy to each state of an atlas, on the model that was explored; exact."""
+    plans = zip(atlas.states, atlas.policies, strict=True)
+    return {goal: policy_steps_on(mdp, atlas.states, policy, goal) for goal, policy in plans}
+
+
+def _truth(name: str | None, parameters: Mapping[str, Any], radius: float) -> ControllableStates | None:
+    if name is None:
+        return None
+    try:
+        model = known_model(name, parameters)
+    except UnknownNameError:
+        return None
+    return controllable_states(model, radius)
+
+
+def _checks(atlas: Atlas, truth: ControllableStates) -> dict[Objective, ObjectiveCheck]:
+    steps, epsilon = true_steps(atlas, truth.mdp), atlas.target.epsilon
+    checks = [check(truth, steps=steps, epsilon=epsilon) for check in (check_within_radius, check_optimal)]
+    return {check.objective: check for check in checks}
+
+
+def _number_right(group: Sequence[ComparedRun], objective: Objective) -> int | None:
+    """How many runs keep an objective on the true model; None if that is not known of all."""
+    checks = [run.checks.get(objective) for run in group]
+    return None if None in checks else sum(check is not None and check.holds for check in checks)

@@ -1,0 +1,277 @@
+"""How an atlas is made: from an exploration, from a certificate, and from a larger atlas.
+
+Everything that an atlas says to be proven follows from its certificate, so both ways to it end in
+`atlas_from_certificate`. The part of an atlas within a smaller radius is one without a certificate of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from axplore.atlas.atlas import Atlas
+from axplore.atlas.learned_model import model_with
+from axplore.atlas.state_report import checked_regret
+from axplore.certificate import Certificate
+from axplore.certificate.conclusions import conclusions_of
+from axplore.certificate.doubts import FaultRecord, FindingRecord
+from axplore.errors import InvalidInputError, InvalidSettingError
+from axplore.explorers.base import Exploration, StopReason
+from axplore.proofs.bounds import upper_path
+from axplore.proofs.certificates import certificate_from
+from axplore.proofs.evidence import Evidence, gather_evidence
+from axplore.target import Objective, Target
+from axplore.types import Action, IntArray, State, Status
+from axplore.worlds.contract import Fault, World
+from axplore.worlds.diagnosis import Finding
+
+if TYPE_CHECKING:
+    from axplore.atlas.atlas import Atlas
+
+
+def atlas_of(
+    exploration: Exploration,
+    world: World,
+    *,
+    world_name: str,
+    explorer_name: str,
+    steps_before: int = 0,
+    findings: tuple[FindingRecord, ...] = (),
+    faults: tuple[FaultRecord, ...] = (),
+) -> Atlas:
+    """The atlas of an exploration.
+
+    Args:
+        exploration: what the explorer handed back.
+        world: what it explored; it is asked for the labels of the states that it met, and is not kept.
+        world_name: what to call it.
+        explorer_name: what to call the explorer.
+        steps_before: the steps that the world had taken before.
+        findings: what was found when the system was examined.
+        faults: failures of the system while it was explored.
+    """
+    record: dict[str, Any] = {
+        "world": world_name,
+        "explorer": explorer_name,
+        "found_at": exploration.found_at - steps_before,
+        "steps": exploration.steps - steps_before,
+        "rounds": exploration.rounds,
+        "stop": exploration.stop,
+    }
+    seen = tuple(world.states)
+    if exploration.evidence is not None:
+        counted = {*exploration.states, *exploration.frontier}
+        uncounted = tuple(state for state in seen if state not in counted)
+        certificate = certificate_from_exploration(exploration, findings, faults)
+        return atlas_from_certificate(certificate, **record, uncounted=uncounted)
+    numbers = {state: number for number, state in enumerate(seen)}
+    left_out = np.array([numbers[state] for state in exploration.frontier], dtype=np.int64)
+    n_places = len(exploration.states) + len(left_out)
+    return Atlas(
+        **record,
+        target=exploration.explorer.target,
+        objective=None,
+        seen=seen,
+        numbers=exploration.numbers.view(),
+        actions=exploration.actions,
+        policies=tuple(policy.view() for policy in exploration.policies),
+        left_out_numbers=left_out,
+        lower=np.concatenate((exploration.optimistic_steps, np.zeros(len(left_out)))),
+        upper=np.full(n_places, np.inf),
+        regret=np.full(n_places, np.inf),
+        statuses=(Status.OPEN,) * n_places,
+        unseen_lower=0.0,
+        proven=False,
+        complete=False,
+        count_arrays=exploration.counts.to_arrays(),
+        findings=findings,
+        faults=faults,
+    )
+
+
+def certificate_from_exploration(
+    exploration: Exploration, findings: tuple[FindingRecord, ...] = (), faults: tuple[FaultRecord, ...] = ()
+) -> Certificate:
+    """Returns the certificate of everything that is proven; claims that are still open are left out."""
+    if exploration.evidence is None:
+        raise InvalidInputError("this exploration has no evidence; only the certified explorer proves anything")
+    return certificate_from(
+        exploration.evidence,
+        exploration.counts.rows(),
+        known=exploration.states,
+        others=exploration.frontier,
+        actions=exploration.actions,
+        findings=findings,
+        faults=faults,
+    )
+
+
+def finding_records(findings: Iterable[Finding]) -> tuple[FindingRecord, ...]:
+    """What an examination found, as an atlas keeps it."""
+    return tuple(
+        FindingRecord(
+            issue=finding.issue.name,
+            title=finding.issue.value,
+            seen=finding.seen,
+            meaning=finding.meaning,
+            remedy=finding.remedy,
+            level=finding.level.value,
+        )
+        for finding in findings
+    )
+
+
+def fault_records(faults: Iterable[Fault]) -> tuple[FaultRecord, ...]:
+    """Failures of a system as an atlas keeps them."""
+    return summed_faults(
+        FaultRecord(
+            kind=fault.kind.name,
+            pair=None if fault.state is None and fault.action is None else (fault.state, fault.action),
+            count=1,
+            message=fault.message,
+        )
+        for fault in faults
+    )
+
+
+def summed_faults(records: Iterable[FaultRecord]) -> tuple[FaultRecord, ...]:
+    """One record of each kind of fault at each state and action, with all of them counted."""
+    first: dict[tuple[str, tuple[State, Action] | None], FaultRecord] = {}
+    for record in records:
+        key = record.kind, record.pair
+        before = first.get(key)
+        first[key] = record if before is None else replace(before, count=before.count + record.count)
+    return tuple(first.values())
+
+
+def atlas_from_certificate(
+    certificate: Certificate,
+    *,
+    world: str,
+    explorer: str,
+    found_at: IntArray,
+    uncounted: tuple[State, ...],
+    steps: int,
+    rounds: int,
+    stop: StopReason,
+) -> Atlas:
+    """The atlas of a certificate. What else it is given is a record of the run, from which nothing is concluded.
+
+    States are numbered as in the certificate: the known ones in order of admission, the others seen, and then those
+    that the world has met and to which no transition was counted.
+    """
+    n_known, n_seen = len(certificate.known), certificate.n_seen
+    concluded = conclusions_of(certificate)
+    counts = certificate.counts
+    drawn = np.concatenate(([0], np.cumsum(counts.counts)))
+    return Atlas(
+        world=world,
+        explorer=explorer,
+        target=Target(radius=certificate.radius, epsilon=certificate.epsilon, delta=certificate.delta),
+        objective=certificate.objective,
+        seen=(*certificate.known, *certificate.others, *uncounted),
+        numbers=np.arange(n_known),
+        found_at=found_at,
+        actions=certificate.actions,
+        policies=concluded.policies,
+        left_out_numbers=np.arange(n_known, n_seen),
+        lower=concluded.lower,
+        upper=concluded.upper,
+        regret=concluded.regret,
+        statuses=concluded.statuses,
+        unseen_lower=concluded.unseen_lower,
+        proven=True,
+        complete=certificate.complete,
+        count_arrays={
+            "states": np.arange(n_known),
+            "state_pairs": certificate.state_pairs,
+            "visits": np.diff(drawn[counts.row_offsets]),
+            "row_offsets": counts.row_offsets,
+            "successors": counts.successors,
+            "counts": counts.counts,
+            "first_draws": counts.first_draws,
+        },
+        steps=steps,
+        rounds=rounds,
+        stop=stop,
+        findings=certificate.findings,
+        faults=certificate.faults,
+        certificate=certificate,
+    )
+
+
+def within(atlas: Atlas, radius: float) -> Atlas:
+    """What the counts of an atlas prove for a smaller radius: its own states, policies and bounds.
+
+    Admits anew, from the initial state on, every state that some policy through those admitted before it is proven to
+    reach within the smaller radius and ε. All others are set aside where that is proven, and open where it is not.
+    """
+    if not atlas.proven:
+        raise InvalidInputError(
+            f"nothing is proven of this atlas, so nothing of a part of it: {atlas.explorer} leaves no bounds; "
+            "explore with 'certified', or explore again with the smaller radius"
+        )
+    target = replace(atlas.target, radius=radius)
+    if radius > atlas.target.radius:
+        raise InvalidSettingError(
+            f"the radius of {radius:g} is larger than that of the atlas, {atlas.target.radius:g}: what lies beyond "
+            "was not explored; explore with the larger one"
+        )
+    numbers = _admitted(atlas, target)
+    objective = atlas.objective or Objective.OPTIMAL
+    evidence = gather_evidence(model_with(atlas, numbers), target, objective)
+    return _part(atlas, evidence, numbers, target)
+
+
+def _admitted(atlas: Atlas, target: Target) -> list[int]:
+    """The numbers of the states that are proven to be controllable, in the order in which that follows."""
+    reach = target.radius + target.epsilon
+    admitted = [int(atlas.numbers[0])]
+    waiting = [int(number) for number in atlas.numbers[1:]]
+    while waiting:
+        model = model_with(atlas, admitted)
+        position_of = {number: position for position, number in enumerate(model.numbers.tolist())}
+        seen = [number for number in waiting if number in position_of]
+        near = [number for number in seen if upper_path(model, position_of[number]).at_most <= reach]
+        if not near:
+            break
+        admitted += near
+        waiting = [number for number in waiting if number not in near]
+    return admitted
+
+
+def _part(atlas: Atlas, evidence: Evidence, numbers: list[int], target: Target) -> Atlas:
+    n_known = len(numbers)
+    lower = np.array([path.steps for path in evidence.lower])
+    upper = np.full(len(lower), math.inf)
+    upper[:n_known] = [path.steps for path in evidence.best_upper]
+    regret = upper - lower
+    for place, bound in enumerate(evidence.regrets):
+        regret[place] = checked_regret(upper[place], lower[place], bound.steps, target)
+    left_out = evidence.model.numbers[n_known:]
+    # What no state of the part was seen to lead to is bounded as a state never seen is.
+    rest: IntArray = np.setdiff1d(np.concatenate((atlas.numbers, atlas.left_out_numbers)), evidence.model.numbers)
+    unseen = evidence.unseen.steps
+    status = Status.SET_ASIDE if unseen > target.radius else Status.OPEN
+    places = {number: place for place, number in enumerate(atlas.numbers.tolist())}
+    old = [places[number] for number in numbers]
+    return replace(
+        atlas,
+        target=target,
+        numbers=np.array(numbers, dtype=np.int64),
+        found_at=atlas.found_at[old],
+        actions=tuple(atlas.actions[place] for place in old),
+        policies=tuple(evidence.actions(path.policy) for path in evidence.best_upper),
+        left_out_numbers=np.concatenate((left_out, rest)).astype(np.int64),
+        lower=np.concatenate((lower, np.full(len(rest), unseen))),
+        upper=np.concatenate((upper, np.full(len(rest), math.inf))),
+        regret=np.concatenate((regret, np.full(len(rest), math.inf))),
+        statuses=(*(evidence.status(place) for place in range(len(lower))), *(status,) * len(rest)),
+        unseen_lower=unseen,
+        complete=evidence.complete,
+        certificate=None,
+    )
