@@ -12,7 +12,7 @@ LOWEST_STAMP := $(LOWEST)/.installed
 .PHONY: help setup explore test test-lowest lint bench bench-against coverage kills engines clean
 
 help:
-	@echo "make explore      explore the confusing chain and prove what was found"
+	@echo "make explore      explore a small slippery maze, prove what was found, and write a page to look at"
 	@echo "make test         format, lint, types, layers and tests"
 	@echo "make lint         the same without the tests"
 	@echo "make test-lowest  the tests with the lowest versions of other packages that pyproject.toml allows, in .venv-lowest"
@@ -26,7 +26,7 @@ help:
 setup: $(STAMP)
 
 explore: $(RUNS)
-	@$(BIN)/axplore explore confusing-chain --radius 4.5 --epsilon 0.1
+	@$(BIN)/axplore explore maze --radius 12 --epsilon 3
 
 test: lint
 	$(BIN)/python -m pytest -n 2
