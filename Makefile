@@ -64,6 +64,8 @@ clean:
 
 $(RUNS): pyproject.toml .ci/setup
 	@./.ci/setup $(PYTHON) $(VENV) .
+	@echo "axplore: compiling, once"
+	@$(BIN)/python -c 'import axplore; axplore.verify(axplore.explore("maze", radius=2, epsilon=1))'
 	@touch $@
 
 $(STAMP): pyproject.toml .ci/setup

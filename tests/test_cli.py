@@ -313,3 +313,15 @@ def test_the_installed_command_helps() -> None:
     result = subprocess.run([sys.executable, "-m", "axplore", "--help"], capture_output=True, text=True, check=True)
     for command in ("explore", "verify", "truth", "worlds"):
         assert f"  {command} " in result.stdout
+
+
+def test_a_shell_completes_commands_and_worlds() -> None:
+    def offered(typed: str) -> list[str]:
+        words = {"_AXPLORE_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)}
+        command = [sys.executable, "-c", "from axplore.cli import app; app(prog_name='axplore')"]
+        result = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **words})
+        return result.stdout.split()
+
+    assert offered("axplore expl") == ["explore"]
+    assert offered("axplore explore ma") == ["maze"]
+    assert offered("axplore doctor gy") == ["gym:"]

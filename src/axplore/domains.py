@@ -231,21 +231,14 @@ def slippery_grid(
     )
 
 
-MAZE: Final = """
-    S..#....
-    .#.#.##.
-    .#...#..
-    .####.#.
-    ......#.
-    .##.#...
-"""
+MAZE: Final = "S..#..../.#.#.##./.#...#../.####.#./......#./.##.#..."
 
 
 def maze(drawing: str = MAZE, slip: float = 0.1) -> TabularMdp:
     """A slippery grid whose walls are drawn: `#` is a wall, `S` the cell that RESET leads to, and `.` any other cell.
 
     Args:
-        drawing: the rows from the top, separated by white space or `/`; all have the same width.
+        drawing: the rows from the top, separated by `/` or white space; all have the same width.
         slip: as for `slippery_grid`.
     """
     rows = text("drawing", drawing).replace("/", " ").split()

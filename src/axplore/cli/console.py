@@ -153,12 +153,22 @@ def interruption() -> Iterator[Callable[[], bool]]:
 
 Answer = TypeVar("Answer")
 
+
+def _completed_world(incomplete: str) -> list[str]:
+    """Returns what a shell offers for the name of a world: the built-in ones, and how others begin."""
+    from axplore.domains import DOMAINS
+    from axplore.worlds.catalogue import FORMS
+
+    return [name for name in (*DOMAINS, *(f"{form}:" for form in FORMS)) if name.startswith(incomplete)]
+
+
 World = Annotated[
     str,
     typer.Argument(
         metavar="WORLD",
         help="Name of a world, such as gym:FrozenLake-v1; `axplore worlds` lists them.",
         show_default=False,
+        autocompletion=_completed_world,
     ),
 ]
 Radius = Annotated[float, typer.Option(help="Radius L, in expected steps.", show_default=False)]
@@ -218,7 +228,6 @@ def sweep_workers(workers: int | None, ray: str | None) -> int | None:
 app = typer.Typer(
     help="Explores an unknown, resettable, stochastic system and proves what can be reliably reached.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help is printed twice as fast
 )
