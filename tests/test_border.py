@@ -23,6 +23,7 @@ from axplore.explorers.registry import EXPLORERS, preset
 from axplore.export import export
 from axplore.forecast import forecast
 from axplore.report import write_report
+from axplore.worlds import gym_world
 
 NUMBERS = [0, 1, 2, -1, 0.5, 3.0, math.nan, math.inf, -math.inf, 1e12, 1e300, 5e-324, 10**400, -(10**400), 2**63, 2j]
 NUMPY = [np.float32(2), np.float64(0.5), np.int64(1), np.bool_(True), np.str_("x"), np.nan, np.ones(1), np.array(1)]
@@ -284,9 +285,43 @@ def test_a_model_that_would_not_fit_into_memory_is_refused() -> None:
 def test_a_policy_runs_in_whatever_can_be_explored() -> None:
     import gymnasium
 
-    atlas = axplore.explore(
-        "gym:FrozenLake-v1", radius=2, epsilon=1, max_steps=200, world_parameters={"is_slippery": False}
-    )
+    dry: dict[str, Any] = {"is_slippery": False}
+    atlas = axplore.explore("gym:FrozenLake-v1", radius=2, epsilon=1, world_parameters=dry)
     policy = atlas.policy(atlas.states[-1])
-    assert policy.run(gymnasium.make("FrozenLake-v1", is_slippery=False), times=3).arrivals == 3
-    assert atlas.validate("gym:FrozenLake-v1", episodes=3, goals=[atlas.states[0]]).holds
+    environment = gymnasium.make("FrozenLake-v1", **dry)
+    for world in (
+        environment,
+        gym_world("FrozenLake-v1", **dry),
+        lambda: gymnasium.make("FrozenLake-v1", **dry),
+    ):
+        assert policy.run(world, times=3).arrivals == 3
+        assert atlas.validate(world, episodes=3).holds
+        assert set(axplore.explore(world, radius=2, epsilon=1).states) == set(atlas.states)
+    assert policy.run("gym:FrozenLake-v1", times=3, world_parameters=dry).arrivals == 3
+    assert atlas.validate("gym:FrozenLake-v1", episodes=3, world_parameters=dry).holds
+    with pytest.raises(InvalidSettingError, match="world_parameters are for a world given by its name"):
+        atlas.validate(environment, world_parameters=dry)
+
+
+def test_a_system_that_was_handed_in_is_not_closed_and_one_made_for_a_call_is() -> None:
+    closed = []
+
+    class Lamp:
+        actions = ("on", "off")
+
+        def reset(self) -> str:
+            return "dark"
+
+        def step(self, action: str) -> str:
+            return "bright" if action == "on" else "dark"
+
+        def close(self) -> None:
+            closed.append(self)
+
+    lamp = Lamp()
+    atlas = axplore.explore(lamp, radius=2, epsilon=1)
+    assert atlas.validate(lamp, episodes=2).holds
+    assert atlas.policy("bright").run(lamp).arrivals == 1
+    assert closed == []
+    assert atlas.policy("bright").run(Lamp).arrivals == 1
+    assert closed

@@ -25,9 +25,8 @@ from axplore.runs.manifest import RunManifest, explorer_from_description, load_m
 from axplore.target import Objective
 from axplore.workers.distributed import DistributedWorld
 from axplore.workers.engines import engine_for, has_workers
-from axplore.worlds.catalogue import check_consent, named_world, world_of
+from axplore.worlds.catalogue import check_consent, is_handed_in, parametrised_world
 from axplore.worlds.contract import World
-from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedWorld
 
 WorldLike: TypeAlias = World | TabularMdp | str | Any
@@ -116,7 +115,7 @@ def explore(
         chosen = chosen.for_workers()
     system, world_name = world_from(world, seed, world_parameters)
     with ExitStack() as closing:
-        if system is not world:
+        if not is_handed_in(world):
             closing.callback(system.close)
         findings = _examine(system, seed) if doctor and isinstance(system, SteppedWorld) else ()
         system = _shared(system, workers, ray, closing)
@@ -210,7 +209,7 @@ def resume(
         asked = replace(before.target, **{name: value for name, value in changes.items() if value is not None})
         chosen = before.retarget(asked, None if objective is None else objective_from(objective))
         system = _world_again(manifest, world)
-        if system is not world:
+        if not is_handed_in(world):
             closing.callback(system.close)
         system = _shared(system, workers, ray, closing)
         kept.limit(max_steps)
@@ -329,13 +328,12 @@ def _examine(system: SteppedWorld, seed: int) -> tuple[FindingRecord, ...]:
 
 def world_from(spec: WorldLike, seed: int, parameters: Mapping[str, Any] | None = None) -> tuple[World, str]:
     """The world that is meant, and what to call it."""
+    world = parametrised_world(spec, seed, parameters)
     if isinstance(spec, str):
-        return named_world(spec, seed, parameters or {}), spec
-    if parameters:
-        raise InvalidSettingError("world_parameters are for a world given by its name; set them on the world itself")
+        return world, spec
     if isinstance(spec, TabularMdp):
-        return SimulatedWorld(spec, seed), f"a model of {spec.n_states} states"
-    return world_of(spec, seed), getattr(spec, "__qualname__", type(spec).__name__)
+        return world, f"a model of {spec.n_states} states"
+    return world, getattr(spec, "__qualname__", type(spec).__name__)
 
 
 def explorer_from(

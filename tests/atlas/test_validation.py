@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,14 @@ from typer.testing import CliRunner
 
 import axplore
 from axplore import Atlas, TabularMdp
-from axplore.atlas.validation import HEADINGS, Outcome, Validation, largest_mean, log_evidence_of_slowness
+from axplore.atlas.validation import (
+    HEADINGS,
+    OtherActions,
+    Outcome,
+    Validation,
+    largest_mean,
+    log_evidence_of_slowness,
+)
 from axplore.cli import app
 from axplore.domains import domain
 from axplore.errors import InvalidInputError, InvalidSettingError
@@ -105,20 +113,56 @@ def test_a_goal_that_is_not_there_is_never_met(atlas: Atlas) -> None:
     assert outcomes[0, 0] is Outcome.CONSISTENT
 
 
-def test_a_world_that_starts_elsewhere_or_has_other_actions_is_refused(atlas: Atlas) -> None:
+def test_a_world_that_starts_elsewhere_is_refused(atlas: Atlas) -> None:
     elsewhere = domain("slippery-grid", **GRID, slip=0.2, start=(1, 1))
     with pytest.raises(InvalidInputError, match="the atlas starts in"):
         atlas.validate(SimulatedWorld(elsewhere, 0))
-    other = TabularMdp.from_rows({(0, 0): {"stay": {(0, 0): 1.0}}}, (0, 0))
-    with pytest.raises(InvalidInputError, match="has the actions"):
-        atlas.validate(SimulatedWorld(other, 0))
 
 
-def test_a_world_with_an_action_that_the_atlas_lacks_is_refused() -> None:
-    atlas = axplore.explore(TabularMdp.from_rows({"a": {"go": {"b": 1.0}}, "b": {}}, "a"), radius=2, epsilon=1)
-    more = TabularMdp.from_rows({"a": {"go": {"b": 1.0}, "jump": {"b": 1.0}}, "b": {}}, "a")
-    with pytest.raises(InvalidInputError, match=r"has the actions \['go'\] in the atlas and \['go', 'jump'\]"):
-        atlas.validate(more)
+LANE: dict[Any, Any] = {"a": {"go": {"b": 1.0}}, "b": {"on": {"c": 1.0}}, "c": {}}
+WITH_JUMP: dict[Any, Any] = {**LANE, "a": {"go": {"b": 1.0}, "jump": {"b": 1.0}}}
+WITHOUT_ON: dict[Any, Any] = {**LANE, "b": {"off": {"c": 1.0}}}
+NOT_TERMINAL: dict[Any, Any] = {**LANE, "c": {"back": {"a": 1.0}}}
+
+
+@pytest.mark.parametrize(
+    ("rows", "state", "added", "missing", "said"),
+    [
+        (WITH_JUMP, "a", ("jump",), (), "state a also offers jump"),
+        (WITHOUT_ON, "b", ("off",), ("on",), "state b also offers off and does not offer on"),
+        (NOT_TERMINAL, "c", ("back",), (), "state c also offers back"),
+    ],
+)
+def test_a8_a_world_with_other_actions_than_the_atlas_contradicts_it(
+    rows: dict[Any, Any], state: str, added: tuple[str, ...], missing: tuple[str, ...], said: str
+) -> None:
+    atlas = axplore.explore(TabularMdp.from_rows(LANE, "a"), radius=2, epsilon=1)
+    validation = atlas.validate(TabularMdp.from_rows(rows, "a"), 10)
+    assert validation.other_actions == (OtherActions(state, added, missing),)
+    assert not validation.holds
+    assert said in validation.summary()
+    assert atlas.validate(TabularMdp.from_rows(LANE, "a"), 10).holds
+
+
+def test_a8_a_goal_behind_an_action_that_the_world_lacks_is_not_consistent() -> None:
+    atlas = axplore.explore(TabularMdp.from_rows(LANE, "a"), radius=2, epsilon=1)
+    validation = atlas.validate(TabularMdp.from_rows(WITHOUT_ON, "a"), 10)
+    assert [trial.goal for trial in validation.contradicted] == ["c"]
+
+
+def test_a8_the_command_exits_with_one_where_the_world_has_another_action(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    axplore.explore(TabularMdp.from_rows(LANE, "a"), radius=2, epsilon=1, run=run)
+    (tmp_path / "lane.py").write_text(
+        f"from axplore import TabularMdp\nmore = lambda: TabularMdp.from_rows({WITH_JUMP}, 'a')\n", encoding="utf-8"
+    )
+    command = ["validate", str(run), "--world", "lane:more", "--json"]
+    with chdir(tmp_path):
+        result = CliRunner().invoke(app, command)
+    assert result.exit_code == 1
+    document = json.loads(result.stdout)
+    assert document["holds"] is False
+    assert document["other_actions"] == [{"state": "a", "added": ["jump"], "missing": []}]
 
 
 def test_states_may_be_numbered_and_actions_ordered_in_another_way() -> None:

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import logging
 import math
+import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +14,11 @@ from hypothesis import strategies as st
 from plain_world import DrawingWorld, PlainWorld
 from test_simulated import as_lists, deterministic_moves, orders
 
+import axplore
+from axplore.atlas.verdict import VerdictKind
 from axplore.domains import confusing_chain, random_sparse
 from axplore.errors import (
+    ExitCode,
     InvalidAnswerError,
     InvalidInputError,
     InvalidSettingError,
@@ -27,6 +32,7 @@ from axplore.explorers.registry import preset
 from axplore.mdp import TabularMdp
 from axplore.truth import controllable_states
 from axplore.types import IntArray
+from axplore.worlds.child_process import isolated
 from axplore.worlds.contract import Answer, Episodes, FaultKind, Order, Tour, Visit, World
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.state_labels import INVALID_STATE
@@ -627,3 +633,73 @@ def test_a_virtual_start_before_many_starts_is_hinted_at_once(caplog: Any) -> No
             one(world, Visit(0, 0, 60, policy(), max_journey=1))
     assert len(caplog.records) == 1
     assert "30 different states in 60 draws" in caplog.text
+
+
+class Leaving(Moves):
+    """Calls `exit` at its fourth step, as a program does that ends itself."""
+
+    def __init__(self) -> None:
+        super().__init__(LINE, "a")
+        self.n_steps = 0
+
+    def step(self, action: Any) -> Any:
+        self.n_steps += 1
+        if self.n_steps == 4:
+            sys.exit(0)
+        return super().step(action)
+
+
+def test_a_system_that_exits_has_failed_and_ends_nothing_but_itself() -> None:
+    world = SteppedWorld(Leaving)
+    world.carry_out([Visit(0, 0, 6, policy(0), 10)])
+    assert [fault.message for fault in world.faults] == ["SystemExit: 0"]
+    with pytest.raises(WorldError, match="SystemExit: 0"):
+        axplore.explore(Leaving(), radius=2, epsilon=1, doctor=False)
+    assert axplore.explore(Leaving, radius=2, epsilon=1, doctor=False).verdict.exit_code == ExitCode.IN_DOUBT
+
+
+class Growing(Moves):
+    """A state that offers one action more from its twentieth step on, wherever that is."""
+
+    def __init__(self, state: Any) -> None:
+        super().__init__(LINE, "a")
+        self.grown, self.n_steps = state, 0
+
+    def step(self, action: Any) -> Any:
+        self.n_steps += 1
+        return super().step(action)
+
+    def actions(self, state: Any) -> Any:
+        more = ("fly",) if state == self.grown and self.n_steps >= 20 else ()
+        return (*super().actions(state), *more)
+
+
+@pytest.mark.parametrize("state", ["a", "b"])
+@pytest.mark.parametrize(
+    "make", [Growing, lambda state: isolated(partial(Growing, state), 30.0)()], ids=["here", "apart"]
+)
+def test_an_action_that_appears_later_ends_the_exploration_and_nothing_is_promised(make: Any, state: str) -> None:
+    with pytest.raises(WorldError, match=r"at one time and .*'fly'.* at another") as raised:
+        axplore.explore(make(state), radius=2, epsilon=0.3, doctor=False)
+    atlas: Any = raised.value.atlas
+    assert atlas.verdict.kind is VerdictKind.UNFINISHED
+
+
+def test_actions_that_come_in_another_order_are_the_same() -> None:
+    class Shuffled(Moves):
+        n_asked = 0
+
+        def actions(self, state: Any) -> Any:
+            self.n_asked += 1
+            offered = tuple(super().actions(state))
+            return offered if self.n_asked % 2 else offered[::-1]
+
+    system = Shuffled({"a": ["b", "a"], "b": ["a", "b"]}, "a")
+    assert axplore.explore(system, radius=2, epsilon=1).verdict.kind is VerdictKind.PROVEN
+
+
+def test_a_snapshot_of_a_system_whose_start_offers_other_actions_is_refused() -> None:
+    first = SteppedWorld(Moves(LINE, "a"))
+    other = SteppedWorld(Moves(LINE, "a"), actions=("right", "up"))
+    with pytest.raises(InvalidSettingError, match="another system: the start of this one offers"):
+        other.restore(first.snapshot())

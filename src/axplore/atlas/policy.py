@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from axplore.arguments import checked, label, optional, whole
+from axplore.arguments import checked, label, optional, settings, whole
 from axplore.errors import InvalidInputError
 from axplore.types import RESET, RESET_ACTION, Action, IntArray, Reset, State
-from axplore.worlds.catalogue import world_of
+from axplore.worlds.catalogue import world_for
 from axplore.worlds.contract import Episodes, Visit, World
 
 if TYPE_CHECKING:
@@ -72,8 +72,15 @@ class Policy:
         del state, episode_start, deterministic
         return self(observation.item() if getattr(observation, "shape", None) == () else observation), None
 
-    @checked(times=whole(least=1), max_steps=whole(least=1), seed=whole())
-    def run(self, world: Any, times: int = 1, max_steps: int = 10_000, seed: int = 0) -> Journeys:
+    @checked(times=whole(least=1), max_steps=whole(least=1), seed=whole(), world_parameters=optional(settings))
+    def run(
+        self,
+        world: Any,
+        times: int = 1,
+        max_steps: int = 10_000,
+        seed: int = 0,
+        world_parameters: Mapping[str, Any] | None = None,
+    ) -> Journeys:
         """Follows the policy from the initial state.
 
         Args:
@@ -81,8 +88,10 @@ class Policy:
             times: number of journeys.
             max_steps: the largest number of steps of a journey.
             seed: of the noise of a world made here; a `World` has its own.
+            world_parameters: of a world given by its name.
         """
-        return run(self, world_of(world, seed), times, max_steps)
+        with world_for(world, seed, world_parameters) as followed:
+            return run(self, followed, times, max_steps)
 
     def _choices_at(self, step: int | None) -> IntArray | None:
         """What to play at a step, [m]; None where the horizon is over."""

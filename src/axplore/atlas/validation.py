@@ -13,6 +13,9 @@ Each goal is tried for so many episodes, each cut at a horizon. Two questions ar
 
 The levels are shared among the goals: an atlas whose bounds are true is contradicted anywhere with a probability of at
 most `false_alarm`, of which the second half is approximate.
+
+The actions of each state are compared too. What is proven is about the actions of the atlas: a state that offers
+others contradicts it for certain.
 """
 
 from __future__ import annotations
@@ -25,11 +28,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from axplore.arguments import checked, collection, optional, real, whole
+from axplore.arguments import checked, collection, optional, real, settings, whole
 from axplore.atlas.state_report import rounded_down, rounded_up
 from axplore.errors import InvalidInputError
-from axplore.types import RESET_ACTION, IntArray, State
-from axplore.worlds.catalogue import world_of
+from axplore.labels import readable
+from axplore.types import RESET_ACTION, Action, IntArray, State
+from axplore.worlds.catalogue import world_for
 from axplore.worlds.contract import Episodes, Visit, World
 
 if TYPE_CHECKING:
@@ -55,6 +59,9 @@ FEWEST_FOR_MEAN: Final = 30
 """With fewer episodes nothing is said to be too fast."""
 
 ROUNDING: Final = 1e-9
+
+NAMED: Final = 5
+"""A summary names no more states than these."""
 
 
 class Outcome(Enum):
@@ -92,6 +99,29 @@ class Trial:
 
 
 @dataclass(frozen=True)
+class OtherActions:
+    """A state that offers other actions in the world than in the atlas.
+
+    Attributes:
+        state: the state.
+        added: the actions that only the world has.
+        missing: the actions that only the atlas has; where a policy plays one of them, RESET is played instead.
+    """
+
+    state: State
+    added: tuple[Action, ...]
+    missing: tuple[Action, ...]
+
+    def __str__(self) -> str:
+        parts = [
+            f"{what} {', '.join(map(readable, actions))}"
+            for what, actions in (("also offers", self.added), ("does not offer", self.missing))
+            if actions
+        ]
+        return f"state {readable(self.state)} {' and '.join(parts)}"
+
+
+@dataclass(frozen=True)
 class Validation:
     """What all trials say.
 
@@ -99,16 +129,18 @@ class Validation:
         trials: one by goal.
         steps: steps taken in the world.
         false_alarm: the probability with which true bounds are contradicted anywhere.
+        other_actions: the states of the atlas that offer other actions in the world.
     """
 
     trials: tuple[Trial, ...]
     steps: int
     false_alarm: float
+    other_actions: tuple[OtherActions, ...] = ()
 
     @property
     def holds(self) -> bool:
         """Whether nothing contradicts the atlas."""
-        return all(trial.outcome is Outcome.CONSISTENT for trial in self.trials)
+        return not self.contradicted and not self.other_actions
 
     @property
     def contradicted(self) -> tuple[Trial, ...]:
@@ -119,7 +151,7 @@ class Validation:
         """A row of text by goal, under `HEADINGS`."""
         return [
             (
-                str(trial.goal),
+                readable(trial.goal),
                 f"{trial.mean:.3f}",
                 f"{trial.interval[0]:.3f} to {trial.interval[1]:.3f}",
                 f"{rounded_down(trial.promised[0])} to {rounded_up(trial.promised[1])}",
@@ -133,11 +165,20 @@ class Validation:
         """What they say together."""
         if self.holds:
             return f"Nothing contradicts the atlas: {len(self.trials)} goals tried, {self.steps:,} steps taken."
-        named = ", ".join(str(trial.goal) for trial in self.contradicted[:5])
-        return (
-            f"The system contradicts the atlas at {len(self.contradicted)} of {len(self.trials)} goals ({named}). If "
-            f"its bounds were true, this would happen with a probability of at most {self.false_alarm:g}."
-        )
+        sentences = []
+        if self.other_actions:
+            named = "; ".join(map(str, self.other_actions[:NAMED]))
+            sentences.append(
+                f"The system does not have the actions of the atlas in {len(self.other_actions)} of its states "
+                f"({named}): what is proven says nothing of them."
+            )
+        if self.contradicted:
+            named = ", ".join(readable(trial.goal) for trial in self.contradicted[:NAMED])
+            sentences.append(
+                f"The system contradicts the atlas at {len(self.contradicted)} of {len(self.trials)} goals ({named}). "
+                f"If its bounds were true, this would happen with a probability of at most {self.false_alarm:g}."
+            )
+        return " ".join(sentences)
 
     def __str__(self) -> str:
         return "\n".join([*("  ".join(row) for row in (HEADINGS, *self.rows())), self.summary()])
@@ -152,6 +193,7 @@ HEADINGS: Final = ("goal", "mean steps", "99 % interval", "promised", "arrived",
     horizon=optional(whole(least=1)),
     false_alarm=real(least=1e-100, most=math.nextafter(1, 0), wanted="between 0 and 1, because it is a probability"),
     seed=whole(),
+    world_parameters=optional(settings),
 )
 def validate(
     atlas: Atlas,
@@ -162,30 +204,32 @@ def validate(
     horizon: int | None = None,
     false_alarm: float = FALSE_ALARM,
     seed: int = 0,
+    world_parameters: Mapping[str, Any] | None = None,
 ) -> Validation:
     """Runs the policies of an atlas on a world; see the module.
 
     Args:
         atlas: what to try.
-        world: where: a `World`, or what can be made one (see `axplore.worlds.catalogue.world_of`). Its start and its
-            actions must be those of the atlas.
+        world: where: a `World`, or what can be made one (see `axplore.worlds.catalogue.world_of`). Its start must be
+            that of the atlas.
         episodes: how many for each goal.
         goals: which; all states of the atlas when not given.
         horizon: the steps after which an episode is cut; 20 times those promised when not given.
         false_alarm: the probability with which an atlas whose bounds are true may be contradicted.
         seed: of the noise of a world made here; a `World` has its own.
+        world_parameters: of a world given by its name.
     """
     chosen = tuple(atlas.states if goals is None else goals)
     for goal in chosen:
         atlas.place_of(goal)
-    tried: World = world_of(world, seed)
-    traveller = _Traveller(atlas, tried)
-    before = tried.steps
-    for goal in atlas.states:
-        traveller.find(goal)
     level = false_alarm / (2 * max(1, len(chosen)))
-    trials = tuple(_try(traveller, goal, episodes, horizon, level) for goal in chosen)
-    return Validation(trials, tried.steps - before, false_alarm)
+    with world_for(world, seed, world_parameters) as tried:
+        traveller = _Traveller(atlas, tried)
+        before = tried.steps
+        for goal in atlas.states:
+            traveller.find(goal)
+        trials = tuple(_try(traveller, goal, episodes, horizon, level) for goal in chosen)
+        return Validation(trials, tried.steps - before, false_alarm, tuple(traveller.other_actions))
 
 
 def _try(traveller: _Traveller, goal: State, episodes: int, horizon: int | None, level: float) -> Trial:
@@ -249,6 +293,7 @@ class _Traveller:
         self._n_looked_at = 0
         self.numbers: dict[State, int] = {}  # of the states of the atlas that the world has shown
         self._choice_maps: dict[int, tuple[int, tuple[int, ...]]] = {}
+        self.other_actions: list[OtherActions] = []
         if world.states[0] != atlas.states[0]:
             raise InvalidInputError(
                 f"the atlas starts in {atlas.states[0]!r}, and the world in {world.states[0]!r}: it is another one"
@@ -294,15 +339,14 @@ class _Traveller:
         return met
 
     def _choices_of(self, number: int, place: int) -> tuple[int, ...]:
-        """Where the world has each action of a state of the atlas among the state's own."""
+        """Where the world has each action of a state of the atlas among the state's own; RESET_ACTION if it has not."""
         offered = self._world.actions_of(number)
         known = self.atlas.actions[place]
-        if set(offered) != set(known):
-            raise InvalidInputError(
-                f"state {self.atlas.states[place]!r} has the actions {list(known)!r} in the atlas and "
-                f"{list(offered)!r} in the world: what was proven of the one says nothing of the other"
-            )
-        return tuple(offered.index(action) for action in known)
+        added = tuple(action for action in offered if action not in known)
+        missing = tuple(action for action in known if action not in offered)
+        if added or missing:
+            self.other_actions.append(OtherActions(self.atlas.states[place], added, missing))
+        return tuple(RESET_ACTION if action in missing else offered.index(action) for action in known)
 
     def _pairs_towards(self, goal: State) -> list[tuple[State, int]]:
         """The pairs that the policy to a goal plays, as far as the world has shown their states."""
@@ -310,8 +354,9 @@ class _Traveller:
         pairs = []
         for place in range(choices.shape[1]):
             if place in self._choice_maps and place != self._places[goal]:
-                played = set(choices[:, place].tolist()) - {RESET_ACTION}
-                pairs += [(self.atlas.states[place], self._choice_maps[place][1][choice]) for choice in sorted(played)]
+                translation = self._choice_maps[place][1]
+                played = {translation[choice] for choice in choices[:, place].tolist() if choice != RESET_ACTION}
+                pairs += [(self.atlas.states[place], action) for action in sorted(played - {RESET_ACTION})]
         return pairs
 
     def _policy(self, goal: State, horizon: int | None = None) -> IntArray:
@@ -354,6 +399,14 @@ def validation_as_json(validation: Validation) -> Mapping[str, Any]:
         "holds": validation.holds,
         "steps": validation.steps,
         "false_alarm": validation.false_alarm,
+        "other_actions": [
+            {
+                "state": encode_label(other.state),
+                "added": [encode_label(action) for action in other.added],
+                "missing": [encode_label(action) for action in other.missing],
+            }
+            for other in validation.other_actions
+        ],
         "goals": [
             {
                 "goal": encode_label(trial.goal),

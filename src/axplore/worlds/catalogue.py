@@ -13,7 +13,7 @@ import json
 import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,7 @@ from axplore.domains import DOMAINS, domain
 from axplore.errors import InvalidInputError, InvalidSettingError, UnknownNameError, UntrustedFileError, WorldError
 from axplore.mdp import TabularMdp
 from axplore.worlds.contract import World
-from axplore.worlds.systems import BEGIN, VIRTUAL_START, is_system
+from axplore.worlds.systems import BEGIN, SYSTEM_ERRORS, VIRTUAL_START, is_system
 
 _logger = logging.getLogger("axplore")
 
@@ -134,7 +134,7 @@ def world_of(thing: Any, seed: int, **options: Any) -> World:
     if callable(thing):
         try:
             made = thing()
-        except Exception as error:
+        except SYSTEM_ERRORS as error:
             raise WorldError(f"{thing!r} made no system: {type(error).__name__}: {error}") from error
         if not is_system(made) and not _is_aalpy(made):
             return world_of(made, seed, **options)
@@ -146,6 +146,31 @@ def world_of(thing: Any, seed: int, **options: Any) -> World:
         "function that makes one, a subclass of axplore.worlds.World, or the name of a world: `axplore worlds` lists "
         "them"
     )
+
+
+def parametrised_world(thing: Any, seed: int, parameters: Mapping[str, Any] | None) -> World:
+    """A world made of anything that can be explored; parameters are for one that is given by its name."""
+    if isinstance(thing, str):
+        return named_world(thing, seed, parameters or {})
+    if parameters:
+        raise InvalidSettingError("world_parameters are for a world given by its name; set them on the world itself")
+    return world_of(thing, seed)
+
+
+def is_handed_in(thing: Any) -> bool:
+    """Whether a world, or the system behind it, belongs to who hands it in, and is for them to close."""
+    return isinstance(thing, World) or is_system(thing) or _is_aalpy(thing)
+
+
+@contextmanager
+def world_for(thing: Any, seed: int, parameters: Mapping[str, Any] | None = None) -> Iterator[World]:
+    """A world made of anything that can be explored, closed at the end unless it was handed in."""
+    world = parametrised_world(thing, seed, parameters)
+    try:
+        yield world
+    finally:
+        if not is_handed_in(thing):
+            world.close()
 
 
 def _stepped(source: Any, sample: Any, seed: int, options: dict[str, Any]) -> World:
@@ -218,7 +243,7 @@ def _from_module(module: str, name: str, seed: int, parameters: Mapping[str, Any
         ) from None
     except AttributeError:
         raise UnknownNameError(f"the module {module!r} has no {name!r}") from None
-    except Exception as error:
+    except SYSTEM_ERRORS as error:
         raise WorldError(f"{module} cannot be imported: {type(error).__name__}: {error}") from error
     return world_of(factory, seed, **parameters)
 

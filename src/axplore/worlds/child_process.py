@@ -258,23 +258,23 @@ def _read(requests: SimpleQueue[bytes]) -> None:
 
 
 class _Server:
-    """The system on its own side. It tells the actions of a state once."""
+    """The system on its own side. It tells the actions of a state once, and again when they change."""
 
     def __init__(self, system: Any) -> None:
         # A system that does not say what can be played gets its actions on the other side.
         self._adapter = adapter_for(system, None if hasattr(system, "actions") else ())
         self._is_terminal = getattr(system, "is_terminal", lambda _: False)
-        self._told: set[State] = set()
+        self._told: dict[State, tuple[tuple[Action, ...], bool]] = {}
 
     def do(self, name: str, argument: Any) -> Any:
         if name == "reseed":
             return self._adapter.reseed(argument)
         state = self._adapter.reset() if name == "reset" else self._adapter.step(argument)
         label = plain_state(state, name)
-        if label in self._told:
-            return label, None
         told = self._adapter.actions(state), bool(self._is_terminal(state))
-        self._told.add(label)
+        if self._told.get(label) == told:
+            return label, None
+        self._told[label] = told
         return label, told
 
 

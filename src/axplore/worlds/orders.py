@@ -271,6 +271,11 @@ class DiscoveredStates:
         """Replaces the states by those of a snapshot; refuses one of another system, which starts elsewhere."""
         if snapshot.labels[:1] != (self.labels[0],):
             raise InvalidSettingError(f"the snapshot is of another system: this one starts in {self.labels[0]!r}")
+        if set(snapshot.actions[0]) != set(self.actions[0]):
+            raise InvalidSettingError(
+                f"the snapshot is of another system: the start of this one offers the actions {list(self.actions[0])}, "
+                f"and there it is {list(snapshot.actions[0])}"
+            )
         self.forget(0)
         self.extend(zip(snapshot.labels, snapshot.actions, strict=True))
 

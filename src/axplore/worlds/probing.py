@@ -20,7 +20,7 @@ from axplore.labels import shortened
 from axplore.statistics.dependence import HomogeneityTest, TimingTest
 from axplore.types import Action, IntArray, State
 from axplore.worlds.state_labels import checked_actions, plain_state
-from axplore.worlds.systems import SystemAdapter, SystemFaultError
+from axplore.worlds.systems import SYSTEM_ERRORS, SystemAdapter, SystemFaultError
 
 Pair: TypeAlias = tuple[State, Action]
 
@@ -154,7 +154,7 @@ class Probe:
         self._last_outcomes = {}
         try:
             state = self._adapter.reset()
-        except Exception as error:
+        except SYSTEM_ERRORS as error:
             raise BrokenSystemError(f"A reset raised {type(error).__name__}: {error}") from error
         self._enter(state)
         self.starts[state] += 1
@@ -171,7 +171,7 @@ class Probe:
         pair = (self.state, action)
         try:
             successor = self._adapter.step(action)
-        except Exception as error:
+        except SYSTEM_ERRORS as error:
             self.failures.append(Failure(self.state, action, self.age, f"{type(error).__name__}: {error}"))
             return False
         origin, memory = self._last_pair, self._last_outcomes.get(pair)
@@ -211,14 +211,14 @@ class Probe:
             actions = checked_actions(state, self._adapter.actions(state))
         except SystemFaultError as error:
             raise BrokenSystemError(f"It answered with what is no state: {error}.") from error
-        except Exception as error:
+        except SYSTEM_ERRORS as error:
             raise BrokenSystemError(
                 f"The state {shortened(state)} cannot be used, {type(error).__name__}: {error}"
             ) from error
         if is_new:
             self.new_at.append(self.steps)
             self.offered[state] = actions
-        elif self.offered[state] != actions:
+        elif self.offered[state] != actions and set(self.offered[state]) != set(actions):
             self.changes.append(Change(state, self.age, self.offered[state], actions))
         self._repeated |= state in self._met
         self._met.add(state)

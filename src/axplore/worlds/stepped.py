@@ -3,6 +3,7 @@
 It carries out the same orders as a simulated world, with the same meaning. What a real system adds:
 
 - Its reset must land in one state. That is checked when the world is made and at every reset after it.
+- A state must always offer the same actions. That is checked in every order; see docs/worlds.md.
 - It may answer with what is no state. That ends the exploration, or it is a state of its own: never is it left out.
 - It may fail: raise, hang or die. What it was doing then is not counted, and `faults` says what it was. Where a factory
   was given, the world makes a new system, which stands in the initial state, and continues; that is one step. A
@@ -24,7 +25,7 @@ from axplore.worlds.contract import NOWHERE, Answer, Fault, Order, World, WorldS
 from axplore.worlds.orders import LARGEST, DiscoveredStates, Tally, check_orders, checked_seed
 from axplore.worlds.state_labels import check_same_kind, checked_actions, plain_state
 from axplore.worlds.supervision import MAX_FAULTS, START_CHECKS, OnInvalid, SupervisedSystem, SystemRecipe
-from axplore.worlds.systems import Factory, System, SystemAdapter
+from axplore.worlds.systems import SYSTEM_ERRORS, Factory, System, SystemAdapter
 from axplore.worlds.walkers import INTERRUPTED, Agent, Outcome, Walker, walker_of
 
 Start: TypeAlias = Literal["fixed", "virtual"]
@@ -79,6 +80,7 @@ class SteppedWorld(World):
         self._calls = 0
         self._tally = Tally()
         self._has_hinted = False
+        self._checks_start = True  # once in an order
         self._worked: dict[int, set[int]] = {}  # the actions that have worked in each state
 
     @property
@@ -186,6 +188,7 @@ class SteppedWorld(World):
         if self._system.begin(key, agent.steps):
             self._stand_at_start()
         self._tally = Tally()
+        self._checks_start = True
         if self._needs_reset:
             self._reset()
         self._needs_reset = True  # until the order is over: nobody knows where an exception leaves the system
@@ -228,7 +231,7 @@ class SteppedWorld(World):
         agent.steps += 1
         try:
             label = self._system.step(self._actions[position][action])
-        except Exception as error:
+        except SYSTEM_ERRORS as error:
             return self._recover(error, action)
         try:
             successor = self._numbers[label]
@@ -240,7 +243,8 @@ class SteppedWorld(World):
         try:
             self._tally.rows[pair][successor] += 1
         except KeyError:
-            check_same_kind(self._discovered.labels[successor], label)
+            if not self._is_as_before(successor, label, action):
+                return INTERRUPTED
             self._tally.note_first(pair, successor)
         agent.position = successor
         return successor
@@ -249,7 +253,8 @@ class SteppedWorld(World):
         """Resets the system, and returns the number of the initial state, 0."""
         agent = self._agent
         agent.steps += 1
-        self._system.reset(agent.steps)
+        self._system.reset(agent.steps, check_actions=self._checks_start)
+        self._checks_start = False
         agent.position, agent.deadline = 0, agent.steps + self._steps_between_resets
         return 0
 
@@ -258,10 +263,25 @@ class SteppedWorld(World):
         try:
             state = plain_state(label)
             return self._discovered.add(state, checked_actions(state, self._system.adapter.actions(label)))
-        except Exception as error:
+        except SYSTEM_ERRORS as error:
             return self._recover(error, action)
 
-    def _recover(self, error: Exception, action: int) -> int:
+    def _is_as_before(self, state: int, label: State, action: int) -> bool:
+        """Whether a state just entered offers the actions that it had; False if the system failed to say.
+
+        It is asked when a pair leads to the state for the first time in an order, which is often enough to notice a
+        system that changes and too rare to cost anything. Refuses a state that is not what it was before.
+        """
+        known = self._discovered.labels[state]
+        check_same_kind(known, label)
+        try:
+            self._system.check_actions(known, label, self._actions[state])
+        except SYSTEM_ERRORS as error:
+            self._recover(error, action)
+            return False
+        return True
+
+    def _recover(self, error: BaseException, action: int) -> int:
         """Starts the system again, after an action failed where the agent stands."""
         if isinstance(error, WorldError):  # it said itself that it cannot be explored; a new one could not either
             raise error

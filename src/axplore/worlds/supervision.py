@@ -23,6 +23,7 @@ from axplore.worlds.contract import Fault, FaultKind
 from axplore.worlds.orders import order_seed
 from axplore.worlds.state_labels import checked_actions, plain_state, with_invalid_state
 from axplore.worlds.systems import (
+    SYSTEM_ERRORS,
     Factory,
     System,
     SystemAdapter,
@@ -112,7 +113,7 @@ class SupervisedSystem:
                 self._check_start(self.adapter.reset())
         except AxploreError:
             raise
-        except Exception as error:
+        except SYSTEM_ERRORS as error:
             raise WorldError(f"the system cannot be started and reset: {_told(error)}") from error
         if not self.start_actions:
             raise InvalidInputError(
@@ -128,26 +129,45 @@ class SupervisedSystem:
             self.adapter.reseed(order_seed(self._seed, *key))
         except WorldError:
             raise
-        except Exception as error:
+        except SYSTEM_ERRORS as error:
             self.recover(error, None, None, steps)
             return True
         return False
 
-    def reset(self, steps: int) -> None:
+    def reset(self, steps: int, *, check_actions: bool = False) -> None:
         """Resets the system; one that fails is replaced by another, which stands where the reset was to lead.
 
         Args:
             steps: the steps of the world, this one included.
+            check_actions: whether to see that the start still offers the same actions.
         """
         try:
-            self._check_start(self.adapter.reset())
+            answer = self.adapter.reset()
+            self._check_start(answer)
+            if check_actions:
+                self.check_actions(self.start, answer, self.start_actions)
         except WorldError:
             raise
-        except Exception as error:
+        except SYSTEM_ERRORS as error:
             self.recover(error, None, None, steps)
 
+    def check_actions(self, state: State, answer: State, before: tuple[Action, ...]) -> None:
+        """Refuses a state just entered that offers other actions than it did before, in whatever order.
+
+        Args:
+            state: the state.
+            answer: the same as the system gave it.
+            before: the actions that it offered when it was first entered.
+        """
+        now = tuple(self.adapter.actions(answer))
+        if now != before and set(checked_actions(state, now)) != set(before):
+            raise WorldError(
+                f"state {shortened(state)} has the actions {list(before)} at one time and {list(now)} at another, so "
+                "that what is proven of the one would say nothing of the other: let the states tell the two apart"
+            )
+
     def recover(
-        self, error: Exception, state: State | None, action: Action | None, steps: int, has_worked: bool = True
+        self, error: BaseException, state: State | None, action: Action | None, steps: int, has_worked: bool = True
     ) -> None:
         """Replaces a system that failed by another, which stands in the initial state.
 
@@ -163,14 +183,14 @@ class SupervisedSystem:
         """
         while True:
             self._note(error, state, action, steps, has_worked)
-            with suppress(Exception):
+            with suppress(*SYSTEM_ERRORS):
                 self.adapter.close()
             try:
                 self._start()
                 self._check_start(self.adapter.reset())
             except WorldError:
                 raise
-            except Exception as another:
+            except SYSTEM_ERRORS as another:
                 error, state, action, has_worked = another, None, None, True
                 continue
             return
@@ -192,7 +212,9 @@ class SupervisedSystem:
                 "start='virtual' (a Gymnasium environment also takes start='pinned')"
             )
 
-    def _note(self, error: Exception, state: State | None, action: Action | None, steps: int, has_worked: bool) -> None:
+    def _note(
+        self, error: BaseException, state: State | None, action: Action | None, steps: int, has_worked: bool
+    ) -> None:
         """Counts a fault; gives up if it is one that no new system would mend, or if there is none to be had."""
         kind = error.kind if isinstance(error, SystemFaultError) else FaultKind.RAISED
         fault = Fault(kind, _told(error), state, action, steps)
@@ -220,5 +242,5 @@ class SupervisedSystem:
             _logger.warning("%s; starting it again (fault %d%s)", fault, len(self.faults), often)
 
 
-def _told(error: Exception) -> str:
+def _told(error: BaseException) -> str:
     return str(error) if isinstance(error, SystemFaultError | AxploreError) else f"{type(error).__name__}: {error}"

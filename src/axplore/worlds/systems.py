@@ -39,6 +39,10 @@ class System(Protocol):
         """Plays an action and returns the state it leads to."""
 
 
+SYSTEM_ERRORS: Final = (Exception, SystemExit)
+"""What a system may raise where it fails. One that calls `exit()` has failed: it must not end the exploration, whose
+exit code has a meaning of its own."""
+
 Factory: TypeAlias = Callable[[], Any]
 """Makes a system; called again after a fault."""
 
