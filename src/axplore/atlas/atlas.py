@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from axplore.arguments import checked, collection, file_path, label, optional, real, whole
+from axplore.arguments import checked, collection, file_path, label, optional, real, refusal, whole
 from axplore.atlas.policy import Policy
 from axplore.atlas.state_report import Bounds, StateReport, reason_for_member, reason_to_leave_out, rounded_down
 from axplore.errors import UnknownActionError, UnknownStateError
@@ -20,6 +20,7 @@ from axplore.types import Action, FloatArray, IntArray, State, Status
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from axplore.atlas.difference import Difference
     from axplore.atlas.journeys import Arrival, Route
     from axplore.atlas.learned_model import Transitions
     from axplore.atlas.plans import Costs, Plan
@@ -246,6 +247,17 @@ class Atlas:
         for goal in wanted:
             self.place_of(goal)
         return plans_for(self, wanted, costs, reset_cost)
+
+    def diff(self, new: Atlas) -> Difference:
+        """Returns what changed from this atlas to a newer one: states gained and lost, slower and faster ways.
+
+        Each change says whether it is proven from the bounds of both; see docs/diff.md.
+        """
+        from axplore.atlas.difference import difference
+
+        if not isinstance(new, Atlas):
+            raise refusal("new", new, "an Atlas")
+        return difference(self, new)
 
     def to_pandas(self) -> Any:
         """A `pandas.DataFrame` with a row for each state seen. Pandas has to be installed."""

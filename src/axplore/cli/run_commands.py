@@ -1,4 +1,4 @@
-"""Commands about a run that was made: `verify`, `report`, `watch`, `validate`, `plan`, `export`."""
+"""Commands about a run that was made: `verify`, `diff`, `report`, `watch`, `validate`, `plan`, `export`."""
 
 from __future__ import annotations
 
@@ -68,6 +68,49 @@ def verify(
     else:
         print_lines(str(verification).splitlines())
     raise typer.Exit(int(verification.exit_code))
+
+
+@app.command()
+def diff(
+    old: Annotated[Path, typer.Argument(metavar="OLD", help="Folder of the earlier run.", show_default=False)],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="Folder of the later run.", show_default=False)],
+    page: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page with both maps, too.", show_default="none")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what changed between two runs: states gained and lost, slower and faster ways, and what is proven of each.
+
+    \b
+    Example:
+      axplore diff runs/build-41 runs/build-42 --page changes.html
+    \b
+    Exit codes:
+      0  nothing is lost, and nothing is proven slower
+      1  a state is proven lost, or a way is proven slower
+      2  a run is missing or damaged
+      3  a state is missing without a proof that it is lost, or a run has open states
+      4  nothing is lost, but a run is in doubt: see docs/verdicts.md
+    """  # noqa: D301
+    from axplore.atlas import Atlas
+    from axplore.labels import readable
+
+    difference = Atlas.load(old).diff(Atlas.load(new))
+    written = None
+    if page is not None:
+        from axplore.report.page import write_difference_page
+
+        written = write_difference_page(difference, page)
+    if as_json:
+        print_json({"runs": [str(old), str(new)], **difference.as_json()})
+    else:
+        rows = [(readable(change.state), change.kind.value, change.why) for change in difference.differing]
+        if rows:
+            print_table(f"From {old} to {new}", ("state", "change", "what is proven"), rows)
+        print_lines(difference.summary)
+        if written is not None:
+            print_lines([f"See it: {written}"])
+    raise typer.Exit(int(difference.exit_code))
 
 
 @app.command()

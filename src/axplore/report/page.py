@@ -18,8 +18,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from axplore.arguments import checked, file_path, optional
 from axplore.atlas import Atlas
+from axplore.atlas.difference import Difference
+from axplore.atlas.drawing import as_svg
 from axplore.atlas.layout import layout_of
 from axplore.atlas.state_report import HEADINGS, LEGEND, shown_columns, state_rows
+from axplore.labels import readable
 from axplore.report import charts, text
 from axplore.report.page_data import as_json, content_of
 from axplore.runs.history import History, history_of, moments_of
@@ -93,7 +96,27 @@ def write_report(folder: str | Path, out: str | Path | None = None) -> Path:
 
 def write_page(atlas: Atlas, history: History, folder: Path, path: Path) -> Path:
     """Writes the page of an atlas that is at hand to a file, and returns the file; arguments as for `page_of`."""
-    page = page_of(atlas, history, folder)
+    return _write(page_of(atlas, history, folder), path)
+
+
+def write_difference_page(difference: Difference, path: Path) -> Path:
+    """Writes the page that shows what changed between two atlases, and returns the file."""
+    from markupsafe import Markup
+
+    maps = [(name, atlas, Markup(as_svg(atlas))) for name, atlas in (("old", difference.old), ("new", difference.new))]
+    page = rendered(
+        "templates/difference.html",
+        difference=difference,
+        maps=maps,
+        readable=readable,
+        limits={"rows": MAX_ROWS},
+        style=Markup(_file("templates/style.css")),
+        security_policy="default-src 'none'; style-src 'unsafe-inline'; img-src data:",
+    )
+    return _write(page, path)
+
+
+def _write(page: str, path: Path) -> Path:
     with storage_errors(f"{path} cannot be written"):
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, page.encode("utf-8"))
