@@ -29,6 +29,8 @@ NEWTON_STEPS: Final = 40
 SAME: Final = 1e-12
 """Values nearer than this are taken as equal when an action is chosen."""
 
+UNKNOWN_SHIFT: Final = -1.0
+
 NEGLIGIBLE: Final = 1e-100
 """Distances up to this count as none: their squares might be zero."""
 
@@ -64,6 +66,18 @@ def least_mean(
 
     A value beyond the free one counts as the free one, so that z >= 0; the derivative is given without its minus sign.
     """
+    return _least_mean_from(rows, pair, values, free, sign, slack, UNKNOWN_SHIFT, -1.0)
+
+
+@compiled
+def _least_mean_from(
+    rows: Rows, pair: int, values: FloatArray, free: float, sign: float, slack: float, guess: float, enough: float
+) -> tuple[float, float, float]:
+    """`least_mean`, begun from a shift that was best for similar values, if there is one.
+
+    The mean by shares is never less than the least mean. Where it is at most `enough`, it is returned in its place,
+    without any search.
+    """
     if slack == np.inf:
         return 0.0, 0.0, 0.0
     first, end = rows.row_offsets[pair], rows.row_offsets[pair + 1]
@@ -76,33 +90,58 @@ def least_mean(
             square += share * distance * distance
             least = min(least, distance)
             most = max(most, distance)
+    if mean <= enough:
+        return mean, 0.0, guess
     if most <= NEGLIGIBLE:
         return 0.0, 0.0, 0.0
-    shift = 0.0
-    if least > NEGLIGIBLE:
+    if least > NEGLIGIBLE and guess <= 0.0:
         log_mean, inverse_mean, _ = _means(rows, first, end, values, free, sign, 0.0)
         if log_mean + math.log(inverse_mean) <= slack:
             weight = math.exp(log_mean - slack)
             return weight, weight, 0.0
-    # The best shift is the root of log_mean + log(inverse_mean) = slack, which falls in the shift. Far from the
-    # distances the left side is about variance / (2 (mean + shift)^2), which gives the first guess.
-    variance = max(square - mean * mean, 0.0)
-    shift = max(math.sqrt(variance / (2.0 * slack)) - mean, 1e-3 * most) if slack > 0.0 else 1e9 * most
-    for _ in range(NEWTON_STEPS):
+    start = guess
+    if start <= 0.0:
+        # The best shift is the root of log_mean + log(inverse_mean) = slack, which falls in the shift. Far from the
+        # distances the left side is about variance / (2 (mean + shift)^2), which gives the first guess.
+        variance = max(square - mean * mean, 0.0)
+        start = max(math.sqrt(variance / (2.0 * slack)) - mean, 1e-3 * most) if slack > 0.0 else 1e9 * most
+    may_be_none = guess > 0.0 and least > NEGLIGIBLE
+    shift, log_mean = _best_shift(rows, first, end, values, free, sign, slack, start, may_be_none)
+    weight = math.exp(log_mean - slack)
+    return max(weight - shift, 0.0), weight, shift
+
+
+@compiled
+def _best_shift(
+    rows: Rows,
+    first: int,
+    end: int,
+    values: FloatArray,
+    free: float,
+    sign: float,
+    slack: float,
+    start: float,
+    may_be_none: bool,
+) -> tuple[float, float]:
+    """The root of log_mean + log(inverse_mean) = slack by Newton's method, or 0 if there may be none; and log_mean."""
+    shift = start
+    for step in range(NEWTON_STEPS):
         log_mean, inverse_mean, square_mean = _means(rows, first, end, values, free, sign, shift)
         error = log_mean + math.log(inverse_mean) - slack
         slope = inverse_mean - square_mean / inverse_mean
-        if abs(error) <= 1e-9 * slack or slope >= 0.0:
+        if abs(error) <= 1e-9 * slack or slope >= 0.0 or step == NEWTON_STEPS - 1:
             break
         better = shift - error / slope
         if better <= 0.0:
+            if may_be_none:
+                log_at_none, inverse_at_none, _ = _means(rows, first, end, values, free, sign, 0.0)
+                if log_at_none + math.log(inverse_at_none) <= slack:
+                    return 0.0, log_at_none
             better = shift / 4.0
         if abs(better - shift) <= 1e-10 * shift:
             break
         shift = better
-    log_mean, _, _ = _means(rows, first, end, values, free, sign, shift)
-    weight = math.exp(log_mean - slack)
-    return max(weight - shift, 0.0), weight, shift
+    return shift, log_mean
 
 
 @compiled
@@ -218,13 +257,14 @@ def upper_bound(
         tolerance: the residual to reach.
     """
     n_known = len(policy)
+    shifts = np.full(len(rows.slack), UNKNOWN_SHIFT)
     for turn in range(60 if inner else 3000):
         spread_values(rows, values, n_known, goal)
         change = 0.0
         for place in range(n_known):
             state = _in_turn(place, n_known, turn)
             if state != goal:
-                value = _improve_upper(rows, state, allowed, values, policy, row)
+                value = _improve_upper(rows, state, allowed, values, policy, row, shifts)
                 change = max(change, abs(value - values[state]))
                 values[state] = value
         if values[0] >= limit and (inner == 0 or turn > 5):
@@ -242,13 +282,29 @@ def upper_bound(
 
 @compiled
 def _improve_upper(
-    rows: Rows, state: int, allowed: IntArray, values: FloatArray, policy: IntArray, row: FloatArray
+    rows: Rows,
+    state: int,
+    allowed: IntArray,
+    values: FloatArray,
+    policy: IntArray,
+    row: FloatArray,
+    shifts: FloatArray,
 ) -> float:
-    """The robust value of the best action, which is written to the policy and its extreme row to `row`."""
+    """The robust value of the best action, which is written to the policy and its extreme row to `row`.
+
+    The action that was best before comes first: most of the others need only a look at their plain mean then.
+    """
     free = rows.reset_cost + values[0]
     best, choice = np.inf, RESET_PAIR
-    for pair in range(allowed[state, 0], allowed[state, 1]):
-        mean, weight, shift = least_mean(rows, pair, values, free, 1.0, rows.slack[pair])
+    first, end = allowed[state, 0], allowed[state, 1]
+    before = policy[state] if first <= policy[state] < end else first
+    for turn in range(end - first):
+        pair = before if turn == 0 else first + turn - (first + turn <= before)
+        enough = rows.costs[pair] + free - best + SAME
+        mean, weight, shift = _least_mean_from(
+            rows, pair, values, free, 1.0, rows.slack[pair], shifts[pair], enough if best < np.inf else -1.0
+        )
+        shifts[pair] = shift
         value = rows.costs[pair] + free - mean
         if value < best - SAME:
             best, choice = value, pair
@@ -332,13 +388,14 @@ def lower_bound(
         tolerance: the residual to reach.
     """
     n_known = len(policy)
+    shifts = np.full(len(rows.slack), UNKNOWN_SHIFT)
     for turn in range(60 if inner else 3000):
         spread_values(rows, values, n_known, goal)
         change = 0.0
         for place in range(n_known):
             state = _in_turn(place, n_known, turn)
             if state != goal:
-                value = min(_improve_lower(rows, state, values, policy, row), limit)
+                value = min(_improve_lower(rows, state, values, policy, row, shifts), limit)
                 change = max(change, abs(value - values[state]))
                 values[state] = value
         if change <= tolerance:
@@ -360,10 +417,23 @@ def lower_backup(rows: Rows, pair: int, values: FloatArray) -> tuple[float, floa
 
 
 @compiled
-def _improve_lower(rows: Rows, state: int, values: FloatArray, policy: IntArray, row: FloatArray) -> float:
+def _improve_lower(
+    rows: Rows, state: int, values: FloatArray, policy: IntArray, row: FloatArray, shifts: FloatArray
+) -> float:
+    """The optimistic value of the best action, which is written to the policy and its extreme row to `row`.
+
+    Any shift bounds a least mean from below (Eq. 10). The one that was best before rules out most actions at once.
+    """
     best, choice = np.inf, RESET_PAIR
-    for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
-        value, weight, shift = lower_backup(rows, pair, values)
+    first, end = rows.state_pairs[state], rows.state_pairs[state + 1]
+    before = policy[state] if first <= policy[state] < end else first
+    for turn in range(end - first):
+        pair = before if turn == 0 else first + turn - (first + turn <= before)
+        if best < np.inf and rows.costs[pair] + _quick_mean(rows, pair, values, shifts[pair]) >= best - SAME:
+            continue
+        mean, weight, shift = _least_mean_from(rows, pair, values, 0.0, -1.0, rows.slack[pair], shifts[pair], -1.0)
+        shifts[pair] = shift
+        value = rows.costs[pair] + mean
         if value < best - SAME:
             best, choice = value, pair
             extreme_row(rows, pair, values, 0.0, -1.0, weight, shift, row)
@@ -371,6 +441,19 @@ def _improve_lower(rows: Rows, state: int, values: FloatArray, policy: IntArray,
         best, choice = rows.reset_cost + values[0], RESET_PAIR
     policy[state] = choice
     return best
+
+
+@compiled
+def _quick_mean(rows: Rows, pair: int, values: FloatArray, shift: float) -> float:
+    """What a shift proves of the least mean of the values, without a search; nothing if there is none."""
+    if shift <= 0.0 or rows.slack[pair] == np.inf:
+        return 0.0
+    log_mean = 0.0
+    for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
+        share = rows.shares[entry]
+        if share > 0.0:
+            log_mean += share * math.log(values[rows.successors[entry]] + shift)
+    return math.exp(log_mean - rows.slack[pair]) - shift
 
 
 @compiled

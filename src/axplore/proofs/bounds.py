@@ -65,6 +65,8 @@ class IntervalModel:
         limit: values beyond it are not followed: an upper bound is then infinite, a lower one stays at the limit.
         tolerance: the residual that solvers aim at, as a part of the least cost.
         estimates: empirical paths found so far, by goal and `n_allowed`; they depend on the frequencies only.
+        starts: where solvers ended last, by what they were asked for. From there they need fewer sweeps when only
+            the slacks have changed.
     """
 
     rows: Rows
@@ -74,6 +76,7 @@ class IntervalModel:
     limit: float
     tolerance: float = TOLERANCE
     estimates: dict[tuple[int, int], GoalValues] = field(default_factory=dict)
+    starts: dict[tuple[str, int, int], FloatArray] = field(default_factory=dict)
 
     @property
     def unseen(self) -> int:
@@ -119,7 +122,7 @@ class IntervalModel:
 
     def with_costs(self, costs: FloatArray, reset_cost: float) -> IntervalModel:
         """The same region with other costs: of each pair, above 0 and at most 1, [P], and of RESET."""
-        return replace(self, rows=self.rows._replace(costs=costs, reset_cost=reset_cost), estimates={})
+        return replace(self, rows=self.rows._replace(costs=costs, reset_cost=reset_cost), estimates={}, starts={})
 
     @cached_property
     def min_cost(self) -> float:
@@ -228,11 +231,14 @@ def upper_path(
         allowed[n_allowed:] = 0
     estimate = empirical_path(model, goal, n_allowed)
     policy = np.full(model.n_known, RESET_PAIR)
-    for inner in (INNER_SWEEPS, 0) if estimate.steps < model.limit else ():
-        values = estimate.values.copy()
+    asked = ("upper" if follow is None else "following", goal, model.n_known if n_allowed is None else n_allowed)
+    starts = [(start, INNER_SWEEPS) for start in (model.starts.get(asked), estimate.values) if start is not None]
+    for start, inner in (*starts, (estimate.values, 0)) if estimate.steps < model.limit else ():
+        values = start.copy()
         scratch = np.zeros(len(rows.shares))
         residual = upper_bound(rows, goal, allowed, values, policy, scratch, inner, model.limit, model.residual)
         if residual < model.min_cost:
+            model.starts[asked] = values
             return GoalValues(goal, values / (1 - residual / model.min_cost), policy, proven=True)
     return GoalValues(goal, np.full(len(model.numbers), np.inf), policy, proven=False)
 
@@ -249,13 +255,16 @@ def lower_path(model: IntervalModel, goal: int, guess: FloatArray | None = None)
     """A proven lower bound of the steps of every policy restricted to the known states, and what attains it."""
     rows = model.rows
     policy = np.full(model.n_known, RESET_PAIR)
+    asked = ("lower", goal, model.n_known)
+    start = model.starts.get(asked, guess)
     for inner in (INNER_SWEEPS, 0):
         values = np.zeros(len(model.numbers))
-        if inner and guess is not None:
-            values[:] = np.minimum(guess, model.limit)
+        if inner and start is not None:
+            values[:] = np.minimum(start, model.limit)
         scratch = np.zeros(len(rows.shares))
         residual = lower_bound(rows, goal, values, policy, scratch, inner, model.limit, model.residual)
         if residual < np.inf:
+            model.starts[asked] = values
             return GoalValues(goal, values / (1 + residual / model.min_cost), policy, proven=True)
     return GoalValues(goal, np.zeros(len(model.numbers)), policy, proven=True)
 
