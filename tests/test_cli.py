@@ -273,11 +273,11 @@ def test_of_warnings_that_differ_in_numbers_only_the_first_few_are_shown(capsys:
     logger = logging.getLogger("axplore")
     with warnings_shown():
         for fault in range(100):
-            logger.warning("the system failed; starting it again (fault %d)", fault)
+            logger.warning("the system failed; restarting it (fault %d)", fault)
         logger.warning("something else: %s", ESCAPE)
     logger.warning("nobody listens")
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "axplore: warning: the system failed; starting it again (fault 0)"
+    assert lines[0] == "axplore: warning: the system failed; restarting it (fault 0)"
     assert lines[2].endswith("(fault 2) (later warnings like this one are not shown)")
     assert lines[3] == r"axplore: warning: something else: \x1b[2J\x1b]0;owned\x07"
     assert not [line for line in lines[4:] if line.startswith("axplore: ")]

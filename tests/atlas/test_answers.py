@@ -285,7 +285,7 @@ def test_a_policy_runs_on_a_world_that_never_met_its_goal(chain: Atlas) -> None:
 
 
 def test_a_policy_says_that_a_world_is_another_one(chain: Atlas) -> None:
-    with pytest.raises(InvalidInputError, match="another one"):
+    with pytest.raises(InvalidInputError, match="another world"):
         chain.policy("s5").run(SimulatedWorld(TabularMdp.from_rows({"s0": {"x": {"s0": 1}}}, "s0"), 0))
     alike = TabularMdp.from_rows({"s0": {"forward": {"s0": 1}, "skip": {"s0": 1}}}, "s0")
     with pytest.raises(InvalidInputError, match="does not lead to 's1'"):

@@ -108,7 +108,7 @@ def test_a_policy_that_does_not_depend_on_the_step_ignores_it(chain: Atlas) -> N
 
 def test_a_state_outside_the_atlas_has_neither_bounds_nor_policy(chain: Atlas) -> None:
     for question in (chain.bounds, chain.policy):
-        with pytest.raises(UnknownStateError, match=r"'s7' is none of the 6 states of the atlas.*status\('s7'\)"):
+        with pytest.raises(UnknownStateError, match=r"'s7' is not among the 6 states of the atlas.*status\('s7'\)"):
             question("s7")
 
 
@@ -334,7 +334,7 @@ def test_parts_that_do_not_fit_are_refused_though_the_digest_does(estimated: Atl
 
 
 def test_a_part_of_an_atlas_is_not_saved_as_if_it_were_proven(chain: Atlas, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="save the atlas that it was taken from"):
+    with pytest.raises(InvalidInputError, match="save the atlas it was taken from"):
         chain.within(3).save(tmp_path)
 
 

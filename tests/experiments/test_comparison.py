@@ -149,6 +149,6 @@ def test_a_history_tells_what_went_wrong_and_was_made_good() -> None:
     lost = {"event": "worker", "kind": "LOST", "time": "2026-01-01T00:00:00"}
     fault = {"event": "fault", "kind": "RAISED", "time": "2026-01-01T00:00:00"}
     assert History(None, (lost, fault, lost)).mishaps == (
-        "once the system failed and was started again, 2 times a worker was lost"
+        "once the system failed and was restarted, 2 times a worker was lost"
     )
     assert not History().mishaps

@@ -195,7 +195,7 @@ class UndeclaredExplorer(Certified):
 
 def test_an_explorer_with_states_that_it_does_not_declare_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     own = UndeclaredExplorer(target=Target(radius=2.0, epsilon=0.5))
-    with pytest.raises(InvalidInputError, match="holds a OwnState, which its state_types do not name"):
+    with pytest.raises(InvalidInputError, match="holds a OwnState, which its state_types do not declare"):
         axplore.explore(CHAIN, explorer=own, run=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
@@ -205,7 +205,7 @@ def test_an_explorer_that_no_file_holds_is_handed_in_again(tmp_path: Path) -> No
     own = OwnExplorer(target=Target(radius=2.0, epsilon=0.5))
     axplore.explore(CHAIN, explorer=own, run=tmp_path / "whole")
     cut_short(tmp_path / "cut", 9, CHAIN, explorer=own)
-    with pytest.raises(InvalidSettingError, match="hand it in"):
+    with pytest.raises(InvalidSettingError, match="pass the explorer"):
         axplore.resume(tmp_path / "cut")
     with pytest.raises(InvalidSettingError, match=r"growth=0\.5"):
         axplore.resume(tmp_path / "cut", explorer=replace(own, growth=0.5))

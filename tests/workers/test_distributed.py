@@ -253,7 +253,7 @@ def test_a_fault_on_one_machine_only_changes_nothing(tmp_path: Path, caplog: pyt
     finally:
         logging.getLogger("axplore").removeHandler(handler)
     assert [as_lists(answer) for answer in answers] == [as_lists(answer) for answer in plain.carry_out(walk_orders())]
-    assert "its work is done again: the system raised an error at action 'right' in state 0" in caplog.text
+    assert "its work is repeated: the system raised an error at action 'right' in state 0" in caplog.text
     assert [incident.kind.name for incident in failing.incidents] == ["FAILED"]
     assert not failing.faults
 

@@ -56,7 +56,7 @@ def test_the_task_of_a_killed_process_is_done_again(tmp_path: Path, caplog: pyte
     with caplog.at_level(logging.WARNING, "axplore"), engine_for(2, None) as engine:
         assert sorted(results_of(partial(die_once, tmp_path), range(6), engine)) == [0, 1, 4, 9, 16, 25]
     assert (tmp_path / "killed").exists()
-    assert "a worker was lost, its work is done again" in caplog.text
+    assert "a worker was lost, its work is repeated" in caplog.text
 
 
 class DiesIdle(InProcess):

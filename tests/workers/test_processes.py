@@ -217,9 +217,7 @@ def test_a_worker_that_cannot_be_made_is_an_error_and_not_a_loss(engine: Process
 
 def test_workers_that_die_at_once_are_given_up(engine: Processes, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR)
-    with pytest.raises(
-        WorldError, match=r"workers were lost one after the other, the last one thus: .* ended with status 3"
-    ):
+    with pytest.raises(WorldError, match=r"workers were lost one after the other; the last: .* ended with status 3"):
         list(WorkerPool(engine, lambda: lambda _: os._exit(3)).results([1]))
 
 

@@ -509,7 +509,7 @@ def test_an_address_where_something_else_answers_is_refused() -> None:
         answering = threading.Thread(target=answer)
         answering.start()
         port = listening.getsockname()[1]
-        with pytest.raises(InvalidSettingError, match=f"what answers at 127.0.0.1:{port} is no Ray cluster"):
+        with pytest.raises(InvalidSettingError, match=f"the server at 127.0.0.1:{port} is not a Ray cluster"):
             RayCluster(f"127.0.0.1:{port}", 1)
         answering.join()
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from axplore.mdp import TabularMdp
 from axplore.types import State
-from axplore.worlds import simulation_kernels as stepping
+from axplore.worlds import simulation_kernels as kernels
 from axplore.worlds.contract import Answer, Episodes, Order, Tour, Visit, WorldSnapshot
 from axplore.worlds.orders import order_seed
 
@@ -162,7 +162,7 @@ class DrawingWorld(PlainWorld):
         super().__init__({}, mdp.initial_index)
         self._mdp, self._seed, self._calls = mdp, seed, 0
         self._words: list[int] = []
-        self._tables = stepping.tables_of(mdp)
+        self._tables = kernels.tables_of(mdp)
 
     def carry_out(self, order: Order) -> Answer:
         """Carries out one order, as a call of its own."""

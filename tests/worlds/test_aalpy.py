@@ -85,8 +85,8 @@ def test_letters_must_be_said() -> None:
     class Silent(Turnstile):
         alphabet = None  # type: ignore[assignment]
 
-    with pytest.raises(InvalidSettingError, match="does not say its letters"):
+    with pytest.raises(InvalidSettingError, match="has no alphabet"):
         world_of(Silent(), 0)
     assert world_of(Silent(), 0, alphabet=["coin"]).actions_of(0) == ("coin",)
-    with pytest.raises(InvalidInputError, match="is no system under learning"):
+    with pytest.raises(InvalidInputError, match="is not a system under learning"):
         AalpySystem(object(), ())

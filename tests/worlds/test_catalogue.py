@@ -101,7 +101,7 @@ def test_a_factory_may_make_an_environment_or_a_model(module: str) -> None:
     assert list(named_world(f"{module}:lake", 0, {}).states) == [0]
     assert list(named_world(f"{module}:lake", 0, {"start": "virtual"}).states) == [VIRTUAL_START]
     assert isinstance(named_world(f"{module}:model", 0, {}), SimulatedWorld)
-    with pytest.raises(InvalidSettingError, match="start is for a system that is stepped"):
+    with pytest.raises(InvalidSettingError, match="start applies only to a system that is stepped"):
         named_world(f"{module}:model", 0, {"start": "virtual"})
 
 
@@ -111,7 +111,7 @@ def test_what_a_factory_makes_can_run_in_a_process_of_its_own(module: str) -> No
         world.carry_out([Visit(0, 0, 1, NOWHERE, max_journey=1)])
     assert [fault.kind for fault in world.faults] == [FaultKind.RAISED]
     world.close()
-    with pytest.raises(InvalidSettingError, match="so a factory"):
+    with pytest.raises(InvalidSettingError, match="needs a factory"):
         named_world(f"{module}:the_lamp", 0, {"step_timeout": "1"})
 
 
@@ -153,7 +153,7 @@ def test_a_parameter_that_a_world_does_not_have_is_refused(module: str) -> None:
 def test_what_cannot_be_explored_is_refused(module: str) -> None:
     with pytest.raises(InvalidInputError, match="3 cannot be explored"):
         named_world(f"{module}:nothing", 0, {})
-    with pytest.raises(WorldError, match="made no system: ZeroDivisionError"):
+    with pytest.raises(WorldError, match="raised instead of making a system: ZeroDivisionError"):
         world_of(lambda: 1 // 0, 0)
 
 

@@ -20,7 +20,7 @@ from gymnasium_names import TAXI
 
 FAULTS = [
     (faulty.UnfixedStart, Issue.START_NOT_FIXED, "landed in"),
-    (faulty.PinnedNoise, Issue.NOISE_PINNED, "with the same actions were the same"),
+    (faulty.PinnedNoise, Issue.NOISE_PINNED, "with the same actions met the same states"),
     (faulty.SilentReset, Issue.TIME_LIMIT, "Step 60 after a reset led back to the start"),
     (faulty.RaisingLimit, Issue.TIME_LIMIT, "Step 60 after a reset failed"),
     (faulty.EndingLimit, Issue.TIME_LIMIT, "After step 60"),
@@ -148,7 +148,7 @@ def test_actions_may_be_given_apart_from_the_system() -> None:
             return action
 
     assert examine(Bare, actions=(0, 1), max_steps=300).states == 2
-    with pytest.raises(InvalidInputError, match="does not say what can be played"):
+    with pytest.raises(InvalidInputError, match="does not say which actions"):
         examine(Bare)
 
 

@@ -70,7 +70,7 @@ def check_against_truth(atlas: Atlas, mdp: TabularMdp) -> None:
 
 
 class Small(gymnasium.Env[Any, Any]):
-    """States 0, 1, 2 in a row. Action 0 stays, 1 goes on; the end is terminal. Subclasses break something."""
+    """States 0, 1, 2 in a row. Action 0 stays, 1 moves on; the end is terminal. Subclasses break something."""
 
     observation_space: Any = spaces.Discrete(3)
     action_space: Any = spaces.Discrete(2)
@@ -274,7 +274,7 @@ class Whimsical(Small):
 def test_a_state_that_is_terminal_at_times_is_refused() -> None:
     world = gym_world(Whimsical)
     visit(world, 0, 1)
-    with pytest.raises(WorldError, match="both as a terminal state and as one that goes on"):
+    with pytest.raises(WorldError, match="both as terminal and as not terminal"):
         visit(world, 1, 0, plan=policy(1))
 
 
@@ -347,7 +347,7 @@ def test_environments_that_cannot_be_explored_are_refused() -> None:
         gym_world("FrozenLake-v1", colour="blue")
     with pytest.raises(InvalidSettingError, match="start is 'anywhere'"):
         gym_world("FrozenLake-v1", start="anywhere")  # type: ignore[arg-type]
-    with pytest.raises(InvalidSettingError, match="step_timeout is for an environment given by"):
+    with pytest.raises(InvalidSettingError, match="step_timeout needs an environment given by"):
         gym_world(Small(), step_timeout=1.0)
 
 

@@ -100,7 +100,7 @@ def test_a_sound_order_is_accepted(order: Any) -> None:
         (replace(TOUR, max_journey=0), "max_journey is 0"),
         (replace(TOUR, max_cuts=0), "max_cuts is 0"),
         (replace(TOUR, policies=np.zeros((2, 1))), "the policies must be an array of integers"),
-        (replace(TOUR, policies=np.array([0, -1])), r"shape \[2\]; they must be \[2, n\], one by target"),
+        (replace(TOUR, policies=np.array([0, -1])), r"shape \[2\]; they must be \[2, n\], one per target"),
         (replace(TOUR, policies=np.zeros((3, 2), dtype=int)), r"shape \[3, 2\]; they must be \[2, n\]"),
         (replace(TOUR, policies=np.zeros((2, 4), dtype=int)), "for 4 states, but only 3 are discovered"),
         (replace(TOUR, policies=np.array([[0, -1], [0, 0]])), "plays action 0 in state 1, which has 0 actions"),

@@ -97,7 +97,7 @@ def test_actions_left_out_are_those_of_the_answer_before() -> None:
     [
         ("hello", "it is not JSON"),
         ("", "it is not JSON"),
-        ('{"state": NaN, "actions": []}', "NaN is no JSON number"),
+        ('{"state": NaN, "actions": []}', "NaN is not a JSON number"),
         ("__import__('os')", "it is not JSON"),
         ("[1]", "it must be an object with a state"),
         ('{"actions": []}', "it must be an object with a state"),
@@ -114,7 +114,7 @@ def test_a_malformed_answer_is_refused_with_what_is_wrong(answer: str, message: 
 
 
 def test_a_program_that_says_more_than_it_was_asked_is_refused() -> None:
-    with pytest.raises(WorldError, match="more than it was asked for"):
+    with pytest.raises(WorldError, match="more than one line per request"):
         program_world(says('{"state": 1, "actions": []}\n{"state": 2}', ""))
 
 

@@ -18,7 +18,7 @@ from axplore.errors import InvalidOrderError, InvalidSettingError, UnknownStateE
 from axplore.mdp import TabularMdp
 from axplore.types import RESET, RESET_ACTION, IntArray
 from axplore.worlds import simulated
-from axplore.worlds import simulation_kernels as stepping
+from axplore.worlds import simulation_kernels as kernels
 from axplore.worlds.contract import NOWHERE, Answer, Episodes, Order, Tour, Visit, World, WorldSnapshot
 from axplore.worlds.simulated import SimulatedWorld
 
@@ -688,16 +688,16 @@ def test_after_an_interruption_the_next_answer_holds_nothing_of_the_interrupted_
 ) -> None:
     world = all_discovered(LINE)
     visit = Visit(state=2, action=GO, times=10, policy=policy(GO, GO), max_journey=3)
-    carry_on = stepping.visit
+    carry_on = kernels.visit
 
-    def interrupted(*arguments: Any) -> stepping.Progress:
+    def interrupted(*arguments: Any) -> kernels.Progress:
         if world.steps == 5:
             raise KeyboardInterrupt
         return carry_on(*arguments)
 
     with monkeypatch.context() as patch:
         patch.setattr(simulated, "STEPS_BETWEEN_PAUSES", 5)
-        patch.setattr(stepping, "visit", interrupted)
+        patch.setattr(kernels, "visit", interrupted)
         with pytest.raises(KeyboardInterrupt):
             world.carry_out([visit])
     assert (world.steps, position(world)) == (5, "b")

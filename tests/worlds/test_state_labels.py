@@ -93,9 +93,9 @@ def test_a_state_is_the_plain_value_that_the_answer_equals(answer: Any, state: A
         (Colour.RED, "a member of the Enum Colour; return its name"),
         (Board(3), r"dataclasses\.astuple"),
         (Thing(), "does not mean the same in another process"),
-        (np.datetime64("2020-01-01"), "is no state"),
-        (1j, "is no state"),
-        (Unreadable(), "of type Unreadable is no state"),
+        (np.datetime64("2020-01-01"), "is not a state"),
+        (1j, "is not a state"),
+        (Unreadable(), "of type Unreadable is not a state"),
     ],
 )
 def test_what_is_no_state_is_refused_with_what_to_do(answer: Any, message: str) -> None:
@@ -107,7 +107,7 @@ def test_a_state_that_is_nested_without_end_is_refused() -> None:
     label: Any = ()
     for _ in range(100_000):
         label = (label,)
-    with pytest.raises(SystemFaultError, match="is no state"):
+    with pytest.raises(SystemFaultError, match="is not a state"):
         plain_state(label)
 
 

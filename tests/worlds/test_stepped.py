@@ -179,7 +179,7 @@ def test_actions_may_be_handed_to_the_world(given_actions: Any) -> None:
             return {"on": "bright", "off": "dark"}[action]
 
     assert SteppedWorld(Lamp(), actions=given_actions).actions_of(0) == ("on", "off")
-    with pytest.raises(InvalidInputError, match="Lamp does not say what can be played"):
+    with pytest.raises(InvalidInputError, match="Lamp does not say which actions"):
         SteppedWorld(Lamp())
 
 
@@ -256,7 +256,7 @@ def test_behind_a_virtual_start_the_system_may_have_an_action_of_the_same_name()
 
 def test_a_state_called_like_the_virtual_start_is_refused() -> None:
     world = SteppedWorld(Moves({VIRTUAL_START: []}, VIRTUAL_START), start="virtual")
-    with pytest.raises(WorldError, match="which is the start's name"):
+    with pytest.raises(WorldError, match="which is reserved for the virtual start"):
         one(world, Visit(0, 0, 1, policy(), max_journey=1))
 
 

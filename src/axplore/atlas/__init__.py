@@ -1,4 +1,4 @@
-"""Atlases: what an exploration found, in a form that answers questions without the world."""
+"""Atlases: the result of an exploration, which answers questions without access to the system."""
 
 from __future__ import annotations
 

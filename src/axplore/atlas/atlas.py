@@ -1,4 +1,4 @@
-"""The result of an exploration: what can be reached, how, in how many steps, and what is proven of it."""
+"""The result of an exploration: which states can be reached, how, in how many steps, and what is proven."""
 
 from __future__ import annotations
 
@@ -33,40 +33,41 @@ if TYPE_CHECKING:
     from axplore.statistics.counts import CountedRows
 
 MOST_STEPS: Final = 10**7
-"""Within which `probability` tells the chance to arrive: it holds a number for each of them."""
+"""The largest number of steps of `probability`, which stores a number for each."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Atlas:
-    """Every state found to be reliably reachable, the way to each, and bounds on how long it takes.
+    """Every state found to be reliably reachable, a policy to each, and bounds on its expected steps.
 
-    It answers without the world and without the explorer. It is a collection of its states: `len(atlas)`,
+    It needs access to neither the system nor the explorer. It is a collection of its states: `len(atlas)`,
     `state in atlas` and `for state in atlas` work, and a notebook shows it as a map with a table. Goals and states are
-    the world's own labels. Inside, states are numbered in the order in which the world met them.
+    given by their labels. Inside, a state has a number, its index in the order in which the world met it, and a place,
+    its index in the order of admission.
 
     Attributes:
-        world: what was explored, in words.
+        world: the name of the world.
         explorer: the name of the explorer.
         target: L, ε and δ.
-        objective: what the certified explorer was asked for; None of another explorer.
+        objective: the objective of the certified explorer; None for other explorers.
         seen: the labels of all states met, by number, [n].
-        numbers: of the states of the atlas, in order of admission; the initial state is the first, [k].
-        found_at: the steps at which each was admitted, [k].
-        actions: of each state of the atlas, beside RESET, [k].
-        policies: for each as the goal the choices of its `Policy`, [m] or [H, m].
-        left_out_numbers: of the other states met, [f].
+        numbers: the numbers of the states of the atlas, in order of admission; the initial state is the first, [k].
+        found_at: the steps taken when each was admitted, [k].
+        actions: the actions of each state of the atlas, without RESET, [k].
+        policies: for each as the goal, the choices of its `Policy`, [m] or [H, m].
+        left_out_numbers: the numbers of the other states met, [f].
         lower, upper, regret: the bounds of the states of the atlas, and then of those left out, [k + f].
-        statuses: of the same, [k + f].
-        unseen_lower: no state that was never seen can be reached in fewer expected steps than this.
+        statuses: their statuses, in the same order, [k + f].
+        unseen_lower: a lower bound on the expected steps to any state that was never seen.
         proven: whether bounds and statuses are proven; only those of the certified explorer are.
-        complete: whether everything that the objective asks for is proven: no state is open, seen or not.
+        complete: whether everything that the objective asks for is proven: no state, seen or unseen, is open.
         count_arrays: the transitions met, as the arrays of `counts`.
-        steps: steps taken, RESET included.
-        rounds: how many rounds the exploration had.
-        stop: why it ended.
-        findings: what was found when the system was examined before it was explored.
-        faults: failures of the system while it was explored.
-        certificate: what a doubter needs; None if nothing is proven.
+        steps: the steps taken, RESET included.
+        rounds: the number of rounds of the exploration.
+        stop: why the exploration ended.
+        findings: the findings of the examination before the exploration.
+        faults: the failures of the system during the exploration.
+        certificate: the certificate, which others can verify; None if nothing is proven.
     """
 
     world: str
@@ -106,19 +107,19 @@ class Atlas:
 
     @cached_property
     def left_out(self) -> tuple[StateReport, ...]:
-        """The other states met, in the order in which they were met, each with the reason why it is not in."""
-        return tuple(self._standing(place) for place in range(len(self.states), len(self.statuses)))
+        """The other states met, in the order in which they were met, each with the reason why it is left out."""
+        return tuple(self._report(place) for place in range(len(self.states), len(self.statuses)))
 
     @cached_property
     def verdict(self) -> Verdict:
-        """What may be said of the atlas as a whole: proven, in doubt, unfinished, contradicted or not proven."""
+        """The verdict on the atlas as a whole: proven, in doubt, unfinished, contradicted or not proven."""
         from axplore.atlas.verdict import verdict_of
 
         return verdict_of(self)
 
     @property
     def is_part(self) -> bool:
-        """Whether it was taken from an atlas of a larger radius, which has the certificate; see `within`."""
+        """Whether it is a part of an atlas of a larger radius, which has the certificate; see `within`."""
         return self.proven and self.certificate is None
 
     @property
@@ -128,7 +129,7 @@ class Atlas:
 
     @property
     def is_refuted(self) -> bool:
-        """Whether a state that was admitted as within reach is proven to be beyond it."""
+        """Whether a state that was admitted is proven to be out of reach."""
         reach = self.target.radius + self.target.epsilon
         return self.proven and bool((self.lower[: len(self.numbers)] > reach).any())
 
@@ -147,42 +148,42 @@ class Atlas:
 
     @cached_property
     def model(self) -> IntervalModel:
-        """Frequencies and confidence region of the transitions, in the form that planning reads."""
+        """The frequencies and the confidence region of the transitions, for planning."""
         from axplore.atlas.learned_model import learned_model
 
         return learned_model(self)
 
     @cached_property
     def transitions(self) -> Transitions:
-        """The transitions out of the states of the atlas, by place."""
+        """The transitions from the states of the atlas, by place."""
         from axplore.atlas.learned_model import transitions_of
 
         return transitions_of(self)
 
     @cached_property
     def counts(self) -> CountedRows:
-        """The transitions out of the states of the atlas, counted; states by number."""
+        """The counts of transitions from the states of the atlas, by number."""
         from axplore.statistics.counts import CountedRows
 
         return CountedRows(**self.count_arrays)
 
     def bounds(self, goal: State) -> Bounds:
-        """Between which numbers of expected steps a state of the atlas is reached."""
+        """Returns bounds on the expected steps to a state of the atlas."""
         return self._bounds(self.place_of(goal))
 
     def policy(self, goal: State) -> Policy:
-        """The way to a state of the atlas."""
+        """Returns the policy to a state of the atlas."""
         return Policy(goal, self.places, self.actions, self.policies[self.place_of(goal)])
 
     @checked(state=label)
     def status(self, state: State) -> StateReport:
-        """What is known of any state, one that was never seen included: certified, set aside or open, and why."""
+        """Returns what is known of any state, even one never seen: certified, set aside or open, and why."""
         places = self.places if state in self.places else self._places_left_out
-        return self._standing(places[state]) if state in places else self._standing_of_unseen(state)
+        return self._report(places[state]) if state in places else self._report_of_unseen(state)
 
     @checked(state=label, action=label)
     def successors(self, state: State, action: Action) -> dict[State, int]:
-        """How often each state came next after an action of a state of the atlas."""
+        """Returns the number of times that an action of a state of the atlas led to each next state."""
         place = self.place_of(state)
         if action not in self.actions[place]:
             raise UnknownActionError(
@@ -196,7 +197,7 @@ class Atlas:
         return {self.seen[number]: times for number, times in zip(numbers, met, strict=True)}
 
     def path(self, goal: State) -> Route:
-        """The most likely way of the policy to a state of the atlas, as states and actions; an estimate."""
+        """Returns the most likely route of the policy to a state of the atlas; an estimate."""
         from axplore.atlas.journeys import most_likely_route
 
         self.place_of(goal)
@@ -204,7 +205,7 @@ class Atlas:
 
     @checked(steps=whole(most=MOST_STEPS))
     def probability(self, goal: State, steps: int) -> Arrival:
-        """The chance that the policy arrives at a state of the atlas within so many steps: an estimate and bounds."""
+        """Returns the probability that the policy reaches a state within a number of steps: an estimate and bounds."""
         from axplore.atlas.journeys import arrival
 
         self.place_of(goal)
@@ -212,27 +213,27 @@ class Atlas:
 
     @checked(radius=real())
     def within(self, radius: float) -> Atlas:
-        """What is proven for a smaller radius, as an atlas; what is undecided there is open. It has no certificate."""
+        """Returns the atlas that is proven for a smaller radius; undecided states are open. It has no certificate."""
         from axplore.atlas.construction import within
 
         return within(self, radius)
 
     @checked(state=label)
     def why_not(self, state: State) -> WhyNot:
-        """Why a state is not in: too unlikely, too far by how much, undecided until what, or never seen."""
+        """Returns why a state is not in the atlas: too unlikely, too far, undecided, or never seen."""
         from axplore.atlas.why_not import why_not
 
         return why_not(self, state)
 
     @checked(reset_cost=real(above=0, most=1))
     def plan(self, goal: State, costs: Costs = None, reset_cost: float = 1.0) -> Plan:
-        """A way to a state of the atlas at small cost, without the world ([DisCo] Cor. 1).
+        """Returns a policy to a state of the atlas of small cost, without access to the system ([DisCo] Cor. 1).
 
         Args:
             goal: a state of the atlas.
-            costs: above 0 and at most 1. A function of state and action, a table `{(state, action): cost}` in which
-                what is not named costs 1, or numbers in the order of `pairs`, [P]. Steps are counted when not given.
-            reset_cost: of RESET, in every state.
+            costs: costs above 0 and at most 1: a function of state and action, a table `{(state, action): cost}` in
+                which missing pairs cost 1, or numbers in the order of `pairs`, [P]. By default, every step costs 1.
+            reset_cost: the cost of RESET, in every state.
         """
         return self.plans([goal], costs, reset_cost)[goal]
 
@@ -240,7 +241,7 @@ class Atlas:
     def plans(
         self, goals: Iterable[State] | None = None, costs: Costs = None, reset_cost: float = 1.0
     ) -> dict[State, Plan]:
-        """The same for many goals, by goal; for all states of the atlas when none are given."""
+        """Returns the plans for many goals, by goal; by default, for all states of the atlas."""
         from axplore.atlas.plans import plans_for
 
         wanted = self.states if goals is None else tuple(goals)
@@ -260,7 +261,7 @@ class Atlas:
         return difference(self, new)
 
     def to_pandas(self) -> Any:
-        """A `pandas.DataFrame` with a row for each state seen. Pandas has to be installed."""
+        """Returns a `pandas.DataFrame` with a row for each state seen. Needs pandas."""
         from axplore.atlas.state_report import to_pandas
 
         return to_pandas(self)
@@ -290,12 +291,12 @@ class Atlas:
         return plot(self, goal, ax)
 
     def validate(self, world: Any, episodes: int = 100, **settings: Any) -> Validation:
-        """Runs the policies on a world, so many episodes each, and compares the steps they take with the bounds.
+        """Runs the policies on a world and compares the steps that they take with the bounds.
 
         Args:
-            world: a `World`, or anything else that can be explored but a name.
-            episodes: for each goal.
-            settings: of `axplore.atlas.validation.validate`: `goals`, `horizon`, `false_alarm`, `seed`.
+            world: a `World`, or anything else that can be explored except a name.
+            episodes: the number of episodes for each goal.
+            settings: the options of `axplore.atlas.validation.validate`: `goals`, `horizon`, `false_alarm`, `seed`.
         """
         from axplore.atlas.validation import validate
 
@@ -303,7 +304,7 @@ class Atlas:
 
     @checked(folder=file_path)
     def save(self, folder: str | Path) -> None:
-        """Writes the atlas, and the certificate if there is one, into a folder, which is made if there is none."""
+        """Writes the atlas, and its certificate if there is one, into a folder, which is created if necessary."""
         from axplore.atlas.files import save
 
         save(self, Path(folder))
@@ -311,7 +312,7 @@ class Atlas:
     @classmethod
     @checked(folder=file_path)
     def load(cls, folder: str | Path) -> Atlas:
-        """Reads what `save` wrote; refuses files that are damaged or of a version that it does not know."""
+        """Reads an atlas that `save` wrote; refuses files that are damaged or of an unknown version."""
         from axplore.atlas.files import load
 
         return load(Path(folder))
@@ -326,18 +327,18 @@ class Atlas:
         return {self.seen[number]: len(self.states) + i for i, number in enumerate(self.left_out_numbers.tolist())}
 
     def place_of(self, goal: State) -> int:
-        """The place of a state in `states`."""
+        """Returns the place of a state in `states`."""
         if label("goal", goal) not in self.places:
             raise UnknownStateError(
-                f"{goal!r} is none of the {len(self.states)} states of the atlas; `atlas.status({goal!r})` says why"
+                f"{goal!r} is not among the {len(self.states)} states of the atlas; `atlas.status({goal!r})` says why"
             )
         return self.places[goal]
 
     def _bounds(self, place: int) -> Bounds:
         return Bounds(float(self.lower[place]), float(self.upper[place]), float(self.regret[place]), self.proven)
 
-    def _standing(self, place: int) -> StateReport:
-        """Of a state of the atlas or one left out."""
+    def _report(self, place: int) -> StateReport:
+        """Returns the report of a state of the atlas or one left out."""
         member = place < len(self.states)
         state = self.states[place] if member else self.seen[self.left_out_numbers[place - len(self.states)]]
         status, bounds = self.statuses[place], self._bounds(place)
@@ -351,13 +352,13 @@ class Atlas:
             reason = reason_to_leave_out(status, bounds.lower, self.target)
         return StateReport(state, status, bounds, reason)
 
-    def _standing_of_unseen(self, state: State) -> StateReport:
+    def _report_of_unseen(self, state: State) -> StateReport:
         bounds = Bounds(self.unseen_lower, math.inf, math.inf, self.proven)
-        # A state may have been met in a call that failed, of which nothing was counted.
+        # A state may have been met in a call that failed, in which nothing was counted.
         reason = "No transition to it was counted." if state in self.seen else "It was never seen."
         if self.proven:
             reason += (
-                f" What was never seen takes at least {rounded_down(self.unseen_lower)} expected steps through the "
+                f" States never seen take at least {rounded_down(self.unseen_lower)} expected steps through the "
                 f"states of the atlas; the radius is {self.target.radius:g}."
             )
         return StateReport(state, Status.SET_ASIDE if self.unseen_ruled_out else Status.OPEN, bounds, reason)

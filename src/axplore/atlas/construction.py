@@ -1,7 +1,7 @@
-"""How an atlas is made: from an exploration, from a certificate, and from a larger atlas.
+"""Makes an atlas from an exploration, from a certificate, or from a larger atlas.
 
-Everything that an atlas says to be proven follows from its certificate, so both ways to it end in
-`atlas_from_certificate`. The part of an atlas within a smaller radius is one without a certificate of its own.
+Everything that an atlas calls proven follows from its certificate, so the first two end in `atlas_from_certificate`.
+The part of an atlas within a smaller radius has no certificate of its own.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ def atlas_of(
     findings: tuple[FindingRecord, ...] = (),
     faults: tuple[FaultRecord, ...] = (),
 ) -> Atlas:
-    """The atlas of an exploration.
+    """Returns the atlas of an exploration.
 
     Args:
-        exploration: what the explorer handed back.
-        world: what it explored; it is asked for the labels of the states that it met, and is not kept.
-        world_name: what to call it.
-        explorer_name: what to call the explorer.
-        steps_before: the steps that the world had taken before.
-        findings: what was found when the system was examined.
-        faults: failures of the system while it was explored.
+        exploration: the result of the explorer.
+        world: the world that was explored. It provides the labels of states, and is not kept.
+        world_name: the name of the world.
+        explorer_name: the name of the explorer.
+        steps_before: the steps that the world had taken before the exploration.
+        findings: the findings of the examination.
+        faults: the failures of the system during the exploration.
     """
     record: dict[str, Any] = {
         "world": world_name,
@@ -111,7 +111,7 @@ def certificate_from_exploration(
 
 
 def finding_records(findings: Iterable[Finding]) -> tuple[FindingRecord, ...]:
-    """What an examination found, as an atlas keeps it."""
+    """Returns findings as an atlas stores them."""
     return tuple(
         FindingRecord(
             issue=finding.issue.name,
@@ -126,7 +126,7 @@ def finding_records(findings: Iterable[Finding]) -> tuple[FindingRecord, ...]:
 
 
 def fault_records(faults: Iterable[Fault]) -> tuple[FaultRecord, ...]:
-    """Failures of a system as an atlas keeps them."""
+    """Returns faults as an atlas stores them."""
     return summed_faults(
         FaultRecord(
             kind=fault.kind.name,
@@ -139,7 +139,7 @@ def fault_records(faults: Iterable[Fault]) -> tuple[FaultRecord, ...]:
 
 
 def summed_faults(records: Iterable[FaultRecord]) -> tuple[FaultRecord, ...]:
-    """One record of each kind of fault at each state and action, with all of them counted."""
+    """Returns one record for each kind of fault, state and action, with the number of its faults."""
     first: dict[tuple[str, tuple[State, Action] | None], FaultRecord] = {}
     for record in records:
         key = record.kind, record.pair
@@ -159,10 +159,10 @@ def atlas_from_certificate(
     rounds: int,
     stop: StopReason,
 ) -> Atlas:
-    """The atlas of a certificate. What else it is given is a record of the run, from which nothing is concluded.
+    """Returns the atlas of a certificate. The other arguments only record the run; nothing is concluded from them.
 
     States are numbered as in the certificate: the known ones in order of admission, the others seen, and then those
-    that the world has met and to which no transition was counted.
+    that the world has met without counting a transition to them.
     """
     n_known, n_seen = len(certificate.known), certificate.n_seen
     concluded = conclusions_of(certificate)
@@ -205,21 +205,21 @@ def atlas_from_certificate(
 
 
 def within(atlas: Atlas, radius: float) -> Atlas:
-    """What the counts of an atlas prove for a smaller radius: its own states, policies and bounds.
+    """Returns the atlas that the counts prove for a smaller radius, with its own states, policies and bounds.
 
-    Admits anew, from the initial state on, every state that some policy through those admitted before it is proven to
-    reach within the smaller radius and ε. All others are set aside where that is proven, and open where it is not.
+    Starting from the initial state, it admits every state that some policy through the states admitted before is
+    proven to reach within the smaller radius and ε. Others are set aside where that is proven, and open otherwise.
     """
     if not atlas.proven:
         raise InvalidInputError(
-            f"nothing is proven of this atlas, so nothing of a part of it: {atlas.explorer} leaves no bounds; "
+            f"nothing is proven of this atlas, so nothing of a part of it: {atlas.explorer} gives no bounds; "
             "explore with 'certified', or explore again with the smaller radius"
         )
     target = replace(atlas.target, radius=radius)
     if radius > atlas.target.radius:
         raise InvalidSettingError(
             f"the radius of {radius:g} is larger than that of the atlas, {atlas.target.radius:g}: what lies beyond "
-            "was not explored; explore with the larger one"
+            "was not explored; explore with the larger radius"
         )
     numbers = _admitted(atlas, target)
     objective = atlas.objective or Objective.OPTIMAL
@@ -228,7 +228,7 @@ def within(atlas: Atlas, radius: float) -> Atlas:
 
 
 def _admitted(atlas: Atlas, target: Target) -> list[int]:
-    """The numbers of the states that are proven to be controllable, in the order in which that follows."""
+    """Returns the numbers of the states that are proven to be controllable, in order of admission."""
     reach = target.radius + target.epsilon
     admitted = [int(atlas.numbers[0])]
     waiting = [int(number) for number in atlas.numbers[1:]]
@@ -253,7 +253,7 @@ def _part(atlas: Atlas, evidence: Evidence, numbers: list[int], target: Target) 
     for place, bound in enumerate(evidence.regrets):
         regret[place] = checked_regret(upper[place], lower[place], bound.steps, target)
     left_out = evidence.model.numbers[n_known:]
-    # What no state of the part was seen to lead to is bounded as a state never seen is.
+    # A state to which no state of the part was seen to lead has the bound of states never seen.
     rest: IntArray = np.setdiff1d(np.concatenate((atlas.numbers, atlas.left_out_numbers)), evidence.model.numbers)
     unseen = evidence.unseen.steps
     status = Status.SET_ASIDE if unseen > target.radius else Status.OPEN

@@ -1,4 +1,4 @@
-"""How an atlas is kept: `atlas.json` and `atlas.npz` in a folder, and its certificate beside them."""
+"""Files of an atlas: `atlas.json` and `atlas.npz` in a folder, with its certificate beside them."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ FORMAT: Final = "axplore atlas"
 VERSION: Final = 3
 
 COUNTS: Final = "counts_"
-"""Before the names of the arrays of counts."""
+"""The prefix of the names of count arrays."""
 
 COUNT_ARRAYS: Final = {"states", "state_pairs", "visits", "row_offsets", "successors", "counts", "first_draws"}
-"""The fields of `CountedRows`, whose module compiles code and is not needed to read an atlas."""
+"""The fields of `CountedRows`, listed here because importing its module is slow and not needed."""
 
 
 def save(atlas: Atlas, folder: Path) -> None:
-    """Writes an atlas into a folder; one with a certificate as that and a record of the run."""
+    """Writes an atlas into a folder; one with a certificate as the certificate and a record of the run."""
     if atlas.is_part:
         raise InvalidInputError(
-            "a part of an atlas has no certificate, and so cannot be saved: save the atlas that it was taken from, and "
+            "a part of an atlas has no certificate, so it cannot be saved: save the atlas it was taken from, and "
             "take the part again with within(radius)"
         )
     with storage_errors(f"the atlas cannot be written to {folder}"):
@@ -45,10 +45,10 @@ def save(atlas: Atlas, folder: Path) -> None:
 
 
 def load(folder: Path) -> Atlas:
-    """Reads what `save` wrote."""
+    """Reads an atlas that `save` wrote."""
     if not (folder / f"{NAME}.json").is_file():
         cut_short = (folder / "run.json").is_file()
-        advice = f". The run was cut short; go on with it: axplore resume {folder}" if cut_short else ""
+        advice = f". The run was interrupted; resume it: axplore resume {folder}" if cut_short else ""
         raise StorageError(f"there is no atlas in {folder}: it holds no {NAME}.json{advice}")
     fields, arrays = storage.read_sealed(folder, NAME, FORMAT, VERSION)
     try:
@@ -149,7 +149,7 @@ def _policies_from(shapes: npt.NDArray[Any], choices: npt.NDArray[Any]) -> tuple
 
 
 def _checked(atlas: Atlas) -> Atlas:
-    """The atlas, if its parts fit each other."""
+    """Returns the atlas; refuses one whose parts are inconsistent."""
     n_states, n_places = len(atlas.numbers), len(atlas.numbers) + len(atlas.left_out_numbers)
     named = np.concatenate((atlas.numbers, atlas.left_out_numbers))
     offered = np.array([len(actions) for actions in atlas.actions])
@@ -173,5 +173,5 @@ def _checked(atlas: Atlas) -> Atlas:
         and set(atlas.count_arrays) == COUNT_ARRAYS
     )
     if not fits:
-        raise DamagedFileError("the saved atlas is damaged: its parts do not fit each other")
+        raise DamagedFileError("the saved atlas is damaged: its parts are inconsistent")
     return atlas

@@ -1,4 +1,4 @@
-"""The most likely way to a goal, and the chance to arrive there within a number of steps."""
+"""The most likely route to a goal, and the probability of arriving within a number of steps."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 NO_LIMIT: Final = 2**62
 
 SHORTER_IF_EQUAL: Final = 1e-12
-"""Added to the length of each step, so that of ways that are equally likely a shorter one is taken."""
+"""Added to the length of each step, so that the shorter of two equally likely routes is taken."""
 
 
 @dataclass(frozen=True, eq=False)
 class Arrival:
-    """The chance that the atlas's policy, started in the initial state, is at its goal after at most so many steps.
+    """The probability that the policy of an atlas reaches its goal from the initial state within n steps.
 
     Attributes:
-        lowers, uppers: bounds of it after 0, 1, ..., n steps, [n + 1]; 0 and 1 if nothing is proven.
-        estimates: what it would be if the frequencies met were the probabilities, [n + 1]. No bound.
+        lowers, uppers: bounds after 0, 1, ..., n steps, [n + 1]; 0 and 1 if nothing is proven.
+        estimates: the probabilities if the observed frequencies were exact, [n + 1]; not a bound.
         proven: whether the bounds are proven.
     """
 
@@ -42,17 +42,17 @@ class Arrival:
 
     @property
     def lower(self) -> float:
-        """At least this, within all the steps."""
+        """The lower bound within all n steps."""
         return float(self.lowers[-1])
 
     @property
     def estimate(self) -> float:
-        """About this, within all the steps; no bound."""
+        """The estimate within all n steps; not a bound."""
         return float(self.estimates[-1])
 
     @property
     def upper(self) -> float:
-        """At most this, within all the steps."""
+        """The upper bound within all n steps."""
         return float(self.uppers[-1])
 
     def __str__(self) -> str:
@@ -61,7 +61,7 @@ class Arrival:
 
 
 def arrival(atlas: Atlas, goal: State, steps: int) -> Arrival:
-    """The chance to arrive at a goal of the atlas within a number of steps, and within each smaller number."""
+    """Returns the probability of reaching a goal within a number of steps, and within each smaller number."""
     policy = atlas.policy(goal)
     estimates = estimated_chances(atlas, atlas.place_of(goal), steps)
     if not atlas.proven or policy.horizon is not None:
@@ -74,17 +74,17 @@ def arrival(atlas: Atlas, goal: State, steps: int) -> Arrival:
 
 
 def estimated_chances(atlas: Atlas, goal: int, steps: int, enough: float = 2.0, work: int = NO_LIMIT) -> FloatArray:
-    """Returns the chances to have arrived after 0, 1, ... steps if the frequencies met were the probabilities.
+    """Returns the probabilities of having arrived after 0, 1, ... steps if the observed frequencies were exact.
 
     Args:
-        atlas: what was counted.
-        goal: a place.
-        steps: how many to look ahead.
-        enough: no farther once the chance is at least this.
-        work: no farther once this many transitions were followed.
+        atlas: the atlas.
+        goal: the place of the goal.
+        steps: the number of steps to look ahead.
+        enough: stop once the probability is at least this.
+        work: stop once this many transitions were followed.
 
     Returns:
-        The chances, [n + 1] with n <= steps.
+        The probabilities, [n + 1] with n <= steps.
     """
     transitions, choices = atlas.transitions, atlas.policies[goal]
     played = transitions.pairs_played(choices, goal)
@@ -107,13 +107,13 @@ def followed(
 ) -> FloatArray:
     """Follows a policy from the initial state; see `estimated_chances`.
 
-    A node is a state of the atlas, or last of all every state outside, at a step of the journey, which RESET begins
-    anew; at one and the same step if the policy does not depend on it.
+    A node is a state of the atlas at a step of the journey, which a RESET restarts; the last node of each step stands
+    for all states outside. If the policy does not depend on the step, there is only one.
 
     Args:
         row_offsets, successors, frequencies: the transitions met, by place.
         played: the pair, or RESET_PAIR, by step and place, [H, k].
-        depends_on_step: whether it does; else H = 1.
+        depends_on_step: whether the policy depends on the step; otherwise H = 1.
         goal, steps, enough, work: as for `estimated_chances`.
     """
     horizon, members = played.shape
@@ -160,13 +160,13 @@ def followed(
 
 @compiled
 def arrival_bounds(rows: Rows, goal: int, policy: IntArray, n_seen: int, steps: int) -> FloatArray:
-    """Lower and upper bound of the chance to arrive within 0, 1, ..., `steps` steps, [steps + 1, 2].
+    """Returns lower and upper bounds on the probability of arriving within 0, 1, ..., `steps` steps, [steps + 1, 2].
 
     Args:
         rows: the region.
-        goal: a position.
-        policy: a pair, or RESET_PAIR, for each known state, [n].
-        n_seen: how many positions there are, n + others.
+        goal: the position of the goal.
+        policy: the pair, or RESET_PAIR, of each known state, [n].
+        n_seen: the number of positions: n, and the frontier.
         steps: the horizon.
     """
     n_known = len(policy)
@@ -197,12 +197,12 @@ def arrival_bounds(rows: Rows, goal: int, policy: IntArray, n_seen: int, steps: 
 
 @dataclass(frozen=True)
 class Route:
-    """The most likely way to a goal without a RESET, by the frequencies met. An estimate; nothing of it is proven.
+    """The most likely route to a goal without a RESET, by the observed frequencies: an estimate, nothing is proven.
 
     Attributes:
-        states: from the initial state to the goal, [n + 1].
-        actions: what the policy plays in each but the last, [n].
-        probability: of going exactly this way.
+        states: the states from the initial state to the goal, [n + 1].
+        actions: the action in each of them but the last, [n].
+        probability: the probability of taking exactly this route.
     """
 
     states: tuple[State, ...]
@@ -219,10 +219,10 @@ class Route:
 
 
 def most_likely_route(atlas: Atlas, goal: State) -> Route:
-    """Returns the most likely way to a goal under the policy of the atlas.
+    """Returns the most likely route to a goal under the policy of the atlas.
 
     Raises:
-        InvalidInputError: no transitions that were met lead there.
+        InvalidInputError: the transitions met do not lead there.
     """
     places = likeliest_places(atlas, atlas.place_of(goal))
     if places is None:
@@ -238,16 +238,16 @@ def most_likely_route(atlas: Atlas, goal: State) -> Route:
 
 
 def likeliest_places(atlas: Atlas, goal: int) -> list[int] | None:
-    """Returns the places of the most likely way to a goal; None if no transitions that were met lead there.
+    """Returns the places of the most likely route to a goal; None if the transitions met do not lead there.
 
-    It is Dijkstra's shortest path with lengths -log(frequency); of ways that are equally likely, a shorter one.
+    It is Dijkstra's shortest path with lengths -log(frequency); of equally likely routes, a shorter one.
     """
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import dijkstra
 
     transitions, choices = atlas.transitions, atlas.policies[goal]
     played = transitions.pairs_played(choices, goal)
-    width = played.shape[1] + 1  # the last node of a step stands for every state outside
+    width = played.shape[1] + 1  # the last node of a step stands for all states outside
     pairs = np.concatenate((played, np.full((len(played), 1), RESET_PAIR)), axis=1).ravel()
     lengths = np.append(np.diff(transitions.row_offsets), 0)[pairs]  # RESET_PAIR is the last, which has no entries
     row_offsets = np.concatenate(([0], np.cumsum(lengths)))

@@ -1,6 +1,6 @@
-"""What an atlas knows of the transitions: frequencies and confidence region, in the form that planning reads.
+"""The model learned by an atlas: frequencies and confidence region, in the form that planning reads.
 
-`Transitions` has them by place: the states of the atlas in order of admission, and then those left out.
+`Transitions` has them by place: the states of the atlas in order of admission, followed by those left out.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 def learned_model(atlas: Atlas) -> IntervalModel:
-    """Counts and confidence region of the states of an atlas that were counted, in order of admission.
+    """Returns the model of the states of an atlas that were counted, in order of admission.
 
-    The region belongs to all counts: its levels go by the order in which states were added to them. So it is computed
-    for all of them, and an atlas of fewer states takes its part.
+    The levels of the region depend on the order in which states were added to the counts. So the region is computed
+    for all counts, and an atlas of fewer states uses a part of it.
     """
     counts, region = atlas.counts, confidence_region(atlas.counts, atlas.target.delta)
     row_of = {number: row for row, number in enumerate(counts.states.tolist())}
@@ -36,12 +36,12 @@ def learned_model(atlas: Atlas) -> IntervalModel:
 
 
 def value_limit(radius: float, epsilon: float) -> float:
-    """Values beyond this decide nothing."""
+    """Returns the number of steps beyond which a value decides nothing."""
     return 3 * (radius + epsilon) + 20
 
 
 def model_with(atlas: Atlas, numbers: list[int]) -> IntervalModel:
-    """The same for some of the states of an atlas, by number, in this order."""
+    """Returns the model of some of the states of an atlas, given by number, in this order."""
     counts = atlas.counts
     row_of = {number: row for row, number in enumerate(counts.states.tolist())}
     rows = np.array([row_of[number] for number in numbers], dtype=np.int64)
@@ -50,7 +50,7 @@ def model_with(atlas: Atlas, numbers: list[int]) -> IntervalModel:
 
 
 def pairs_of_policy(atlas: Atlas, model: IntervalModel, choices: IntArray) -> IntArray:
-    """A policy of the atlas, [m], as the pair of each known state of the model, [n]; RESET_PAIR where it resets."""
+    """Returns a policy of the atlas, [m], as the pair of each known state of the model, or RESET_PAIR, [n]."""
     pairs = np.full(model.n_known, RESET_PAIR)
     for position, place in enumerate(known_places(atlas, model)):
         if place < len(choices) and choices[place] != RESET_ACTION:
@@ -59,7 +59,7 @@ def pairs_of_policy(atlas: Atlas, model: IntervalModel, choices: IntArray) -> In
 
 
 def choices_of_policy(atlas: Atlas, model: IntervalModel, pairs: IntArray) -> IntArray:
-    """A policy of pairs, [n], as the choices of a policy of the atlas, [k]."""
+    """Returns a policy of pairs, [n], as the choices of a policy of the atlas, [k]."""
     choices = np.full(len(atlas.numbers), RESET_ACTION, dtype=np.int64)
     for position, place in enumerate(known_places(atlas, model)):
         if pairs[position] != RESET_PAIR:
@@ -68,19 +68,19 @@ def choices_of_policy(atlas: Atlas, model: IntervalModel, pairs: IntArray) -> In
 
 
 def known_places(atlas: Atlas, model: IntervalModel) -> list[int]:
-    """The place in the atlas of each known state of the model, [n]."""
+    """Returns the place in the atlas of each known state of the model, [n]."""
     place_of = {number: place for place, number in enumerate(atlas.numbers.tolist())}
     return [place_of[number] for number in model.numbers[: model.n_known].tolist()]
 
 
 def position_of(model: IntervalModel, number: int) -> int:
-    """The position of a state, by its number, in the model; that of the unseen if no known state leads there."""
+    """Returns the position of a state, by number, in the model; that of the unseen if no known state leads there."""
     (positions,) = np.nonzero(model.numbers == number)
     return int(positions[0]) if len(positions) else model.unseen
 
 
 def _part(counts: CountedRows, region: ConfidenceRegion, rows: IntArray) -> tuple[CountedRows, ConfidenceRegion]:
-    """Some of the counted states, by their places in the counts."""
+    """Returns the counts and the region restricted to some of the counted states."""
     pairs = _ranges(counts.state_pairs, rows)
     entries = _ranges(counts.row_offsets, pairs)
     part = CountedRows(
@@ -96,7 +96,7 @@ def _part(counts: CountedRows, region: ConfidenceRegion, rows: IntArray) -> tupl
 
 
 def _ranges(offsets: IntArray, rows: IntArray) -> IntArray:
-    """The entries of the given rows, one row after the other."""
+    """Returns the indices of the entries of the given rows, row by row."""
     return np.concatenate([np.arange(0), *(np.arange(offsets[row], offsets[row + 1]) for row in rows)]).astype(np.int64)
 
 
@@ -110,14 +110,14 @@ ELSEWHERE = -1
 
 @dataclass(frozen=True, eq=False)
 class Transitions:
-    """What was drawn in the states of an atlas.
+    """The transitions met in the states of an atlas.
 
     Attributes:
-        state_pairs: the first pair of each state of the atlas, and the end of the last one, [k + 1].
-        visits: how often each pair was drawn, [P].
-        row_offsets: the first entry of each pair, and the end of the last one, [P + 1].
+        state_pairs: the first pair of each state of the atlas, and the number of pairs, [k + 1].
+        visits: the visits of each pair, [P].
+        row_offsets: the first entry of each pair, and the number of entries, [P + 1].
         successors: the place of the state that each entry leads to, or `ELSEWHERE`, [E].
-        counts: how often it was met, [E].
+        counts: the number of times that each entry was met, [E].
     """
 
     state_pairs: IntArray
@@ -128,19 +128,19 @@ class Transitions:
 
     @property
     def entry_places(self) -> IntArray:
-        """The state of the atlas that each entry leads from, [E]."""
+        """The place of the state that each entry starts from, [E]."""
         places = np.repeat(np.arange(len(self.state_pairs) - 1), np.diff(self.state_pairs))
         return np.repeat(places, np.diff(self.row_offsets))
 
     @cached_property
     def entry_frequencies(self) -> FloatArray:
-        """How often each entry was met, by the visits of its pair, [E]."""
+        """The count of each entry divided by the visits of its pair, [E]."""
         frequencies: FloatArray = self.counts / np.repeat(self.visits, np.diff(self.row_offsets))
         return frequencies
 
     @property
     def state_visits(self) -> IntArray:
-        """How often the actions of each state of the atlas were drawn, [k]."""
+        """The visits of all actions of each state of the atlas together, [k]."""
         totals = np.concatenate(([0], np.cumsum(self.visits)))
         return totals[self.state_pairs[1:]] - totals[self.state_pairs[:-1]]
 
@@ -148,8 +148,8 @@ class Transitions:
         """Returns the pair that a policy plays in each state of the atlas, or RESET_PAIR, by step of a journey, [H, k].
 
         Args:
-            choices: of the policy, [m], or by step, [H, m].
-            goal: the place where it has arrived.
+            choices: the choices of the policy, [m], or by step, [H, m].
+            goal: the place of its goal.
         """
         by_step = np.atleast_2d(choices)
         m = by_step.shape[1]
@@ -161,7 +161,7 @@ class Transitions:
 
 
 def transitions_of(atlas: Atlas) -> Transitions:
-    """The transitions of an atlas. What was counted in states outside of it is left out."""
+    """Returns the transitions of an atlas, without those that start in states outside it."""
     counts = atlas.count_arrays
     rows = {number: row for row, number in enumerate(counts["states"].tolist())}
     pairs = [_pairs_of(rows.get(number), counts["state_pairs"]) for number in atlas.numbers.tolist()]

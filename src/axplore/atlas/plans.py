@@ -1,4 +1,4 @@
-"""Planning without the system: any goal of an atlas, any costs ([DisCo] Cor. 1)."""
+"""Planning without access to the system: any goal of an atlas, any costs ([DisCo] Cor. 1)."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ if TYPE_CHECKING:
 
 
 Costs: TypeAlias = Callable[[Any, Any], float] | Mapping[tuple[Any, Any], float] | npt.ArrayLike | None
-"""Of a state and an action: a function, a table (what it does not name costs 1), or numbers in the order of `pairs`."""
+"""Costs of pairs: a function, a table (missing pairs cost 1), or numbers in the order of `pairs`."""
 
 SIMULATION_FACTOR: Final = 0.5
-"""η ‖V'‖ may be so large a part of c_min ([DisCo] Lem. "Simulation lemma": its proof needs η ‖V'‖ <= c_min/2)."""
+"""The largest η ‖V'‖ / c_min ([DisCo] Lem. "Simulation lemma": its proof needs η ‖V'‖ <= c_min/2)."""
 
 GUARANTEED_EXPLORER: Final = "disco-theory"
-"""The one explorer whose allocation the corollary speaks of."""
+"""The only explorer whose allocation the corollary covers."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A way to a goal at small cost, planned from the counts of an atlas alone.
+    """A policy to a goal of small cost, planned from the counts of an atlas alone.
 
     Attributes:
-        goal: its goal.
-        policy: what to play.
-        estimate: its expected cost if the frequencies met were the probabilities. No bound.
-        lower: no policy through the states of the atlas costs less; 0 if nothing is proven.
-        upper: this policy costs at most this; infinite if nothing is proven.
-        regret: the most that it loses against the best policy through the states of the atlas.
+        goal: the goal.
+        policy: the policy.
+        estimate: its expected cost if the observed frequencies were exact; not a bound.
+        lower: a lower bound on the cost of any policy through the states of the atlas; 0 if nothing is proven.
+        upper: an upper bound on the cost of this policy; infinite if nothing is proven.
+        regret: the most that it may cost beyond the best policy through the states of the atlas.
         proven: whether bounds and regret are proven.
-        min_cost: c_min, the least of all costs.
-        guarantee: what holds of the policy, in a sentence.
+        min_cost: c_min, the smallest cost.
+        guarantee: what is proven of the policy, in a sentence.
     """
 
     goal: State
@@ -73,13 +73,13 @@ class Plan:
 
 
 def plans_for(atlas: Atlas, goals: Iterable[State], costs: Costs = None, reset_cost: float = 1.0) -> dict[State, Plan]:
-    """A plan for each goal of an atlas.
+    """Returns a plan for each goal.
 
     Args:
-        atlas: whose counts to plan from.
+        atlas: the atlas whose counts to plan from.
         goals: states of the atlas.
-        costs: above 0 and at most 1, of every state of the atlas with each of its actions; 1 when not given.
-        reset_cost: of RESET, in every state.
+        costs: the costs of the pairs of the atlas, above 0 and at most 1; 1 by default.
+        reset_cost: the cost of RESET, in every state.
     """
     model = atlas.model
     priced = model.with_costs(_pair_costs(atlas, model, costs), reset_cost)
@@ -109,7 +109,7 @@ def _plan(atlas: Atlas, model: IntervalModel, goal: State) -> Plan:
 
 
 def _best(model: IntervalModel, goal: int, estimate: GoalValues) -> Regret:
-    """The better of two policies: the robust optimum, and what looks best."""
+    """Returns the better of two policies: the robust optimum, and the optimum of the frequencies."""
     lower = lower_path(model, goal, estimate.values)
     robust = regret_path(model, upper_path(model, goal), lower)
     if (robust.upper.policy == estimate.policy).all():
@@ -151,7 +151,7 @@ def corollary_holds(radius: float, epsilon: float, min_cost: float) -> bool:
 
 
 def _expected_cost(model: IntervalModel, pairs: IntArray, goal: int) -> float:
-    """The expected cost of a policy from the initial state if frequencies were probabilities, by a linear solve."""
+    """Returns the expected cost of a policy from the initial state under the frequencies, by a linear solve."""
     from scipy.sparse import csc_array, eye_array
     from scipy.sparse.linalg import spsolve
 
@@ -176,7 +176,7 @@ def _expected_cost(model: IntervalModel, pairs: IntArray, goal: int) -> float:
 
 
 def _pair_costs(atlas: Atlas, model: IntervalModel, costs: Costs) -> FloatArray:
-    """The cost of each pair of the model, [P]."""
+    """Returns the cost of each pair of the model, [P]."""
     pairs = [(atlas.states[place], action) for place in known_places(atlas, model) for action in atlas.actions[place]]
 
     def pair_name(pair: int) -> str:
@@ -198,13 +198,13 @@ def _pair_costs(atlas: Atlas, model: IntervalModel, costs: Costs) -> FloatArray:
 
 
 def _check_table(atlas: Atlas, costs: Mapping[tuple[Any, Any], float]) -> None:
-    """Refuses a table that prices what does not exist."""
+    """Refuses a table with states or actions that do not exist."""
     for key in costs:
         if not isinstance(key, tuple) or len(key) != 2:
             raise InvalidCostsError(f"the costs have the key {key!r}; it must be a state and an action")
         state, action = key
         if state not in atlas.places:
-            raise UnknownStateError(f"the costs name {state!r}, which is none of the states of the atlas")
+            raise UnknownStateError(f"the costs name {state!r}, which is not a state of the atlas")
         if action is RESET:
             raise InvalidCostsError(f"the costs name RESET in {state!r}; it costs the same everywhere: give reset_cost")
         offered: tuple[Action, ...] = atlas.actions[atlas.places[state]]
@@ -216,7 +216,7 @@ COLUMNS: Final = ("state", "action", "cost")
 
 
 def read_costs(atlas: Atlas, path: Path) -> tuple[dict[tuple[State, Action], float], float]:
-    """The table of costs in a file, and the cost of RESET, which is 1 unless the file says otherwise."""
+    """Reads a table of costs, and the cost of RESET, which defaults to 1, from a file."""
     table: dict[tuple[State, Action], float] = {}
     reset_cost = 1.0
     for number, line in enumerate(_lines(path), start=1):
@@ -257,7 +257,7 @@ def _lines(path: Path) -> Iterable[Mapping[str, Any]]:
 
 
 def _as_text(label: Any) -> str:
-    """A label of a JSON file, or the text of one, as text."""
+    """Returns a label from a JSON file, or its text, as text."""
     return label if isinstance(label, str) else text_of(decode_label(label))
 
 
@@ -265,4 +265,4 @@ def _number(path: Path, number: int, cost: Any) -> float:
     try:
         return float(cost)
     except (TypeError, ValueError):
-        raise InvalidCostsError(f"{path}, entry {number}: the cost is {cost!r}, which is no number") from None
+        raise InvalidCostsError(f"{path}, entry {number}: the cost is {cost!r}, which is not a number") from None

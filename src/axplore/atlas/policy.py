@@ -1,4 +1,4 @@
-"""The way to a goal, as something to call."""
+"""Policies of an atlas, as callables."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """What to play in each state on the way to a goal. Call it: `policy(state)` is an action, or RESET.
+    """A policy towards a goal: `policy(state)` is an action, or RESET.
 
     It resets in the goal, where it has arrived, and in every state for which nothing is planned.
 
     Attributes:
-        goal: its goal.
+        goal: the goal.
         places: the place of each state in the atlas.
-        actions: of each of them.
-        choices: what to play in the first m of them, [m], or by step and state, [H, m]: the position among the state's
-            actions, or RESET_ACTION.
+        actions: the actions of each of them.
+        choices: the choice in each of the first m of them, [m], or by step and state, [H, m]: the index among the
+            actions of the state, or RESET_ACTION.
     """
 
     goal: State
@@ -39,17 +39,17 @@ class Policy:
 
     @property
     def horizon(self) -> int | None:
-        """H, the steps after which a policy that depends on the step resets; None if it does not depend on it."""
+        """H, the steps after which a policy that depends on the step resets; None for other policies."""
         return len(self.choices) if self.choices.ndim == 2 else None
 
     @checked(state=label, step=optional(whole()))
     def __call__(self, state: State, step: int | None = None) -> Action | Reset:
-        """What to play in a state.
+        """Returns what to play in a state.
 
         Args:
-            state: where the agent stands; any label.
-            step: how many steps the journey has taken, from 0. Only a policy with a horizon needs it; once it has
-                reset there, a new journey begins.
+            state: the label of the current state.
+            step: the number of steps of the journey so far. Only a policy with a horizon needs it; after the RESET at
+                the horizon a new journey begins.
         """
         place = self.places.get(state)
         choices = self._choices_at(step)
@@ -61,13 +61,13 @@ class Policy:
     def predict(
         self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
     ) -> tuple[Action | Reset, None]:
-        """What to play, in the form of Stable-Baselines3: the action, or RESET, and no hidden state.
+        """Returns what to play as Stable-Baselines3 does: the action, or RESET, and no hidden state.
 
         Args:
             observation: the label of a state, or a NumPy scalar or array without dimensions that holds it.
             state: not used.
             episode_start: not used.
-            deterministic: not used; the policy always is.
+            deterministic: not used; the policy is always deterministic.
         """
         del state, episode_start, deterministic
         return self(observation.item() if getattr(observation, "shape", None) == () else observation), None
@@ -87,14 +87,14 @@ class Policy:
             world: a `World`, or anything else that can be explored.
             times: number of journeys.
             max_steps: the largest number of steps of a journey.
-            seed: of the noise of a world made here; a `World` has its own.
+            seed: the seed of the noise, unless `world` is a `World`, which has its own.
             world_parameters: of a world given by its name.
         """
         with world_for(world, seed, world_parameters) as followed:
             return run(self, followed, times, max_steps)
 
     def _choices_at(self, step: int | None) -> IntArray | None:
-        """What to play at a step, [m]; None where the horizon is over."""
+        """Returns the choices at a step, [m]; None beyond the horizon."""
         if self.horizon is None:
             return self.choices
         if step is None:
@@ -109,17 +109,17 @@ class Policy:
 
 
 TRIES: Final = 1000
-"""After so many plays for each state of the atlas, a goal that the world never showed is given up."""
+"""Number of plays for each state of the atlas after which the search for a goal in a world is given up."""
 
 
 @dataclass(frozen=True)
 class Journeys:
-    """What came of following a policy.
+    """The result of following a policy.
 
     Attributes:
-        times: journeys from the initial state.
-        arrivals: how many of them reached the goal.
-        steps: of all of them together.
+        times: the number of journeys from the initial state.
+        arrivals: the number of journeys that reached the goal.
+        steps: the steps of all journeys together.
     """
 
     times: int
@@ -128,14 +128,14 @@ class Journeys:
 
     @property
     def mean_steps(self) -> float:
-        """Steps of a journey, on average; one that did not arrive counts as many as it was allowed."""
+        """The mean number of steps of a journey; one that did not arrive counts as the steps it was allowed."""
         return self.steps / self.times
 
 
 def run(policy: Policy, world: World, times: int, max_steps: int) -> Journeys:
-    """Follows a policy from the initial state to its goal, so many times.
+    """Follows a policy from the initial state to its goal a number of times.
 
-    A world names states by the order in which it met them. So one that never met the goal is first led there.
+    A world indexes states in the order in which it met them, so one that has not met the goal is first led there.
     """
     if policy.horizon is not None:
         raise InvalidInputError(f"the policy to {policy.goal!r} depends on the step; call it with the step instead")
@@ -164,7 +164,7 @@ def _meet(policy: Policy, world: World, max_steps: int) -> None:
 
 
 def _choices(policy: Policy, world: World) -> IntArray:
-    """What to play in each state that the world has met, by its number there, [n]."""
+    """Returns the choice in each state that the world has met, by its index there, [n]."""
     choices = np.full(len(world.states), RESET_ACTION, dtype=np.int64)
     for number, state in enumerate(world.states):
         action = policy(state)
@@ -172,6 +172,6 @@ def _choices(policy: Policy, world: World) -> IntArray:
             continue
         offered = world.actions_of(number)
         if action not in offered:
-            raise InvalidInputError(f"state {state!r} of this world has no action {action!r}: it is another one")
+            raise InvalidInputError(f"state {state!r} of this world has no action {action!r}: it is another world")
         choices[number] = offered.index(action)
     return choices

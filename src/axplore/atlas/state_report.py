@@ -20,22 +20,22 @@ if TYPE_CHECKING:
     from axplore.atlas.atlas import Atlas
 
 SHOWN_DIGITS: Final = Decimal("0.001")
-"""What bounds are rounded to for reading: a lower one down and an upper one up, so that they stay bounds."""
+"""The precision of printed bounds. Lower ones are rounded down and upper ones up, so that they stay bounds."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """Between which numbers of expected steps a goal is reached by policies through the states of the atlas.
+    """Bounds on the expected steps to a goal by policies through the states of the atlas.
 
-    Such a policy resets in every other state. None takes fewer than `lower` steps, and the atlas's own takes at most
+    Such a policy resets in every other state. None takes fewer than `lower` steps, and that of the atlas takes at most
     `upper`; so the best one lies between the two as well.
 
     Attributes:
-        lower: at least so many.
-        upper: at most so many; infinite if no policy is proven to arrive.
-        regret: the most that the atlas's own policy loses against the best one.
-        proven: whether all this is proven. If not, `lower` is the explorer's optimistic estimate, and nothing is known
-            of the others: they are infinite.
+        lower: the lower bound.
+        upper: the upper bound; infinite if no policy is proven to arrive.
+        regret: the most that the policy of the atlas takes beyond the best one.
+        proven: whether the bounds are proven. If not, `lower` is the explorer's optimistic estimate, and the others are
+            infinite, because nothing is known of them.
     """
 
     lower: float
@@ -59,8 +59,8 @@ class StateReport:
     Attributes:
         state: its label.
         status: certified, set aside or open.
-        bounds: of the steps to it.
-        reason: why, in a sentence; of an open state what blocks its proof.
+        bounds: bounds on the expected steps to it.
+        reason: the reason for the status, in a sentence; for an open state, what blocks its proof.
     """
 
     state: State
@@ -73,15 +73,15 @@ class StateReport:
 
 
 def checked_regret(upper: float, lower: float, regret: float, target: Target) -> float:
-    """What a policy is said to lose: the gap between its bounds, or a regret where the gap is too wide.
+    """Returns the regret to report: the gap between the bounds, or the regret where the gap is too wide.
 
-    A verifier looks at a regret only if it has to, so a smaller number than this would not be checked.
+    A verifier examines a regret only if it has to, so a smaller number than this would not be checked.
     """
     return upper - lower if upper - lower <= target.epsilon else min(regret, upper - lower)
 
 
 def reason_for_member(status: Status, bounds: Bounds, target: Target) -> str:
-    """Why a state of a proven atlas is certified, or what blocks that."""
+    """Returns why a state of a proven atlas is certified, or what blocks that."""
     reach = target.radius + target.epsilon
     upper, regret = rounded_up(bounds.upper), rounded_up(bounds.regret)
     if status is Status.CERTIFIED:
@@ -102,7 +102,7 @@ def reason_for_member(status: Status, bounds: Bounds, target: Target) -> str:
 
 
 def reason_to_leave_out(status: Status, lower: float, target: Target) -> str:
-    """Why a state is not in a proven atlas."""
+    """Returns why a state is not in a proven atlas."""
     if status is Status.SET_ASIDE:
         return (
             f"Every policy through the states of the atlas takes at least {rounded_down(lower)} expected steps; the "
@@ -110,18 +110,18 @@ def reason_to_leave_out(status: Status, lower: float, target: Target) -> str:
         )
     reach = target.radius + target.epsilon
     return (
-        f"It may be within the radius of {target.radius:g}: that it takes {rounded_down(lower)} expected steps is "
-        f"all that is proven, and no policy is proven to arrive within {reach:g}."
+        f"It may be within the radius of {target.radius:g}. That it takes at least {rounded_down(lower)} expected "
+        f"steps is all that is proven, and no policy is proven to arrive within {reach:g}."
     )
 
 
 def rounded_down(steps: float) -> str:
-    """A lower bound for reading."""
+    """Returns a lower bound as text."""
     return _rounded(steps, ROUND_FLOOR)
 
 
 def rounded_up(steps: float) -> str:
-    """An upper bound for reading."""
+    """Returns an upper bound as text."""
     return _rounded(steps, ROUND_CEILING)
 
 
@@ -130,7 +130,7 @@ def _rounded(steps: float, direction: str) -> str:
 
 
 def title_of(atlas: Atlas) -> str:
-    """What was found, in a line."""
+    """Returns what was found, in a line."""
     found = f"{len(atlas.states)} state{'' if len(atlas.states) == 1 else 's'}"
     return (
         f"{atlas.world}: {found} for a radius of {atlas.target.radius:g} expected steps "
@@ -147,7 +147,7 @@ class StateRow:
         in_atlas: whether it is a state of the atlas; the others are left out.
         lower, upper: bounds on the expected steps to it; `upper` is infinite if no policy is proven to arrive.
         regret: the steps that the best policy through the states of the atlas could save; infinite if unknown.
-        visits: how often its actions were drawn.
+        visits: the number of times that its actions were played.
         found_at: the steps taken when it was admitted; None if it is left out.
         status: certified, set aside or open; "not proven" if the explorer proves nothing, or its proofs are refuted.
         reason: for its status, in a sentence.
@@ -164,7 +164,7 @@ class StateRow:
     reason: str
 
     def text(self, name: str) -> str:
-        """Returns an attribute for reading. A rounded bound is still a bound."""
+        """Returns an attribute as text. A rounded bound is still a bound."""
         value = getattr(self, name)
         if name == "state":
             return readable(value)
@@ -175,7 +175,7 @@ class StateRow:
         return "" if value is None else value if isinstance(value, str) else f"{value:,}"
 
     def as_json(self) -> dict[str, Any]:
-        """Returns the row for machines; the label is written as in files, and infinity as null."""
+        """Returns the row as JSON values; the label is written as in files, and infinity as null."""
         bounds = {name: finite(getattr(self, name)) for name in ("lower", "upper", "regret")}
         return {**vars(self), "state": encode_label(self.state), **bounds}
 
@@ -190,14 +190,14 @@ HEADINGS: Final = {
     "status": "status",
     "reason": "reason",
 }
-"""What tables for people call the attributes of a `StateRow`."""
+"""The headings of the attributes of a `StateRow` in tables."""
 
 REFUTED: Final = "Later counts refute what was proven before; nothing can be relied on."
-"""The reason of every state of an atlas that is refuted."""
+"""The reason given for every state of a refuted atlas."""
 
 LEGEND: Final = (
     "lower, upper: bounds on the expected steps. regret: the steps that the best policy could save. visits: how often "
-    "actions of the state were tried. found at: the steps taken by then."
+    "actions of the state were played. found at: the steps taken by then."
 )
 
 
@@ -255,12 +255,12 @@ def rows_of(atlas: Atlas) -> list[tuple[str, ...]]:
 
 
 def summary_of(atlas: Atlas) -> list[str]:
-    """The verdict, and the number of steps taken; a line each."""
+    """Returns the lines of the verdict, and the number of steps taken."""
     return [*atlas.verdict.lines, f"{atlas.steps:,} steps taken."]
 
 
 def as_text(atlas: Atlas) -> str:
-    """Title, table and summary as plain text."""
+    """Returns title, table and summary as plain text."""
     table = [headings_of(atlas), *rows_of(atlas)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
@@ -290,7 +290,7 @@ def as_html(atlas: Atlas) -> str:
 
 
 def to_pandas(atlas: Atlas) -> Any:
-    """A `pandas.DataFrame` with a row for each state seen: those of the atlas first, in order of admission."""
+    """Returns a `pandas.DataFrame` with a row for each state seen, those of the atlas first, in order of admission."""
     try:
         import pandas as pd
     except ImportError:
@@ -305,7 +305,7 @@ def to_pandas(atlas: Atlas) -> Any:
 
 
 def _visits(atlas: Atlas) -> dict[int, int]:
-    """How often the actions of each counted state were drawn, by the state's number."""
+    """Returns the number of times that actions of each counted state were played, by the number of the state."""
     counts = atlas.count_arrays
     before = np.concatenate(([0], np.cumsum(counts["visits"])))[counts["state_pairs"]]
     return dict(zip(counts["states"].tolist(), np.diff(before).tolist(), strict=True))

@@ -1,18 +1,18 @@
-"""Tries the policies of an atlas on a real system and compares the steps that they take with the bounds.
+"""Runs the policies of an atlas on a real system and compares the steps that they take with the bounds.
 
-Each goal is tried for so many episodes, each cut at a horizon. Two questions are asked of the lengths T:
+Each goal is tried for a number of episodes, each cut at a horizon. Two questions are asked about their lengths T:
 
 - *Too slow?* The bound says E[T] ≤ u. Then Π_i (1 + λ (T_i / u - 1)) has an expectation of at most 1 for every λ in
   [0, 1], because lengths are not negative, and cutting episodes only makes it smaller. The mean of this over several λ
   exceeds 1/α with a probability of at most α (Ville; Waudby-Smith and Ramdas, *Estimating means of bounded random
   variables by betting*, 2024). No other assumption is made.
 - *Too fast?* The bound says E[T] ≥ l. No test is exact here, because rare and long episodes may be missing from any
-  sample. What comes with a probability of up to log(1/α) / n may not have shown in n episodes; it is taken to cost
-  a RESET and a whole new journey each time. With this and Student's interval at the level α, and if no episode was cut,
-  the mean must still be below l.
+  sample. An event with a probability of up to log(1/α) / n may not have occurred in n episodes; it is assumed to
+  cost a RESET and a whole new journey each time. With this and Student's interval at the level α, and if no episode was
+  cut, the mean must still be below l.
 
-The levels are shared among the goals: an atlas whose bounds are true is contradicted anywhere with a probability of at
-most `false_alarm`, of which the second half is approximate.
+The levels are divided among the goals: an atlas whose bounds are true is contradicted at any goal with a probability of
+at most `false_alarm`, of which the second half is approximate.
 
 The actions of each state are compared too. What is proven is about the actions of the atlas: a state that offers
 others contradicts it for certain.
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 EPISODES: Final = 100
 FALSE_ALARM: Final = 1e-3
 CONFIDENCE: Final = 0.99
-"""Of the interval that is shown for each mean."""
+"""The confidence of the interval that is shown for each mean."""
 
 HORIZON_FACTOR: Final = 20
 SHORTEST_HORIZON: Final = 100
@@ -53,10 +53,10 @@ BETS: Final = tuple(2.0**-k for k in range(8))
 
 SEARCHES: Final = 50
 PLAYS: Final = 8
-"""How often a goal that the system has not shown yet is looked for, and how often each pair is played then."""
+"""The number of searches for a goal that the system has not shown yet, and of plays of each pair in a search."""
 
 FEWEST_FOR_MEAN: Final = 30
-"""With fewer episodes nothing is said to be too fast."""
+"""The fewest episodes from which a goal may be called too fast."""
 
 ROUNDING: Final = 1e-9
 
@@ -65,7 +65,7 @@ NAMED: Final = 5
 
 
 class Outcome(Enum):
-    """How the measured steps compare with the bounds; the value is what to print."""
+    """How the measured steps compare with the bounds; the value is the text to print."""
 
     CONSISTENT = "consistent"
     TOO_SLOW = "slower than certified"
@@ -75,17 +75,17 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Trial:
-    """What the policy to one goal did.
+    """The measured performance of the policy to one goal.
 
     Attributes:
-        goal: its goal.
-        promised: between which expected steps it should take: the bounds, or from 0 to L + ε if nothing is proven.
-        episodes: how many were run.
-        arrived: how many reached the goal; the others were cut at the horizon.
+        goal: the goal.
+        promised: the range of its expected steps: the bounds, or 0 to L + ε if nothing is proven.
+        episodes: the number of episodes.
+        arrived: the number of episodes that reached the goal; the others were cut at the horizon.
         horizon: the steps after which an episode was cut.
-        mean: of the steps; an episode that was cut counts the horizon.
-        interval: Student's, of `CONFIDENCE`, for that mean.
-        outcome: how that compares with what was promised.
+        mean: the mean number of steps; an episode that was cut counts as the horizon.
+        interval: Student's confidence interval for that mean, at `CONFIDENCE`.
+        outcome: how that compares with the promised range.
     """
 
     goal: State
@@ -123,12 +123,12 @@ class OtherActions:
 
 @dataclass(frozen=True)
 class Validation:
-    """What all trials say.
+    """The result of all trials.
 
     Attributes:
-        trials: one by goal.
-        steps: steps taken in the world.
-        false_alarm: the probability with which true bounds are contradicted anywhere.
+        trials: one for each goal.
+        steps: the steps taken in the world.
+        false_alarm: the probability with which true bounds are contradicted at any goal.
         other_actions: the states of the atlas that offer other actions in the world.
     """
 
@@ -148,7 +148,7 @@ class Validation:
         return tuple(trial for trial in self.trials if trial.outcome is not Outcome.CONSISTENT)
 
     def rows(self) -> list[tuple[str, ...]]:
-        """A row of text by goal, under `HEADINGS`."""
+        """Returns a row of text for each goal, with the columns of `HEADINGS`."""
         return [
             (
                 readable(trial.goal),
@@ -162,7 +162,7 @@ class Validation:
         ]
 
     def summary(self) -> str:
-        """What they say together."""
+        """The conclusion in a few sentences."""
         if self.holds:
             return f"Nothing contradicts the atlas: {len(self.trials)} goals tried, {self.steps:,} steps taken."
         sentences = []
@@ -250,7 +250,7 @@ def _try(traveller: _Traveller, goal: State, episodes: int, horizon: int | None,
 
 
 def log_evidence_of_slowness(lengths: IntArray, upper: float) -> float:
-    """The logarithm of the evidence against a mean of at most `upper`, of lengths, [n]."""
+    """Returns the logarithm of the evidence of lengths, [n], against a mean of at most `upper`."""
     if upper <= 0:
         return math.inf if (lengths > 0).any() else 0.0
     relative = lengths / upper - 1.0 - ROUNDING
@@ -260,7 +260,7 @@ def log_evidence_of_slowness(lengths: IntArray, upper: float) -> float:
 
 
 def largest_mean(lengths: IntArray, upper: float, level: float) -> float:
-    """How large the expected length may be, given lengths, [n]; approximate, see the module."""
+    """Returns an approximate upper bound on the expected length, given lengths, [n]; see the module docstring."""
     unseen = min(1.0, -math.log(level) / len(lengths))
     return _interval(lengths, 1 - 2 * level)[1] + unseen * (1 + upper)
 
@@ -285,23 +285,23 @@ def _promised(atlas: Atlas, goal: State) -> tuple[float, float]:
 
 
 class _Traveller:
-    """Carries out the policies of an atlas by orders to a world, which numbers its states in its own way."""
+    """Runs the policies of an atlas by orders to a world, which indexes states in its own order."""
 
     def __init__(self, atlas: Atlas, world: World) -> None:
         self.atlas, self._world = atlas, world
         self._places = {state: place for place, state in enumerate(atlas.states)}
         self._n_looked_at = 0
-        self.numbers: dict[State, int] = {}  # of the states of the atlas that the world has shown
+        self.numbers: dict[State, int] = {}  # places of the states of the atlas that the world has shown
         self._choice_maps: dict[int, tuple[int, tuple[int, ...]]] = {}
         self.other_actions: list[OtherActions] = []
         if world.states[0] != atlas.states[0]:
             raise InvalidInputError(
-                f"the atlas starts in {atlas.states[0]!r}, and the world in {world.states[0]!r}: it is another one"
+                f"the atlas starts in {atlas.states[0]!r}, and the world in {world.states[0]!r}: it is another world"
             )
         self._look()
 
     def find(self, goal: State) -> None:
-        """Plays what leads to a goal until the world has shown it, or gives up."""
+        """Plays towards a goal until the world has shown it, or gives up."""
         for _ in range(SEARCHES):
             if goal in self.numbers:
                 return
@@ -315,18 +315,18 @@ class _Traveller:
             self._look()
 
     def lengths(self, goal: State, episodes: int, horizon: int) -> tuple[IntArray, int]:
-        """The lengths of so many episodes, [episodes], and how many arrived."""
+        """Runs episodes and returns their lengths, [episodes], and the number of arrivals."""
         while True:
             policy = self._policy(goal, horizon)
             orders = [Episodes(self.numbers[goal], 1, horizon, policy)] * episodes
             answers = self._world.carry_out(orders)
-            # Where the world showed a state of the atlas only now, the agent reset instead of following the policy.
+            # If the world showed a state of the atlas only now, the agent reset there instead of following the policy.
             if not self._look():
                 lengths = np.array([answer.travelled for answer in answers], dtype=np.int64)
                 return lengths, sum(answer.arrivals for answer in answers)
 
     def _look(self) -> bool:
-        """Notes the states that the world has shown since; says whether one of the atlas was among them."""
+        """Records the states that the world has shown since; returns whether a state of the atlas was among them."""
         labels = self._world.states
         met = False
         for number in range(self._n_looked_at, len(labels)):
@@ -349,7 +349,7 @@ class _Traveller:
         return tuple(RESET_ACTION if action in missing else offered.index(action) for action in known)
 
     def _pairs_towards(self, goal: State) -> list[tuple[State, int]]:
-        """The pairs that the policy to a goal plays, as far as the world has shown their states."""
+        """Returns the pairs that the policy to a goal plays in states that the world has shown."""
         choices = np.atleast_2d(self.atlas.policies[self._places[goal]])
         pairs = []
         for place in range(choices.shape[1]):
@@ -360,9 +360,9 @@ class _Traveller:
         return pairs
 
     def _policy(self, goal: State, horizon: int | None = None) -> IntArray:
-        """The policy to a goal as the world numbers states and actions, [n], or [horizon, n] if it depends on the step.
+        """Returns the policy to a goal in the indices of the world, [n], or [horizon, n] if it depends on the step.
 
-        For a visit, which has no steps, the first step's choices are taken.
+        A visit has no steps, so it uses the choices of the first one.
         """
         planned = self.atlas.policies[self._places[goal]]
         staged = np.atleast_2d(planned)
@@ -380,7 +380,7 @@ class _Traveller:
 
 
 def _repeated(staged: IntArray, horizon: int) -> IntArray:
-    """A policy by step, [H, n], with a RESET after its last step and begun again, for `horizon` steps, [horizon, n]."""
+    """Returns a policy by step, [H, n], repeated with a RESET after its last step, [horizon, n]."""
     reset = np.full((1, staged.shape[1]), RESET_ACTION, dtype=np.int64)
     journey = np.concatenate((staged, reset))
     times = -(-horizon // len(journey))
@@ -389,7 +389,7 @@ def _repeated(staged: IntArray, horizon: int) -> IntArray:
 
 
 def validation_as_json(validation: Validation) -> Mapping[str, Any]:
-    """The same for machines; labels are written as in the atlas's file."""
+    """Returns a validation as JSON values; labels are written as in the file of an atlas."""
     from axplore.labels import encode_label
 
     def finite(value: float) -> float | None:

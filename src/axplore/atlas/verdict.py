@@ -1,7 +1,7 @@
-"""The verdict: what may be said of an atlas as a whole, decided in one place for everything that speaks of it.
+"""The verdict: what may be said of an atlas as a whole, decided in one place for everything that reports on it.
 
-It follows from what is proven, why the exploration stopped, what an examination of the system found, which steps of the
-system failed, and what is assumed. Only `PROVEN` promises without a condition. docs/verdicts.md explains the kinds.
+It follows from what is proven, why the exploration stopped, the findings of the examination, the failures of the
+system, and the assumptions. Only `PROVEN` is unconditional. docs/verdicts.md explains the kinds.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ ASSUMPTIONS: Final = (
     "a state and an action determine the distribution of the next state",
     "states are told apart by their labels",
 )
-"""What every proof rests on, and no proof can show."""
+"""The assumptions of every proof, which cannot be proven."""
 
 PAPER_GUARANTEES: Final = {"disco-theory": "[DisCo] Thm. 1"}
-"""Explorers whose answer is right with probability 1 - δ by a theorem about them, though no certificate shows it."""
+"""Explorers whose result is correct with probability 1 - δ by a theorem, though no certificate shows it."""
 
 LISTED: Final = 5
-"""At most this many states are named where all of them would be too many."""
+"""The largest number of states that a sentence names."""
 
 
 class VerdictKind(Enum):
-    """What may be said; the value is what to call it."""
+    """The kinds of verdicts; the value is the name to print."""
 
     PROVEN = "proven"
-    """Everything that was asked for is proven, and nothing speaks against the assumptions."""
+    """Everything that was asked for is proven, and nothing casts doubt on the assumptions."""
     PROVEN_UNDER_DOUBT = "proven under doubt"
-    """Everything is proven from the counts, but something was seen that the proofs assume away."""
+    """Everything is proven from the counts, but something was observed that contradicts the assumptions."""
     UNFINISHED = "unfinished"
-    """Some states are open; what is called certified or set aside is proven."""
+    """Some states are open; those called certified or set aside are proven to be so."""
     CONTRADICTED = "contradicted"
     """The counts refute what earlier counts had proven; nothing can be relied on."""
     NOT_PROVEN = "not proven"
-    """The explorer ended by its own rule, and proves nothing."""
+    """The explorer ended by its own rule, and gives no proof."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,11 @@ class Verdict:
         kind: which of the five it is.
         headline: the verdict in a sentence.
         sentences: what holds, and what is open.
-        doubts: what speaks against the assumptions, a few sentences each: findings and faults.
-        notes: what was noticed besides and leaves what is proven as it is.
-        assumptions: what everything proven rests on; empty if nothing is proven.
+        doubts: what casts doubt on the assumptions, a few sentences each: findings and faults.
+        notes: other observations, which do not affect what is proven.
+        assumptions: the assumptions of everything proven; empty if nothing is proven.
         open_states: the number of states seen that are neither certified nor set aside.
-        exit_code: what a command that ends with this verdict exits with.
+        exit_code: the exit code of a command that ends with this verdict.
     """
 
     kind: VerdictKind
@@ -76,13 +76,13 @@ class Verdict:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The whole verdict for reading."""
+        """The whole verdict, line by line."""
         assumed = (f"It rests on these assumptions: {'; '.join(self.assumptions)}.",) if self.assumptions else ()
         doubts = (f"In doubt: {doubt}" for doubt in self.doubts)
         return (self.headline, *self.sentences, *doubts, *(f"Note: {note}" for note in self.notes), *assumed)
 
     def as_json(self) -> dict[str, Any]:
-        """The verdict for machines."""
+        """Returns the verdict as JSON values."""
         return {
             "kind": self.kind.name,
             "headline": self.headline,
@@ -173,8 +173,8 @@ def _unfinished(atlas: Atlas) -> list[str]:
     if not atlas.unseen_ruled_out:
         open_states += ", and states never seen are not ruled out"
         sentences.append(
-            f"States never seen are not ruled out: that they take {rounded_down(atlas.unseen_lower)} expected steps is "
-            "all that is proven."
+            f"States never seen are not ruled out: that they take at least {rounded_down(atlas.unseen_lower)} "
+            "expected steps is all that is proven."
         )
     if unproven:
         sentences.append(f"{_states(len(unproven))} of the atlas not fully proven: {_named(unproven)}.")
@@ -185,9 +185,9 @@ def _unfinished(atlas: Atlas) -> list[str]:
 
 def _contradicted(atlas: Atlas) -> list[str]:
     return [
-        "Contradicted: the counts refute what earlier counts had proven, so that nothing here can be relied on.",
-        "Either the system changes over time, or its steps depend on more than state and action, or the event has come "
-        f"up that δ = {atlas.target.delta:g} allows for.",
+        "Contradicted: the counts refute what earlier counts had proven, so nothing here can be relied on.",
+        "Either the system changes over time, or its steps depend on more than state and action, or the failure "
+        f"that δ = {atlas.target.delta:g} allows for has occurred.",
     ]
 
 
@@ -211,7 +211,7 @@ _WORDS: Final = {
 
 
 def _promise(atlas: Atlas) -> str:
-    """What is promised once everything is proven, as a clause."""
+    """Returns what is promised once everything is proven, as a clause."""
     n_states, target = len(atlas.states), atlas.target
     subject = "the initial state is" if n_states == 1 else f"{_states(n_states)} are"
     reach = f"{target.radius + target.epsilon:g}"
@@ -225,12 +225,12 @@ def _what_is_decided(atlas: Atlas) -> list[str]:
     if not atlas.nothing_missing:
         return ["States within the radius may be missing."]
     others = _states(len(atlas.left_out), "other ")
-    farther = f"the {others} seen and whatever was never seen take" if atlas.left_out else "all others take"
+    farther = f"the {others} seen and all states never seen take" if atlas.left_out else "all others take"
     return [f"Nothing within the radius is missing: {farther} more than {atlas.target.radius:g} expected steps."]
 
 
 def _what_is_doubted(atlas: Atlas) -> str:
-    """The titles of all doubts, as a clause."""
+    """Returns the titles of all doubts, as a clause."""
     parts = [_clause(finding.title) for finding in atlas.findings if finding.is_doubt]
     failed = sum(fault.count for fault in atlas.faults if fault.is_doubt)
     if failed:

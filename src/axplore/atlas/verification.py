@@ -1,7 +1,7 @@
-"""Whether an atlas says no more than its certificate, and whether the certificate is proven.
+"""Verifies the certificate of an atlas, and that the atlas says no more than its certificate.
 
-The certificate is verified from its counts alone (`axplore.certificate`). Every part of the atlas has to follow from it
-but the record of the run, from which nothing is concluded.
+The certificate is verified from its counts alone (`axplore.certificate`). Every part of the atlas has to follow from
+it, except the record of the run, from which nothing is concluded.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from axplore.certificate import verify as verify_certificate
 from axplore.errors import ExitCode, InvalidInputError
 
 RECORD: Final = ("world", "explorer", "found_at", "steps", "rounds", "stop")
-"""What an atlas keeps besides its certificate: how the run went. No count can prove it, and no answer rests on it."""
+"""The record of the run in an atlas. It does not follow from the certificate, and no answer depends on it."""
 
 
 def verify(subject: Atlas | str | Path) -> Verification:
-    """Checks from the counts alone everything that an atlas, or the folder of one, says to be certified.
+    """Verifies, from the counts alone, everything that an atlas or its folder claims to be certified.
 
-    It trusts neither the explorer nor its solvers. The outcome has an item for each claim of the certificate and one
-    for the atlas, and concludes with the verdict.
+    It trusts neither the explorer nor its solvers. The result has an item for each claim of the certificate and one for
+    the atlas, and ends with the verdict.
     """
     atlas = subject if isinstance(subject, Atlas) else Atlas.load(file_path("subject", subject))
     if atlas.certificate is None and atlas.proven:
-        raise InvalidInputError("a part of an atlas has no certificate; verify the one that it was taken from")
+        raise InvalidInputError("a part of an atlas has no certificate; verify the atlas that it was taken from")
     if atlas.certificate is None:
         raise InvalidInputError(
             f"there is nothing to verify: the explorer {atlas.explorer} leaves no certificate; explore with 'certified'"
@@ -53,7 +53,7 @@ def verify(subject: Atlas | str | Path) -> Verification:
 
 
 def contradictions(atlas: Atlas, certificate: Certificate) -> Iterator[str]:
-    """The parts of an atlas that do not follow from its certificate, in words."""
+    """Describes the parts of an atlas that do not follow from its certificate."""
     n_counted = certificate.n_seen
     follows = atlas_from_certificate(
         certificate, **{name: getattr(atlas, name) for name in RECORD}, uncounted=atlas.seen[n_counted:]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Reason(Enum):
-    """Why a state is not in an atlas; the value is a phrase for the reader."""
+    """The kind of reason why a state is not in an atlas; the value is a phrase for the reader."""
 
     IS_IN = "it is in the atlas"
     NEVER_SEEN = "it was never seen"
@@ -40,10 +40,10 @@ class WhyNot:
         state: its label.
         reason: the kind of reason.
         text: the reason with its numbers.
-        beyond: by how many expected steps it is proven to miss the radius; 0 if it is not.
-        estimate: expected steps there by the frequencies met; infinite if no way was met. No bound.
-        draws: of an undecided state, how many more draws of which states and actions would decide it, if the
-            frequencies stay as they are.
+        beyond: the number of expected steps by which it is proven to exceed the radius; 0 if that is not proven.
+        estimate: the expected steps by the observed frequencies; infinite if no route was met. Not a bound.
+        draws: for an undecided state, the additional draws of each pair that would decide it, if the frequencies
+            do not change.
         steps: about how many steps these take.
     """
 
@@ -60,7 +60,7 @@ class WhyNot:
 
 
 def why_not(atlas: Atlas, state: State) -> WhyNot:
-    """Why a state is not in an atlas: too unlikely, too far, undecided, or never seen."""
+    """Returns why a state is not in an atlas: too unlikely, too far, undecided, or never seen."""
     if state in atlas.places:
         return WhyNot(state, Reason.IS_IN, "It is in the atlas.", estimate=atlas.plan(state).estimate)
     if state not in atlas.seen:
@@ -79,7 +79,7 @@ def why_not(atlas: Atlas, state: State) -> WhyNot:
 
 
 def _ruled_out(atlas: Atlas, model: IntervalModel, position: int, beyond: float) -> tuple[Reason, str]:
-    """Of a state that is proven too far: whether already the last step there is."""
+    """Returns the reason for a state that is proven too far: the last step alone, or the whole way."""
     radius = atlas.target.radius
     far = (
         f"Every policy through the states of the atlas takes at least {rounded_down(radius + beyond)} expected steps, "
@@ -95,7 +95,7 @@ def _ruled_out(atlas: Atlas, model: IntervalModel, position: int, beyond: float)
 
 
 def greatest_chance(model: IntervalModel, position: int) -> float:
-    """In no model of the region does an action of a known state lead to a position with a greater probability."""
+    """Returns the largest probability with which, in any model of the region, an action leads to a position."""
     _, high, unseen = row_hulls(model.rows.row_offsets, model.rows.shares, model.rows.slack)
     seen = model.rows.successors == position
     pairs = np.repeat(np.arange(model.n_pairs), np.diff(model.rows.row_offsets))
@@ -123,18 +123,18 @@ def _undecided(atlas: Atlas, model: IntervalModel, state: State, position: int, 
 def _what_decides(draws: Draws, wanted: Mapping[tuple[State, Action], int], looks_near: bool) -> str:
     most = max(wanted, key=lambda pair: wanted[pair], default=None)
     if most is None:
-        return "No further draws are known that would decide it alone."
+        return "No number of further draws is known that would decide it alone."
     return (
         f"About {draws.travel:,.0f} more steps would prove it {'within reach' if looks_near else 'too far'}, if the "
-        f"frequencies stay as they are: most of all {wanted[most]:,} more draws of {most[1]!r} in {most[0]!r}."
+        f"frequencies do not change: above all {wanted[most]:,} more draws of {most[1]!r} in {most[0]!r}."
     )
 
 
 def _estimated(atlas: Atlas, estimate: float) -> str:
     if not np.isfinite(estimate):
-        return "By the frequencies met there is no way that is worth counting."
+        return "By the observed frequencies no route there is worth counting."
     radius = atlas.target.radius
-    return f"By the frequencies met it takes about {estimate:.4g} expected steps; the radius is {radius:g}."
+    return f"By the observed frequencies it takes about {estimate:.4g} expected steps; the radius is {radius:g}."
 
 
 def _named(atlas: Atlas, model: IntervalModel, pairs: np.typing.NDArray[np.int64]) -> list[tuple[State, Action]]:

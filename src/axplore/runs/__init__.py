@@ -1,1 +1,1 @@
-"""Run folders: an exploration is kept while it goes on, so that it can be killed at any moment and taken up again."""
+"""Run folders: an exploration is stored as it runs, so that it can be killed at any time and resumed."""

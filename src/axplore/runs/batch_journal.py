@@ -1,8 +1,8 @@
-"""What came of the batches of the call in progress, so that a kill loses no more than the batches in progress.
+"""The outcomes of the batches of the call in progress, so that a kill loses only the batches in progress.
 
-The file is a journal. Each record is kept as a call of its own: the checksum is that of the orders and of the number
-of the call, `steps` is the place of the order, and `position` that of the batch. When the next call begins, all are
-dropped.
+The file is a journal in which each batch is stored as a call of its own: the checksum covers the orders and the number
+of the call, `steps` is the index of the order, and `position` that of the batch. All are dropped when the next call
+begins.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ VERSION: Final = 2
 
 
 class BatchJournal:
-    """The ledger of a `DistributedWorld` as a file."""
+    """The `BatchStore` of a `DistributedWorld` as a file."""
 
     def __init__(self, folder: Path, run: str) -> None:
-        """Reads what an earlier process has left, and goes on with it.
+        """Reads what an earlier process has left, and appends to it.
 
         Args:
-            folder: of the run.
-            run: its name.
+            folder: the folder of the run.
+            run: the name of the run.
         """
         self._path = folder / NAME
         header = {"format": FORMAT, "version": VERSION, "run": run}
@@ -45,7 +45,7 @@ class BatchJournal:
         }
 
     def begin(self, call: int, orders: Sequence[Order]) -> None:
-        """Drops what is not of this call."""
+        """Drops the outcomes of other calls."""
         checksum = zlib.crc32(str(call).encode(), checksum_of(orders))
         if checksum != self._checksum:
             self._checksum = checksum
@@ -53,11 +53,11 @@ class BatchJournal:
             self._journal.cut(self._empty)
 
     def find(self, key: Key) -> Outcome | None:
-        """What came of a batch of this call, if it is known."""
+        """Returns the outcome of a batch of this call, if it is known."""
         return self._outcomes.get(key[1:])
 
     def keep(self, key: Key, outcome: Outcome) -> None:
-        """Writes down what came of a batch of this call."""
+        """Stores the outcome of a batch of this call."""
         assert self._checksum is not None
         _, place, batch = key
         call = Call(self._checksum, (outcome.answer,), outcome.discovered, place, batch, outcome.faults)

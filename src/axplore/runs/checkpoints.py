@@ -1,4 +1,4 @@
-"""Checkpoints: everything that an exploration needs to resume from a moment between two pieces of work.
+"""Checkpoints: everything that an exploration needs to resume from a point between two rounds.
 
 A checkpoint is a pair of files that counts once its JSON file exists. Then the one before it is removed. The state of
 the explorer is kept exactly, as JSON and arrays:
@@ -40,11 +40,11 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True, eq=False)
 class SavedState:
-    """The state of an explorer as a file holds it.
+    """The state of an explorer in the form in which it is saved.
 
     Attributes:
         content: JSON, see above.
-        arrays: what it names.
+        arrays: the arrays that it names.
         file: the name of the file, for messages.
     """
 
@@ -69,7 +69,7 @@ def decode_state(saved: SavedState, explorer: Explorer[Any]) -> Any:
     """Returns the state that `encode_state` was given.
 
     Raises:
-        DamagedFileError: it is no state of this explorer.
+        DamagedFileError: it is not a state of this explorer.
     """
     try:
         state = _Decoder(saved.arrays, explorer).decode(saved.content)
@@ -84,8 +84,8 @@ def decode_state(saved: SavedState, explorer: Explorer[Any]) -> Any:
 
 def _refuse(part: object, explorer: Explorer[Any]) -> NoReturn:
     raise InvalidInputError(
-        f"a state of {type(explorer).__name__} holds a {type(part).__name__}, which its state_types do not name in "
-        "their place: no checkpoint can hold it"
+        f"a state of {type(explorer).__name__} holds a {type(part).__name__}, which its state_types do not declare "
+        "there, so it cannot be saved in a checkpoint"
     )
 
 
@@ -118,7 +118,7 @@ def _encode(value: Any, arrays: Arrays, explorer: Explorer[Any]) -> Json:
 
 
 class _Decoder:
-    """Reads what `_encode` wrote; no class is made that the explorer does not declare."""
+    """Decodes what `_encode` returned; makes only classes that the explorer declares."""
 
     def __init__(self, arrays: Mapping[str, npt.NDArray[Any]], explorer: Explorer[Any]) -> None:
         self._arrays = arrays
@@ -156,15 +156,15 @@ _NUMBERED: Final = re.compile(r"(?:checkpoint-(\d+)\.(?:json|npz)|journal-(\d+))
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Checkpoint:
-    """A moment of a run.
+    """A point from which a run can resume.
 
     Attributes:
-        number: counted from 0, the beginning.
-        explorer: its description; see `axplore.runs.manifest.described`.
-        max_steps: no piece of work begins after so many steps of the run.
-        narrowed: whether the explorer was asked for less than before, so that it may know states beyond its reach.
-        state: of the explorer.
-        world: how far it has come.
+        number: the index of the checkpoint; 0 is the beginning.
+        explorer: the description of the explorer; see `axplore.runs.manifest.described`.
+        max_steps: the step limit of the run.
+        narrowed: whether the target was reduced before, so that states beyond its reach may be known.
+        state: the state of the explorer.
+        world: the snapshot of the world.
     """
 
     number: int
@@ -176,12 +176,12 @@ class Checkpoint:
 
 
 def journal_path(folder: Path, number: int) -> Path:
-    """Where the calls after a checkpoint are kept."""
+    """Returns the path of the journal of the calls after a checkpoint."""
     return folder / f"journal-{number}"
 
 
 def save_checkpoint(checkpoint: Checkpoint, run: str, folder: Path) -> None:
-    """Writes a checkpoint, and then removes those before it with their journals."""
+    """Writes a checkpoint, and then removes earlier ones with their journals."""
     world = checkpoint.world
     body: dict[str, Any] = {
         "format": FORMAT,
@@ -206,7 +206,7 @@ def save_checkpoint(checkpoint: Checkpoint, run: str, folder: Path) -> None:
 
 
 def load_checkpoint(run: str, folder: Path) -> Checkpoint:
-    """The last checkpoint of a run."""
+    """Returns the last checkpoint of a run."""
     numbers = [int(path.stem.rpartition("-")[2]) for path in folder.glob("checkpoint-*.json") if _number(path) >= 0]
     if not numbers:
         raise DamagedFileError(f"the run in {folder} is damaged: it has no checkpoint")
@@ -237,8 +237,8 @@ def load_checkpoint(run: str, folder: Path) -> Checkpoint:
 
 
 def remove_others(folder: Path, number: int) -> None:
-    """Removes other checkpoints than this one, and their journals."""
-    # The JSON files first: without it the rest of a checkpoint does not count.
+    """Removes all checkpoints but this one, and their journals."""
+    # JSON files first: without one, the rest of its checkpoint does not count.
     for path in sorted(folder.iterdir(), key=lambda path: path.suffix != ".json"):
         if _number(path) not in (-1, number):
             path.unlink()
@@ -249,6 +249,6 @@ def _name(number: int) -> str:
 
 
 def _number(path: Path) -> int:
-    """The number of a checkpoint's file or of a journal; -1 of another file."""
+    """Returns the number in the name of a checkpoint or journal; -1 for other files."""
     match = _NUMBERED.fullmatch(path.name)
     return -1 if match is None else int(match[1] or match[2])

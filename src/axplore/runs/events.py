@@ -1,4 +1,4 @@
-"""The log of a run, `events.jsonl`: a line of JSON for each thing that happened, only ever added to."""
+"""The log of a run, `events.jsonl`: a line of JSON for each event, append-only."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from axplore.storage import open_regular, parsed_json, read_file, storage_errors
 NAME: Final = "events.jsonl"
 
 MAX_BYTES: Final = 2**30
-"""No run notes more."""
+"""The longest log that is read, in bytes."""
 
 
 class EventLog:
-    """A log that is written to."""
+    """A log that is open for writing."""
 
     def __init__(self, folder: Path) -> None:
-        """Opens it; a last line that a kill left incomplete is dropped."""
+        """Opens the log; drops a last line that a kill left incomplete."""
         self._path = folder / NAME
         with storage_errors(f"{self._path} cannot be written"):
             self._descriptor = open_regular(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
@@ -30,7 +30,7 @@ class EventLog:
             os.ftruncate(self._descriptor, written.rfind(b"\n") + 1)
 
     def note(self, event: str, **content: Any) -> None:
-        """Adds a line with the time and the kind of the event before its content."""
+        """Appends a line with the time, the kind of the event, and its content."""
         line = json.dumps({"time": now(), "event": event, **content}, allow_nan=False)
         with storage_errors(f"{self._path} cannot be written"):
             write_all(self._descriptor, line.encode("ascii") + b"\n")
@@ -41,10 +41,10 @@ class EventLog:
 
 
 def read_events(folder: Path) -> Iterator[Mapping[str, Any]]:
-    """Yields the events of a run, from the first; a last line that a kill left incomplete is no event.
+    """Yields the events of a run in order; ignores a last line that a kill left incomplete.
 
     Raises:
-        DamagedFileError: a line is no event, or one of which what it tells cannot be read.
+        DamagedFileError: a line is not an event, or its content is invalid.
     """
     path = folder / NAME
     try:
@@ -63,16 +63,16 @@ def read_events(folder: Path) -> Iterator[Mapping[str, Any]]:
 
 
 COUNTS: Final[Mapping[str, Sequence[str]]] = {"round": ("round", "known", "frontier", "steps"), "bounds": ("steps",)}
-"""What some events tell in whole numbers."""
+"""The fields of events that are whole numbers."""
 
 LARGEST: Final = 1e12
-"""No bound and no number of seconds is larger."""
+"""The largest bound or number of seconds that is accepted."""
 
 
 def _flaw(event: Any) -> str | None:
-    """What is wrong with an event, as far as anybody reads it; None if nothing is."""
+    """Returns what is wrong with the fields of an event that are read; None if nothing is."""
     if not isinstance(event, dict) or not isinstance(event.get("event"), str):
-        return "it is no event"
+        return "it is not an event"
     if not _is_time(event.get("time")):
         return f"its time is {event.get('time')!r}"
     kind = event["event"]
@@ -107,5 +107,5 @@ def _is_time(value: Any) -> bool:
 
 
 def now() -> str:
-    """The time, as events give it."""
+    """Returns the current time in the format of events."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")

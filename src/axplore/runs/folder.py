@@ -1,4 +1,4 @@
-"""A run folder in use: the world is recorded, checkpoints are written, events are noted."""
+"""A run folder in use: it records the world, writes checkpoints and logs events."""
 
 from __future__ import annotations
 
@@ -43,38 +43,38 @@ ENDED_VERSION: Final = 1
 
 SECONDS_BETWEEN_CHECKPOINTS: Final = 10.0
 PART_FOR_CHECKPOINTS: Final = 0.05
-"""Checkpoints take no more than this part of the time."""
+"""The largest share of the time that checkpoints take."""
 
 SECONDS_BETWEEN_ROUNDS: Final = 1.0
-"""Rounds are noted no more often than this."""
+"""The shortest time between two rounds that are logged, in seconds."""
 
 REPORTED: Final = ("round", "known", "frontier", "steps", "activity")
-"""What is noted of a round."""
+"""The fields of a round that are logged."""
 
 SECONDS_FOR_BOUNDS: Final = 0.05
-"""Bounds take no more than about this time, so that a run of a second has some too,"""
+"""Bounds take at most about this many seconds, so that a run of one second has some, too,"""
 
 PART_FOR_BOUNDS: Final = 0.05
-"""and this part of the time of the run."""
+"""or this share of the time of the run."""
 
 GROWTH_BETWEEN_BOUNDS: Final = 1.1
-"""They are noted again when so many times the steps were taken, so that a long run has a few hundred of them."""
+"""The factor of steps after which bounds are logged again, so that a long run has a few hundred of them."""
 
 BOUND_DIGITS: Final = 4
-"""The log has so many decimals of a bound; they are rounded to the safe side."""
+"""The number of decimals of a logged bound, which is rounded to the safe side."""
 
 
 class RunFolder:
-    """A run folder that this process alone uses. Close it, or use it as a context."""
+    """A run folder that is locked by this process. Close it, or use it as a context manager."""
 
     def __init__(self, folder: Path, lock: Lock, manifest: RunManifest, checkpoint: Checkpoint) -> None:
-        """Of the last checkpoint; `resume_from` goes on from there.
+        """Opens the run at its last checkpoint; `resume_from` resumes it.
 
         Args:
-            folder: of the run.
-            lock: on it.
-            manifest: how it began.
-            checkpoint: where it stands.
+            folder: the folder of the run.
+            lock: the lock on it.
+            manifest: how the run began.
+            checkpoint: the last checkpoint.
         """
         self._folder = folder
         self._lock = lock
@@ -92,13 +92,13 @@ class RunFolder:
         self._began = self._noted_at = time.monotonic()
         self._processor_began = time.process_time()
         self._next_checkpoint = -float("inf")
-        self._proves_bounds = True  # until the explorer is asked
+        self._proves_bounds = True  # until the explorer computes bounds
         self._steps_of_bounds = 0
         self._seconds_of_bounds = self._last_seconds_of_bounds = 0.0
 
     @property
     def folder(self) -> Path:
-        """Where it is."""
+        """The path of the folder."""
         return self._folder
 
     @property
@@ -108,31 +108,31 @@ class RunFolder:
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """The last one."""
+        """The last checkpoint."""
         return self._checkpoint
 
     @property
     def world(self) -> RecordedWorld:
-        """The recorded world, once the run was taken up."""
+        """The recorded world, once the run was resumed."""
         return self._world
 
     def faults_so_far(self) -> tuple[FaultRecord, ...]:
-        """The failures of the system since the run began, as an atlas keeps them."""
+        """Returns the failures of the system since the run began, as an atlas stores them."""
         self._note_faults()
         return self._faults
 
     def limit(self, max_steps: int | None) -> None:
-        """Sets another step limit; with None, a limit that has ended the run is lifted, and one that has not stays."""
+        """Sets another step limit. None removes a limit that has ended the run, and keeps any other."""
         if max_steps is not None or self._ended_by() == StopReason.STEP_LIMIT.name:
             self._checkpoint = replace(self._checkpoint, max_steps=max_steps)
             save_checkpoint(self._checkpoint, self._manifest.run, self._folder)
 
     def resume_from(self, world: World, explorer: Explorer[Any]) -> None:
-        """Resumes with a world from the last checkpoint, and first through the calls that were answered after it.
+        """Resumes from the last checkpoint; calls that were answered after it are repeated from the journal first.
 
         Args:
-            world: the one that was explored, or one like it.
-            explorer: what explores from now on.
+            world: the world that was explored, or one like it.
+            explorer: the explorer from now on.
         """
         self._explorer = explorer
         path, header = self._journal_of(self._checkpoint)
@@ -148,13 +148,13 @@ class RunFolder:
         self._system = world
         self._n_faults, self._n_incidents = len(world.faults), len(world.incidents)
         self._world = RecordedWorld(world, self._checkpoint.world, self._keep, past, drop)
-        if not past:  # otherwise one is due as soon as they are repeated
+        if not past:  # otherwise a checkpoint is due as soon as they are repeated
             self._next_checkpoint = self._began + SECONDS_BETWEEN_CHECKPOINTS
         with storage_errors(f"{self._folder / ENDED} cannot be removed"):
             (self._folder / ENDED).unlink(missing_ok=True)
 
     def note_start(self, event: str) -> None:
-        """Notes that the run begins or goes on, and by what."""
+        """Logs that the run begins or resumes, and with which command and versions."""
         self._events.note(
             event,
             command=current_command(),
@@ -166,7 +166,7 @@ class RunFolder:
         )
 
     def note(self, report: RoundReport) -> None:
-        """Notes a report of the loop, and writes a checkpoint when one is due."""
+        """Logs the report of a round, and writes a checkpoint when one is due."""
         self._state = state = report.state
         n_known, self._n_known = self._n_known or len(state.known), len(state.known)
         self._note_faults()
@@ -187,8 +187,8 @@ class RunFolder:
         """Writes a checkpoint; there must be no calls left to repeat.
 
         Args:
-            state: of the explorer.
-            narrowed: see `Checkpoint`; as before when not given.
+            state: the state of the explorer.
+            narrowed: see `Checkpoint`; unchanged by default.
         """
         assert self._explorer is not None
         narrowed = self._checkpoint.narrowed if narrowed is None else narrowed
@@ -216,9 +216,9 @@ class RunFolder:
         """Writes the atlas of a run that has ended, for now or for good.
 
         Args:
-            atlas: what is known.
-            is_whole: whether the run ended between two pieces of work. Within one, the world may be ahead of the state:
-                then the last checkpoint stays, and the journal holds what was answered since.
+            atlas: the atlas.
+            is_whole: whether the run ended between two rounds. Within a round the world may be ahead of the state: then
+                the last checkpoint stays, and the journal holds the calls since.
         """
         self._note_faults()
         whole = is_whole and not self._world.repeating
@@ -226,7 +226,7 @@ class RunFolder:
             self.write_checkpoint(self._state)
         self._lock.check_place()
         with storage_errors(f"the atlas in {self._folder} cannot be replaced"):
-            # The files of an atlas are replaced one by one; without this one there is none.
+            # The files of an atlas are replaced one by one; without this one there is no atlas.
             (self._folder / "atlas.json").unlink(missing_ok=True)
         atlas.save(self._folder)
         write_document(
@@ -249,7 +249,7 @@ class RunFolder:
         )
 
     def close(self) -> None:
-        """Gives the folder free."""
+        """Releases the lock."""
         if self._journal is not None:
             self._journal.close()
             self._journal = None
@@ -264,19 +264,19 @@ class RunFolder:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         if kind is not None:
-            with suppress(AxploreError):  # the error that is under way says more
+            with suppress(AxploreError):  # the error being raised says more
                 self._note_faults()
                 self._events.note("failed", error=f"{kind.__name__}: {error}")
         self.close()
 
     def _ended_by(self) -> str | None:
-        """Why the run has ended; None if it was killed."""
+        """Returns why the run has ended; None if it was killed."""
         path = self._folder / ENDED
         return read_document(path, ENDED_FORMAT, ENDED_VERSION).get("stop") if path.exists() else None
 
     def _keep(self, call: Call) -> None:
         assert self._journal is not None
-        self._note_faults()  # before the answer counts, so that no kill parts it from what was left out of it
+        self._note_faults()  # before the answer counts, so that a kill cannot separate it from its faults
         self._journal.append(call)
 
     def _journal_of(self, checkpoint: Checkpoint) -> tuple[Path, dict[str, Any]]:
@@ -289,12 +289,14 @@ class RunFolder:
     def _bounds_are_due(self, state: ExplorerState, moment: float) -> bool:
         if not self._proves_bounds or len(state.known) == 1 or state.stop is not None:
             return False
-        seconds = self._seconds_of_bounds + self._last_seconds_of_bounds  # if it takes as long as the last time
+        seconds = (
+            self._seconds_of_bounds + self._last_seconds_of_bounds
+        )  # assuming that it takes as long as the last time
         affordable = seconds <= SECONDS_FOR_BOUNDS + PART_FOR_BOUNDS * (moment - self._began)
         return affordable and self._steps() >= GROWTH_BETWEEN_BOUNDS * self._steps_of_bounds
 
     def _compute_bounds(self, state: ExplorerState) -> None:
-        """Notes what is proven by now. The state and the world stay as they are."""
+        """Logs the bounds proven so far, without changing the state or the world."""
         assert self._explorer is not None
         began = time.monotonic()
         bounds = self._explorer.bounds(state)
@@ -306,7 +308,7 @@ class RunFolder:
         self._seconds_of_bounds += self._last_seconds_of_bounds
 
     def _note_bounds(self, steps: int, lower: FloatArray, upper: FloatArray) -> None:
-        """Bounds of the known states, in the order of admission; None of those that are infinite."""
+        """Logs the bounds of the known states, in the order of admission; infinite ones are null."""
         self._events.note(
             "bounds",
             steps=steps,
@@ -344,7 +346,7 @@ def begin_run(
     world: World,
     max_steps: int | None,
 ) -> RunFolder:
-    """Begins a run in a folder, which must be empty or not exist yet; the explorer is in its first state."""
+    """Begins a run in a folder, which must be empty or not exist, with the explorer in its first state."""
     checkpoint = Checkpoint(
         number=0,
         explorer=described(explorer),
@@ -357,7 +359,7 @@ def begin_run(
         lock = Lock(folder)
         try:
             save_checkpoint(checkpoint, manifest.run, folder)
-            # Last: a folder is a run once it holds this file.
+            # Written last: a folder is a run once it holds this file.
             save_manifest(manifest, folder)
             run = RunFolder(folder, lock, manifest, checkpoint)
             run.resume_from(world, explorer)
@@ -369,7 +371,7 @@ def begin_run(
 
 
 def open_run(folder: Path) -> RunFolder:
-    """A run that was interrupted or has ended; refuses one that another process uses, and one that is damaged."""
+    """Opens a run that was interrupted or has ended; refuses one that is in use by another process, or damaged."""
     manifest = load_manifest(folder)
     lock = Lock(folder)
     try:

@@ -1,4 +1,4 @@
-"""What a run folder tells of the time: how the run began, and its events. Only read, and without the run's lock."""
+"""The history of a run: its manifest and events. Reads only, and without the lock of the run."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from axplore.types import FloatArray
 STARTS = ("began", "resumed")
 
 MISHAPS = {
-    "": "the system failed and was started again",
+    "": "the system failed and was restarted",
     "LOST": "a worker was lost",
     "FAILED": "the system failed at a worker",
     "SLOW": "a worker was slow",
 }
-"""What to say of events, by the kind of what happened to a worker."""
+"""Descriptions of mishaps, by the kind of the event."""
 
 
 @dataclass(frozen=True)
 class History:
-    """How a run went.
+    """The history of a run.
 
     Attributes:
-        manifest: how it began; None of a folder that holds an atlas only.
-        events: everything noted since.
+        manifest: how the run began; None for a folder that only holds an atlas.
+        events: all events since.
     """
 
     manifest: RunManifest | None = None
@@ -49,7 +49,7 @@ class History:
 
     @property
     def seconds(self) -> float | None:
-        """How long it ran, times between a kill and its resumption not counted; None if nobody knows."""
+        """The duration of the run, without the times between a kill and its resumption; None if unknown."""
         total, since, last = 0.0, None, None
         for event in self.events:
             moment = datetime.fromisoformat(event["time"])
@@ -62,7 +62,7 @@ class History:
 
     @property
     def processor_seconds(self) -> float | None:
-        """How long its process was computing; None if nobody knows, as after a kill."""
+        """The processor time of the run; None if unknown, for example after a kill."""
         starts = sum(event["event"] in STARTS for event in self.events)
         taken = [event.get("processor_seconds") for event in self.events if event["event"] == "ended"]
         known = [seconds for seconds in taken if seconds is not None]
@@ -70,21 +70,21 @@ class History:
 
     @property
     def rounds(self) -> list[Mapping[str, Any]]:
-        """The events that tell steps, known states and frontier."""
+        """The events with steps, known states and frontier."""
         return [event for event in self.events if event["event"] == "round"]
 
     @property
     def mishaps(self) -> str:
-        """What the run recovered from: faults of the system, and what happened to workers; empty if nothing."""
+        """Describes what the run recovered from, faults of the system and incidents of workers; empty if nothing."""
         kinds = Counter(
             event["kind"] if event["event"] == "worker" else "" for event in self.events if _is_mishap(event)
         )
         return ", ".join(f"{_times(count)} {MISHAPS.get(kind, MISHAPS[''])}" for kind, count in sorted(kinds.items()))
 
     def bounds(self, last: int) -> list[Mapping[str, Any]]:
-        """The events that tell bounds of the known states, with growing steps up to the last.
+        """Returns the events with bounds of the known states, with increasing steps up to the last.
 
-        What was noted before steps were lost, as when a run is killed, gives way to what was noted after it.
+        When a run is killed, it may lose steps. Events logged after it resumed replace those of the lost steps.
         """
         kept: list[Mapping[str, Any]] = []
         for event in self.events:
@@ -96,7 +96,7 @@ class History:
 
 
 def history_of(folder: Path) -> History:
-    """What a folder tells; nothing if it holds an atlas only."""
+    """Returns the history in a folder; an empty one if the folder only holds an atlas."""
     if not (folder / ORIGIN).is_file():
         return History()
     events = tuple(read_events(folder)) if (folder / EVENTS).is_file() else ()
@@ -104,9 +104,9 @@ def history_of(folder: Path) -> History:
 
 
 def faults_in(folder: Path) -> tuple[FaultRecord, ...]:
-    """The failures of the system that the log of a run tells of.
+    """Returns the failures of the system in the log of a run.
 
-    Lines that are damaged are left out: they are no reason not to go on with a run.
+    Damaged lines are ignored, because they need not keep a run from resuming.
     """
     records = []
     with storage_errors(f"{folder / EVENTS} cannot be read"):
@@ -128,7 +128,7 @@ def _times(count: int) -> str:
 
 
 MAX_POINTS: Final = 100
-"""The page has the bounds of at most this many moments,"""
+"""The page shows the bounds of at most this many moments,"""
 
 MAX_VALUES: Final = 100_000
 """and at most this many lower and as many upper bounds in all."""
@@ -136,12 +136,12 @@ MAX_VALUES: Final = 100_000
 
 @dataclass(frozen=True, eq=False)
 class Moment:
-    """What was proven at a time.
+    """The bounds that were proven at a point of a run.
 
     Attributes:
-        steps: taken by then.
-        lower: bounds of the states known by then, in the order of the atlas, [n].
-        upper: bounds of the same states, infinite where nothing was proven, [n].
+        steps: the steps taken by then.
+        lower: lower bounds of the states known by then, in the order of the atlas, [n].
+        upper: upper bounds of the same states, infinite where nothing was proven, [n].
     """
 
     steps: int
@@ -150,13 +150,13 @@ class Moment:
 
     @property
     def widths(self) -> FloatArray:
-        """Of the states that have an upper bound; not of the initial state, where nothing is to be proven, [m]."""
+        """The gaps between the bounds of states that have an upper bound, without the initial state, [m]."""
         widths = (self.upper - self.lower)[1:]
         return widths[np.isfinite(widths)]
 
 
 def moments_of(atlas: Atlas, history: History) -> list[Moment]:
-    """The moments that the log of a run tells, as many as fit on the page; the first and the last are among them."""
+    """Returns the moments in the log of a run, as many as fit on the page, including the first and the last."""
     events = [event for event in history.bounds(atlas.steps) if len(event["lower"]) <= len(atlas.states)]
     room = max(2, min(MAX_POINTS, MAX_VALUES // max(1, len(atlas.states))))
     places = np.unique(np.linspace(0, len(events) - 1, min(room, len(events))).round().astype(np.int64))
@@ -164,7 +164,7 @@ def moments_of(atlas: Atlas, history: History) -> list[Moment]:
 
 
 def thousandths(moments: Sequence[Moment]) -> dict[str, Any]:
-    """The bounds of all moments one after another, rounded to the safe side; -1 for infinity."""
+    """Returns the bounds of all moments, in thousandths and concatenated, rounded to the safe side; -1 for infinity."""
     lower = np.concatenate([np.empty(0), *(moment.lower for moment in moments)])
     upper = np.concatenate([np.empty(0), *(moment.upper for moment in moments)])
     proven = np.isfinite(upper)

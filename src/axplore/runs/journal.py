@@ -1,7 +1,6 @@
-"""The journal: what the world answered since the last checkpoint, a record for each call.
+"""The journal: the answers of the world since the last checkpoint, one record per call.
 
-A record is written when the world has answered and before the explorer hears of it, so that a kill loses no more than
-the call in progress.
+A record is written before the explorer gets the answer, so that a kill loses only the call in progress.
 
     header   a line of JSON: format, version, run, number of the checkpoint
     record   length of the content (8 bytes), CRC-32 of these, CRC-32 of the content (4 bytes each), content
@@ -34,7 +33,7 @@ FORMAT: Final = "axplore journal"
 VERSION: Final = 2
 
 SECONDS_BETWEEN_SYNCS: Final = 0.5
-"""A record is forced to the disk unless one was so short a time before; a kill loses none in any case."""
+"""The shortest time between two syncs to disk, in seconds. A kill loses no record in any case."""
 
 SCALARS: Final = ("steps", "completed", "arrivals", "travelled", "cut_journeys")
 PAIR_ARRAYS: Final = ("pair_states", "pair_actions", "pair_draws")
@@ -47,15 +46,15 @@ _FRAME: Final = _LENGTH.size + _CHECKS.size
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """One call of a world's `carry_out`.
+    """One call of `World.carry_out`.
 
     Attributes:
-        checksum: of the orders.
-        answers: to them.
-        discovered: the states discovered meanwhile, each with its actions.
-        steps: the steps of the world after it.
-        position: the number of the state in which the agent stood then; -1 if the world does not say.
-        faults: the failures of the system meanwhile, where they are kept with the answers.
+        checksum: the checksum of the orders.
+        answers: the answers.
+        discovered: the states discovered by the call, each with its actions.
+        steps: the steps of the world after the call.
+        position: the index of the state in which the agent stood then; -1 if the world does not tell.
+        faults: the failures of the system during the call, where they are stored with the answers.
     """
 
     checksum: int
@@ -67,15 +66,15 @@ class Call:
 
 
 class Journal:
-    """A journal that is written to."""
+    """A journal that is open for writing."""
 
     def __init__(self, path: Path, header: Mapping[str, Any], length: int) -> None:
-        """Opens it to go on after its first `length` bytes; with none it begins.
+        """Opens a journal to append after its first `length` bytes; with 0, begins a new one.
 
         Args:
-            path: of the file.
-            header: see `header_of`.
-            length: as `read_journal` gave it.
+            path: the path of the file.
+            header: the header, see `header_of`.
+            length: the length that `read_journal` returned.
         """
         self._path = path
         self._synced_at = -float("inf")
@@ -88,11 +87,11 @@ class Journal:
 
     @property
     def length(self) -> int:
-        """In bytes."""
+        """The length in bytes."""
         return self._length
 
     def append(self, call: Call) -> None:
-        """Writes a record, whole or not at all."""
+        """Appends a record, whole or not at all."""
         content = _content_of(call)
         length = _LENGTH.pack(len(content))
         with self._errors():
@@ -102,7 +101,7 @@ class Journal:
                 self._synced_at = time.monotonic()
 
     def cut(self, length: int) -> None:
-        """Drops everything after so many bytes."""
+        """Drops everything after the first `length` bytes."""
         with self._errors():
             os.ftruncate(self._descriptor, length)
             self._length = length
@@ -116,7 +115,7 @@ class Journal:
         try:
             write_all(self._descriptor, content)
         except OSError:
-            with suppress(OSError):  # what is left of it would be dropped when it is read
+            with suppress(OSError):  # an incomplete record would be dropped when it is read
                 os.ftruncate(self._descriptor, self._length)
             raise
         self._length += len(content)
@@ -126,14 +125,14 @@ class Journal:
 
 
 def header_of(run: str, checkpoint: int) -> dict[str, Any]:
-    """What the journal of a run after a checkpoint begins with."""
+    """Returns the header of the journal after a checkpoint of a run."""
     return {"format": FORMAT, "version": VERSION, "run": run, "checkpoint": checkpoint}
 
 
 def read_journal(path: Path, header: Mapping[str, Any]) -> tuple[list[Call], list[int]]:
-    """The calls in a journal, [n], and the length in bytes of its part before each and after the last, [n + 1].
+    """Returns the calls in a journal, [n], and the offset in bytes of each and of the end of the last, [n + 1].
 
-    A file that does not exist, or not beyond a part of its header, holds no calls and has no length.
+    A file that does not exist, or ends within its header, holds no calls and has length 0.
     """
     try:
         content = read_file(path)
@@ -171,7 +170,7 @@ def _refuse_header(path: Path, content: bytes, wanted: Mapping[str, Any]) -> NoR
 
 
 def _records(path: Path, content: bytes, place: int) -> Iterator[tuple[int, bytes]]:
-    """The contents of the records from a place on, each with the place where it ends."""
+    """Yields the contents of the records from an offset on, each with the offset where it ends."""
     while len(content) - place >= _FRAME:
         packed = content[place : place + _LENGTH.size]
         length_check, content_check = _CHECKS.unpack_from(content, place + _LENGTH.size)
@@ -180,7 +179,7 @@ def _records(path: Path, content: bytes, place: int) -> Iterator[tuple[int, byte
         if zlib.crc32(packed) != length_check:
             if any(content[place:]):
                 _refuse_record(path, place)
-            return  # room that was set aside when the power went
+            return  # space that was allocated but not written before a power failure
         if end > len(content):
             return
         if zlib.crc32(content[start:end]) != content_check:
@@ -193,7 +192,7 @@ def _records(path: Path, content: bytes, place: int) -> Iterator[tuple[int, byte
 
 def _refuse_record(path: Path, place: int) -> NoReturn:
     raise DamagedFileError(
-        f"{path} is damaged at byte {place}. Without this file the run goes on from the checkpoint before it"
+        f"{path} is damaged at byte {place}. If you remove this file, the run resumes from the last checkpoint"
     )
 
 
@@ -211,7 +210,7 @@ def _content_of(call: Call) -> bytes:
 
 
 def _call_from(path: Path, content: bytes, number: int) -> Call:
-    """The call of a record's content, which fits its checksum: if it is no call, something else has written it."""
+    """Decodes the content of a record, whose checksum is right; refuses content that is not a call."""
     try:
         head = _numbers(content, 0, 5)
         checksum, steps, position, text_size, n_answers = head.tolist()
@@ -231,7 +230,7 @@ def _numbers(content: bytes, start: int, size: int) -> IntArray:
 
 
 def _answers_from(numbers: IntArray, n_answers: int) -> tuple[tuple[Answer, ...], int]:
-    """So many answers from the beginning of the numbers, and how many numbers that took."""
+    """Decodes `n_answers` answers from the beginning of the numbers; also returns how many numbers that took."""
     answers = []
     place = 0
     for _ in range(n_answers):
@@ -262,10 +261,10 @@ def _decode_fault(encoded: Json) -> Fault:
 
 
 def encode_states(states: Iterable[tuple[State, tuple[Action, ...]]]) -> Json:
-    """States, each with its actions, as JSON; refuses labels that are not plain."""
+    """Returns states, each with its actions, as JSON; refuses labels that are not plain."""
     return [[encode_label(state), [encode_label(action) for action in actions]] for state, actions in states]
 
 
 def decode_states(encoded: Json) -> tuple[tuple[State, tuple[Action, ...]], ...]:
-    """What `encode_states` was given."""
+    """Returns the states that `encode_states` was given."""
     return tuple((decode_label(state), tuple(decode_label(action) for action in actions)) for state, actions in encoded)

@@ -1,4 +1,4 @@
-"""The atlas of a run as it stands: from its files if it has ended, else from its last checkpoint. Only read."""
+"""The current atlas of a run: from its files if it has ended, else from its last checkpoint. Reads only."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ATLAS = "atlas.json"
 
 
 def version_of(folder: Path) -> str:
-    """A text that changes whenever `atlas_now` would give another atlas; empty if there is no run yet."""
+    """Returns a text that changes whenever `atlas_now` would return another atlas; empty if there is no run yet."""
     marks = sorted(
         f"{path.name} {path.stat().st_mtime_ns}"
         for pattern in ("checkpoint-*.json", ENDED, ATLAS)
@@ -32,19 +32,19 @@ def version_of(folder: Path) -> str:
 
 
 def has_ended(folder: Path) -> bool:
-    """Whether the run has an atlas, and does not go on."""
+    """Returns whether the run has an atlas and is no longer running."""
     return (folder / ATLAS).is_file() and ((folder / ENDED).is_file() or not any(folder.glob("checkpoint-*.json")))
 
 
 def atlas_now(folder: Path) -> Atlas:
-    """What the run knows: all of it if it has ended, else what it knew at its last checkpoint."""
+    """Returns the atlas of a run that has ended, or else what it knew at its last checkpoint."""
     if has_ended(folder):
         return Atlas.load(folder)
     manifest = load_manifest(folder)
     checkpoint = load_checkpoint(manifest.run, folder)
     explorer = explorer_from_description(manifest, checkpoint.explorer, None)
     world = _MetWorld(checkpoint.world)
-    # A run in progress is, for the reader, one that was interrupted just now.
+    # To the reader, a run in progress is one that was just interrupted.
     state = replace(decode_state(checkpoint.state, explorer), stop=StopReason.INTERRUPTED)
     exploration = explorer.finish(state, world)
     return atlas_of(
@@ -60,7 +60,7 @@ def atlas_now(folder: Path) -> Atlas:
 
 @dataclass(frozen=True)
 class _MetWorld(World):
-    """What a world has shown by a checkpoint; it carries out nothing."""
+    """The states that a world has shown by a checkpoint. It carries out no orders."""
 
     at: WorldSnapshot
 
@@ -80,4 +80,4 @@ class _MetWorld(World):
 
 
 def _refuse(orders: Sequence[Order]) -> NoReturn:
-    raise StorageError(f"a run that is only looked at carries out none of these {len(orders)} orders")
+    raise StorageError(f"a run that is only read cannot carry out these {len(orders)} orders")

@@ -1,4 +1,4 @@
-"""How a run began: `run.json`, which never changes."""
+"""The manifest of a run: `run.json`, which says how it began and never changes."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ FORMAT: Final = "axplore run"
 VERSION: Final = 2
 
 ANY_TARGET: Final = Target(radius=1.0, epsilon=1.0)
-"""For explorers that are made before their own target is known."""
+"""A target for explorers that are made before their own is known."""
 
 LIBRARIES: Final = ("axplore", "numpy", "scipy", "numba")
-"""Whose versions may change what an explorer does."""
+"""Packages whose versions may change what an explorer does."""
 
 
 def current_versions() -> dict[str, str]:
-    """Of Python and the libraries that take part."""
+    """Returns the versions of Python and of these packages."""
     return {"python": platform.python_version(), **{library: version(library) for library in LIBRARIES}}
 
 
@@ -45,21 +45,21 @@ class RunManifest:
     """How a run began.
 
     Attributes:
-        world: what the world is called.
-        world_name: the name from which it can be made again; None if it was handed in as an object.
-        world_parameters: of the named world.
-        seed: of the world, if it was made for the run.
-        fingerprint: of the world, if it has one: another world with the same fingerprint behaves alike.
-        explorer: what the explorer is called; of a preset, its name.
+        world: the description of the world.
+        world_name: the name from which it can be made again; None if it was passed as an object.
+        world_parameters: the parameters of a named world.
+        seed: the seed of the world, if it was made for the run.
+        fingerprint: the fingerprint of the world, if it has one; worlds that share it behave alike.
+        explorer: the name of the explorer.
         states_bound: S, as it was given to the preset.
         steps_before: the steps that the world had taken before the run.
-        workers, ray: who carried out the orders at first; None for the process itself.
-        findings: what was found when the system was examined before the run.
-        run: a name that no other run has.
-        command: what was called.
-        directory: from where.
-        versions: of Python and the libraries.
-        begun: when.
+        workers, ray: the workers at the beginning of the run; None for the process itself.
+        findings: the findings of the examination before the run.
+        run: a unique name of the run.
+        command: the command that began it.
+        directory: the working directory of that command.
+        versions: the versions of Python and of the libraries.
+        begun: the time.
     """
 
     world: str
@@ -86,12 +86,12 @@ class RunManifest:
 
 
 def save_manifest(manifest: RunManifest, folder: Path) -> None:
-    """Writes how a run began into its folder."""
+    """Writes the manifest of a run into its folder."""
     write_document(folder / NAME, {"format": FORMAT, "version": VERSION, **asdict(manifest)})
 
 
 def load_manifest(folder: Path) -> RunManifest:
-    """Reads what `save_manifest` wrote."""
+    """Reads a manifest that `save_manifest` wrote."""
     path = folder / NAME
     if not path.is_file():
         raise StorageError(f"there is no run in {folder}: it holds no {NAME}")
@@ -105,7 +105,7 @@ def load_manifest(folder: Path) -> RunManifest:
 
 
 def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Json] | None:
-    """Parameters of a world as JSON; None if one of them is not plain, so that it could not be read back."""
+    """Returns parameters of a world as JSON; None if one of them could not be read back."""
     if not all(value is None or isinstance(value, bool | int | float | str) for value in parameters.values()):
         return None
     try:
@@ -116,7 +116,7 @@ def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Json] | None:
 
 
 def described(value: Any) -> Json:
-    """An explorer, or one of its options, as JSON: equal for equal ones."""
+    """Returns an explorer, or one of its options, as JSON, the same for equal ones."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
@@ -135,9 +135,9 @@ def explorer_from_description(
     """Returns the explorer of a run.
 
     Args:
-        manifest: of the run.
-        description: what `described` said of the explorer.
-        given: a configuration that is said to be the same; without it the explorer is made again by its name, or by
+        manifest: the manifest of the run.
+        description: the description of the explorer, from `described`.
+        given: the explorer that the caller passes; it must match. Without it, the explorer is made by its name, or by
             another name of its class, and its options that are plain values are set as described.
     """
     if given is not None:
@@ -149,26 +149,26 @@ def explorer_from_description(
     for name in [manifest.explorer] if manifest.explorer in explorer_names() else EXPLORERS:
         try:
             explorer: Explorer[Any] = _as_described(factory_of(name)(ANY_TARGET, manifest.states_bound), description)
-        except InvalidSettingError:  # a name that needs a bound on the states, of which the run knew none
+        except InvalidSettingError:  # a preset that needs a bound on the number of states, which the run does not have
             continue
         except (LookupError, TypeError, AttributeError) as error:
             raise DamagedFileError(f"the description of the explorer is damaged: {error}") from None
         if _fits(explorer, description):
             return explorer
     raise InvalidSettingError(
-        f"the run was explored by a configuration of {manifest.explorer} that no name stands for; "
-        "resume it from Python, and hand it in: axplore.resume(run, explorer=...)"
+        f"the run was explored by a configuration of {manifest.explorer} that has no name; "
+        "resume it from Python, and pass the explorer: axplore.resume(run, explorer=...)"
     )
 
 
 def _fits(explorer: Explorer[Any], description: Mapping[str, Json]) -> bool:
-    """Whether a description is of an explorer; an option that an earlier version did not have is at its default."""
+    """Whether a description matches an explorer; options that an earlier version did not have are at their defaults."""
     own = described(explorer)
     return bool(own == {**own, **description})
 
 
 def _as_described(value: Any, description: Mapping[str, Json]) -> Any:
-    """An explorer, or a part of one, with the plain values, enumerations and parts of a description."""
+    """Returns an explorer, or a part of one, with the plain values, enumerations and parts of a description."""
     if description["type"] != _name_of(type(value)):
         return value
     options = {}
@@ -184,7 +184,7 @@ def _as_described(value: Any, description: Mapping[str, Json]) -> Any:
 
 
 def _is_text(value: Json) -> bool:
-    """Whether a value may be the name of a function, which is not looked up: files run no code."""
+    """Whether a value may be the name of a function. It is never looked up, because files must not run code."""
     return isinstance(value, str)
 
 

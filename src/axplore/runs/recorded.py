@@ -1,4 +1,4 @@
-"""A world whose answers are kept: those of an interrupted run come again, and then the world itself goes on."""
+"""A world whose answers are recorded: those of an interrupted run are repeated before the world itself continues."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _logger = logging.getLogger("axplore")
 
 
 def _nothing(_: int) -> None:
-    """For calls that need not be dropped from anywhere."""
+    """Does nothing, for calls that are not stored anywhere."""
 
 
 class RecordedWorld(World):
-    """A `World` that keeps what another answers, and first answers as an earlier process was answered."""
+    """A `World` that records the answers of another, and first repeats those that an earlier process got."""
 
     def __init__(
         self,
@@ -44,14 +44,14 @@ class RecordedWorld(World):
         past: Iterable[Call] = (),
         drop: Callable[[int], None] = _nothing,
     ) -> None:
-        """Puts the world where the snapshot says, and again when there are no more calls to repeat.
+        """Restores the snapshot, and restores again when there are no more calls to repeat.
 
         Args:
-            world: what answers.
-            snapshot: how far it had come before the first of the calls to repeat.
-            keep: called with every call that was not repeated, before the answer is returned.
+            world: the world that carries out new orders.
+            snapshot: its snapshot before the first of the calls to repeat.
+            keep: called with every new call before its answer is returned.
             past: the calls to repeat.
-            drop: called with the number of calls that cannot be repeated, as the explorer orders otherwise than before.
+            drop: called with the number of calls that cannot be repeated, because the explorer gives other orders now.
         """
         self._world = world
         self._discovered = DiscoveredStates(zip(snapshot.labels, snapshot.actions, strict=True))
@@ -64,50 +64,50 @@ class RecordedWorld(World):
 
     @property
     def states(self) -> Sequence[State]:
-        """The labels of the states discovered so far, by number; the initial state is the first."""
+        """The labels of the states discovered so far, by index; the initial state is the first."""
         return self._discovered.labels
 
     @property
     def steps(self) -> int:
-        """How many steps were taken so far, RESET included."""
+        """The number of steps taken so far, RESET included."""
         return self._steps
 
     @property
     def steps_by_now(self) -> int:
-        """With those of the call in progress, as far as the world tells."""
+        """The number of steps, including those of a call in progress as far as known."""
         return self._steps if self._past else max(self._steps, self._world.steps_by_now)
 
     @property
     def repeatable(self) -> bool:
-        """Whether the world is."""
+        """Whether the world is repeatable."""
         return self._world.repeatable
 
     @property
     def fingerprint(self) -> str | None:
-        """Of the world."""
+        """The fingerprint of the world."""
         return self._world.fingerprint
 
     @property
     def faults(self) -> Sequence[Fault]:
-        """Of the world, in this process."""
+        """The faults of the world in this process."""
         return self._world.faults
 
     @property
     def incidents(self) -> Sequence[Incident]:
-        """Of the world, in this process."""
+        """The incidents of workers in this process."""
         return self._world.incidents
 
     @property
     def repeating(self) -> bool:
-        """Whether the next call was answered before."""
+        """Whether there are calls left to repeat."""
         return bool(self._past)
 
     def actions_of(self, state: int) -> tuple[Action, ...]:
-        """The actions of a discovered state beside RESET; none if it is terminal."""
+        """Returns the actions of a discovered state beside RESET; none if it is terminal."""
         return self._discovered.actions_of(state)
 
     def carry_out(self, orders: Sequence[Order]) -> list[Answer]:
-        """Answers as before while there are calls to repeat; then the world carries out the orders."""
+        """Repeats recorded answers while there are any; after that the world carries out the orders."""
         checksum = checksum_of(orders)
         if self._past and self._past[0].checksum != checksum:
             self._drop_past()
@@ -120,7 +120,7 @@ class RecordedWorld(World):
         return self._carry_out(orders, checksum)
 
     def snapshot(self) -> WorldSnapshot:
-        """Returns how far the world has come."""
+        """Returns the current snapshot."""
         return self._discovered.snapshot(self._steps, self._calls, self._position)
 
     def _carry_out(self, orders: Sequence[Order], checksum: int) -> list[Answer]:
@@ -144,10 +144,10 @@ class RecordedWorld(World):
         self._calls += 1
 
     def _drop_past(self) -> None:
-        """Goes on from here with the world itself: the kept answers are to other orders than the explorer gives now."""
+        """Continues with the world itself, because the recorded answers are to other orders than those given now."""
         n_dropped = len(self._past)
         _logger.warning(
-            "the explorer orders otherwise than before, as other versions of libraries may make it; the answers to its "
+            "the explorer gives other orders than before, perhaps because library versions differ; the answers to its "
             "last %d calls are dropped",
             n_dropped,
         )
@@ -156,7 +156,7 @@ class RecordedWorld(World):
         self._put_in_place()
 
     def _put_in_place(self) -> None:
-        """Puts the world where the calls that are known have led."""
+        """Restores the world to the state after all known calls."""
         snapshot, world = self.snapshot(), self._world
         if not isinstance(world, Resumable):
             raise InvalidInputError(
@@ -170,7 +170,7 @@ class RecordedWorld(World):
 
 
 def checksum_of(orders: Sequence[Order]) -> int:
-    """A checksum of everything in the orders."""
+    """Returns a checksum of orders."""
     checksum = 0
     for order in orders:
         checksum = zlib.crc32(type(order).__name__.encode(), checksum)

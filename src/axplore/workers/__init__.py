@@ -1,6 +1,6 @@
-"""Work done side by side: engines that run workers, and a world whose orders they carry out.
+"""Parallel work: engines that run workers, and a world whose orders they carry out.
 
-The names below are loaded when first used.
+The names below are loaded on first use.
 """
 
 from __future__ import annotations

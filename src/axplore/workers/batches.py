@@ -1,7 +1,7 @@
-"""Orders cut into batches: small orders of the same kind that can be carried out side by side.
+"""Batches of orders: small orders of the same kind that can be carried out in parallel.
 
-How an order is cut depends on nothing but the order. A batch begins with a RESET, so a large one wastes less and a
-small one lets more workers take part.
+How an order is cut depends only on the order. A batch begins with a RESET, so large ones waste less and small ones let
+more workers take part.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from axplore.workers.engines import TryElsewhereError
 from axplore.worlds.contract import Answer, Episodes, Fault, Order, Replica, Tour, Visit
 
 BATCH: Final = 25
-"""A batch has at most so many visits, plays or episodes,"""
+"""The largest number of visits, plays or episodes of a batch,"""
 
 MAX_BATCHES: Final = 256
 """unless an order would have more batches than this."""
 
 WAVE: Final = 8
-"""Of episodes that may end early, so many batches are carried out before it is seen whether they do."""
+"""The number of batches of episodes that are carried out before checking whether they end early."""
 
 BATCHES_OF_TOUR: Final = 8
 LEAST_BATCH: Final = 5
-"""A tour is the only order of its round, so it has at least so many batches if each of them has so many plays."""
+"""A tour is the only order of its round, so it has at least this many batches, of at least this many plays each."""
 
 Quota: TypeAlias = int | IntArray
-"""What a batch asks for: how many visits or episodes, or how many plays of each pair of a tour, [m]."""
+"""The size of a batch: the number of visits or episodes, or of plays of each pair of a tour, [m]."""
 
 
 def cut(order: Order, size: int = BATCH) -> list[Quota]:
-    """What each batch of an order asks for; together they ask for what the order does."""
+    """Returns the quotas of the batches of an order, which add up to the order."""
     if isinstance(order, Tour):
         n_plays = int(order.times.sum())
         shared = max(LEAST_BATCH, -(-n_plays // BATCHES_OF_TOUR))
@@ -48,24 +48,24 @@ def cut(order: Order, size: int = BATCH) -> list[Quota]:
 
 
 def part_of(order: Order, quota: Quota) -> Order:
-    """A batch of an order."""
+    """Returns a batch of an order."""
     if isinstance(order, Episodes):
-        # Whether they end early is for all batches together to say: see `wave_after`.
+        # Whether episodes end early depends on all batches together: see `wave_after`.
         return replace(order, times=int(quota), allowance=math.inf, slack=math.inf)
     if isinstance(order, Visit):
         return replace(order, times=int(quota))
     times = np.asarray(quota)
     wanted = times > 0
     part = replace(order, states=order.states[wanted], actions=order.actions[wanted], times=times[wanted])
-    # The targets of a part may first appear in another order: each keeps its own row.
+    # Targets of a part may first appear in another order, so each keeps its own row.
     rows = np.argmax(order.targets[None, :] == part.targets[:, None], axis=1)
     return replace(part, policies=order.policies[rows], distances=order.distances[rows])
 
 
 def wave_after(order: Order, answers: Sequence[Answer], n_batches: int) -> range:
-    """The batches of an order to carry out next, given the answers to the first ones; none if it is over.
+    """Returns the batches of an order to carry out next, given the answers to the first ones; none if it is over.
 
-    Episodes that may end early do so after a batch. All others go out at once.
+    Episodes that may end early do so after a batch. Batches of other orders are all carried out at once.
     """
     begin = len(answers)
     if not isinstance(order, Episodes) or math.isinf(order.allowance + order.slack):
@@ -74,9 +74,9 @@ def wave_after(order: Order, answers: Sequence[Answer], n_batches: int) -> range
 
 
 def n_counted(order: Order, answers: Sequence[Answer]) -> int:
-    """How many of the answers to the first batches count as done: those after which an order has ended do not.
+    """Returns the number of answers that count as completed: those after the end of an order do not.
 
-    What they met counts in any case.
+    The transitions that they met count in any case.
     """
     if isinstance(order, Episodes):
         totals = accumulate(answer.travelled - answer.completed * order.allowance for answer in answers)
@@ -91,19 +91,19 @@ def _n_batches(total: int, size: int) -> int:
 
 
 def _dealt(times: IntArray, n_batches: int) -> list[Quota]:
-    """Plays, dealt out to batches in turn: each has about the same part of every pair."""
+    """Deals plays out to batches in turn, so that each has about the same share of every pair."""
     ends = np.cumsum(times)
     begins = ends - times
     return [_count_below(ends, batch, n_batches) - _count_below(begins, batch, n_batches) for batch in range(n_batches)]
 
 
 def _count_below(limits: IntArray, batch: int, n_batches: int) -> IntArray:
-    """How many of the plays before each limit go to a batch."""
+    """Returns the number of plays before each limit that belong to a batch."""
     return (limits + n_batches - 1 - batch) // n_batches
 
 
 Key: TypeAlias = tuple[int, int, int]
-"""The number of calls before, the place of the order in its call, and of the batch in its order."""
+"""The number of earlier calls, the index of the order in its call, and the index of the batch in its order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,15 +111,15 @@ class Request:
     """A batch to carry out.
 
     Attributes:
-        key: of the batch.
-        order: what it is a batch of; None if the worker was told with an earlier batch of it.
-        quota: what it asks for.
-        n_kept: how many states the worker was told before.
-        states: those from there on, each with its actions.
-        max_faults: how often the system may fail.
-        is_final: whether it is not to be tried elsewhere if it fails more often.
-        repeatable: whether another attempt would draw the same. If not, draws must not be dropped for another attempt:
-            which ones are dropped may depend on where they led.
+        key: the key of the batch.
+        order: the order; None if the worker has it from an earlier batch.
+        quota: the size of the batch.
+        n_kept: the number of states that the worker knows already.
+        states: the states after those, each with its actions.
+        max_faults: the number of failures of the system to recover from.
+        is_final: whether it must not be tried elsewhere if the system fails more often.
+        repeatable: whether another attempt would draw the same. If not, draws must not be dropped in favour of another
+            attempt, because which ones are dropped may depend on where they led.
     """
 
     key: Key
@@ -134,12 +134,12 @@ class Request:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What came of a batch.
+    """The outcome of a batch.
 
     Attributes:
-        answer: with states numbered as in the request, and then in the order of `discovered`.
+        answer: the answer; states are indexed as in the request, followed by those in `discovered`.
         discovered: the states met for the first time, each with its actions.
-        faults: how the system failed meanwhile.
+        faults: the failures of the system.
     """
 
     answer: Answer
@@ -148,13 +148,13 @@ class Outcome:
 
 
 class BatchServer:
-    """Carries out batches in a world that it makes when the first one comes."""
+    """Carries out batches in a replica that it makes for the first one."""
 
     def __init__(self, make_replica: Callable[[], Replica]) -> None:
-        """Makes nothing yet.
+        """Prepares the server, without making the replica yet.
 
         Args:
-            make_replica: makes what carries out the batches.
+            make_replica: makes the replica that carries out the batches.
         """
         self._make_replica = make_replica
         self._replica: Replica | None = None
@@ -164,7 +164,7 @@ class BatchServer:
         self._has_drawn = False  # whether draws of other batches would be dropped with this one
 
     def __call__(self, requests: Sequence[Request]) -> list[Outcome]:
-        """Carries out batches, one after the other."""
+        """Carries out batches one after the other."""
         outcomes: list[Outcome] = []
         for request in requests:
             self._has_drawn = bool(outcomes)
@@ -172,7 +172,7 @@ class BatchServer:
         return outcomes
 
     def carry_out(self, request: Request) -> Outcome:
-        """Carries out a batch; when the system fails, another worker may do better."""
+        """Carries out a batch; raises `TryElsewhereError` if the system fails and another worker may succeed."""
         order = self._order_of(request)
         del self._states[request.n_kept :]
         self._states += request.states
@@ -207,7 +207,7 @@ class BatchServer:
         return part_of(self._orders[place], request.quota)
 
     def _replica_for(self, request: Request) -> Replica:
-        """The replica, with the states that were told."""
+        """Returns the replica, updated with the states of a request."""
         if self._replica is not None:
             self._replica.learn(request.n_kept, request.states)
             return self._replica

@@ -1,9 +1,9 @@
-"""A world whose orders are carried out by workers, with the same outcome whoever and how many they are.
+"""A world whose orders are carried out by workers, with the same result for any number of workers.
 
-Every order is cut into batches, each begins with a RESET, and the random stream of a batch depends on its place alone.
-The answers of the batches of an order are put together in the order of the batches, and new states are numbered in the
-order in which they appear there. So nothing depends on who carried out what, or when. The price is that RESET, and the
-way back to where the work is.
+Every order is cut into batches. Each begins with a RESET, and its random stream depends only on its key. The answers of
+the batches are merged in the order of the batches, and new states are indexed in the order in which they appear there.
+So nothing depends on which worker carried out a batch, or when. The price is the RESET, and the way back to where the
+work is.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ from axplore.worlds.orders import DiscoveredStates, Tally, check_orders
 from axplore.worlds.systems import is_worth_a_line
 
 FAULTLESS_ATTEMPTS: Final = 2
-"""So often a batch is begun again after a fault of its system. Then faults are the system's own, and it goes on after
-them as a world without workers does."""
+"""The number of times that a batch is repeated after a fault of its system. After that, faults are attributed to the
+system, and the batch recovers from them as a world without workers does."""
 
 SECONDS_OF_BUNDLE: Final = 0.02
 BUNDLES_OF_WORKER: Final = 8
-"""Batches are sent together if that takes no longer than so many seconds and leaves so many bundles for each worker."""
+"""Batches are sent in bundles of at most this many seconds that leave this many bundles for each worker."""
 
 SHORTEST: Final = 1e-6
-"""No time is measured as shorter than so many seconds."""
+"""The shortest time that is measured, in seconds."""
 
 _logger = logging.getLogger("axplore")
 
 
 @dataclass(frozen=True, eq=False)
 class _Batch:
-    """A batch of an order: its key, the order, and what it asks for."""
+    """A batch of an order: its key, the order, and its size."""
 
     key: Key
     order: Order
@@ -64,7 +64,7 @@ class _Batch:
 
 @dataclass(frozen=True, eq=False)
 class _Work:
-    """An order in work: all of its batches, and what came of the first ones."""
+    """An order in progress: all of its batches, and the outcomes of the first ones."""
 
     order: Order
     batches: Sequence[_Batch]
@@ -79,35 +79,35 @@ class _Work:
 
 
 class BatchStore(Protocol):
-    """Keeps what came of the batches of a call until the next one, so that they need not be carried out again."""
+    """Stores the outcomes of the batches of a call until the next one, so that they need not be repeated."""
 
     def begin(self, call: int, orders: Sequence[Order]) -> None:
-        """Drops what is not of this call."""
+        """Drops the outcomes of other calls."""
 
     def find(self, key: Key) -> Outcome | None:
-        """What came of a batch of this call, if it is known."""
+        """Returns the outcome of a batch of this call, if it is known."""
 
     def keep(self, key: Key, outcome: Outcome) -> None:
-        """Writes down what came of a batch of this call."""
+        """Stores the outcome of a batch of this call."""
 
 
 class DistributedWorld(World):
-    """A `World` that is carried out by workers."""
+    """A `World` whose orders are carried out by workers."""
 
     def __init__(self, world: World, engine: Engine, *, batch: int = BATCH) -> None:
-        """Begins where the world stands, and does not touch it again.
+        """Continues from the current state of a world, which it does not use again.
 
         Args:
-            world: what the workers make worlds like.
-            engine: where they work; it is closed with this world.
-            batch: the most visits, plays or episodes of a batch. It changes what happens; the number of workers does
-                not.
+            world: the world that workers replicate.
+            engine: the engine that runs the workers; it is closed with this world.
+            batch: the largest number of visits, plays or episodes of a batch. Unlike the number of workers, it affects
+                the results.
         """
         if batch < 1:
             raise InvalidSettingError(f"batch is {batch}; it must be 1 or more")
         if not isinstance(world, Replicable):
             raise InvalidSettingError(
-                f"{type(world).__name__} cannot have workers: they make worlds like it, for which it needs the members "
+                f"{type(world).__name__} cannot have workers: they replicate it, for which it needs the members "
                 "of axplore.worlds.Replicable"
             )
         self._engine = engine
@@ -120,10 +120,10 @@ class DistributedWorld(World):
         self._steps, self._calls = world.steps, 0
         self._faults: list[Fault] = []
         self._incidents: list[Incident] = []
-        self._seconds_of_batch = math.inf  # as the last ones took
+        self._seconds_of_batch = math.inf  # of the last batches
         self._steps_under_way = 0
         self.ledger: BatchStore | None = None
-        """Asked before a batch is carried out, and told after it."""
+        """Asked before a batch is carried out, and given its outcome afterwards."""
         self._pool = WorkerPool(
             engine,
             partial(BatchServer, world.replica_factory()),
@@ -134,45 +134,45 @@ class DistributedWorld(World):
 
     @property
     def states(self) -> Sequence[State]:
-        """The labels of the states discovered so far, by number; the initial state is the first."""
+        """The labels of the states discovered so far, by index; the initial state is the first."""
         return self._discovered.labels
 
     @property
     def steps(self) -> int:
-        """How many steps were taken so far, RESET included; those of batches that were done again count once."""
+        """The number of steps taken so far, RESET included; those of repeated batches count once."""
         return self._steps
 
     @property
     def steps_by_now(self) -> int:
-        """With those of the batches of the call in progress that are done."""
+        """The number of steps, including those of completed batches of the call in progress."""
         return self._steps + self._steps_under_way
 
     @property
     def repeatable(self) -> bool:
-        """Whether the world that the workers' are like is."""
+        """Whether the replicated world is repeatable."""
         return self._repeatable
 
     @property
     def fingerprint(self) -> str | None:
-        """Of the world that the workers' are like, if it has one."""
+        """The fingerprint of the replicated world, if it has one."""
         return self._fingerprint
 
     @property
     def faults(self) -> Sequence[Fault]:
-        """The faults of the system after which a batch went on."""
+        """The faults of the system from which batches recovered."""
         return tuple(self._faults)
 
     @property
     def incidents(self) -> Sequence[Incident]:
-        """What made batches be done again."""
+        """The incidents because of which batches were repeated."""
         return tuple(self._incidents)
 
     def actions_of(self, state: int) -> tuple[Action, ...]:
-        """The actions of a discovered state beside RESET; none if it is terminal."""
+        """Returns the actions of a discovered state beside RESET; none if it is terminal."""
         return self._discovered.actions_of(state)
 
     def carry_out(self, orders: Sequence[Order]) -> list[Answer]:
-        """Has orders carried out side by side and answers each; see `World.carry_out`."""
+        """Carries out orders in parallel and returns the answer to each; see `World.carry_out`."""
         check_orders(orders, self._discovered.action_counts())
         call = self._calls
         self._calls += 1
@@ -196,13 +196,13 @@ class DistributedWorld(World):
         return NOWHERE
 
     def snapshot(self) -> WorldSnapshot:
-        """Returns what was discovered and how far the world has come."""
+        """Returns the current snapshot."""
         return self._discovered.snapshot(self._steps, self._calls)
 
     def restore(self, snapshot: WorldSnapshot) -> None:
-        """Resumes from a snapshot as if nothing had happened."""
+        """Resumes from a snapshot as if it had never stopped."""
         self._discovered.restore(snapshot)
-        self._pool.close()  # they were told otherwise
+        self._pool.close()  # workers know other states
         self._steps, self._calls = snapshot.steps, snapshot.calls
 
     def close(self) -> None:
@@ -214,7 +214,7 @@ class DistributedWorld(World):
         return [_Batch((call, place, batch), order, quota) for batch, quota in enumerate(cut(order, self._size))]
 
     def _done(self, batches: Sequence[_Batch]) -> list[Outcome]:
-        """What came of batches, in their order."""
+        """Returns the outcomes of batches, in their order."""
         find = self.ledger.find if self.ledger is not None else lambda _: None
         found = {batch.key: outcome for batch in batches if (outcome := find(batch.key)) is not None}
         left = [batch for batch in batches if batch.key not in found]
@@ -232,13 +232,13 @@ class DistributedWorld(World):
         return [found[batch.key] for batch in batches]
 
     def _bundled(self, batches: Sequence[_Batch]) -> list[Sequence[_Batch]]:
-        """Batches in bundles for one worker each: quick ones are sent together, as long as all have enough to do."""
+        """Returns batches in bundles, each for one worker: short ones are sent together if all workers stay busy."""
         shared = math.ceil(len(batches) / (BUNDLES_OF_WORKER * self._engine.n_workers))
         size = max(1, min(shared, int(SECONDS_OF_BUNDLE / self._seconds_of_batch)))
         return [batches[place : place + size] for place in range(0, len(batches), size)]
 
     def _requests(self, batches: Sequence[_Batch], failures: int, memory: Memory) -> list[Request]:
-        """What a worker has to be told to carry out batches, given what it was told before."""
+        """Returns the requests for batches to a worker, given what it was sent before."""
         return [self._request(batch, failures, memory) for batch in batches]
 
     def _request(self, batch: _Batch, failures: int, memory: Memory) -> Request:
@@ -255,14 +255,14 @@ class DistributedWorld(World):
             quota=batch.quota,
             n_kept=n_kept,
             states=self._discovered.since(n_kept),
-            # Where another attempt would draw otherwise, what was drawn before a fault is kept, from the first one on.
+            # If another attempt would draw differently, the draws before a fault are kept.
             max_faults=0 if self._repeatable and not is_final else self._max_faults,
             is_final=is_final,
             repeatable=self._repeatable,
         )
 
     def _merged(self, work: _Work, n_shared: int) -> Answer:
-        """The answer to an order; the batches were told the first so many states."""
+        """Returns the merged answer to an order whose batches knew the first `n_shared` states."""
         tally = Tally()
         for outcome in work.outcomes:
             numbers = [self._number_of(label, actions) for label, actions in outcome.discovered]
@@ -281,15 +281,15 @@ class DistributedWorld(World):
         )
 
     def _number_of(self, label: State, actions: tuple[Action, ...]) -> int:
-        """The number of a state that a batch has met, which another may have met before it."""
+        """Returns the index of a state that a batch has met; other batches may have met it before."""
         number = self._discovered.numbers.get(label)
         if number is None:
             return self._discovered.add(label, actions)
         before = self._discovered.actions[number]
         if before != actions:
             raise WorldError(
-                f"state {label!r} has the actions {list(before)} at one worker and {list(actions)} at another: what "
-                "can be done must be a property of the state"
+                f"state {label!r} has the actions {list(before)} at one worker and {list(actions)} at another: the "
+                "actions must be a property of the state"
             )
         return number
 
@@ -301,12 +301,12 @@ class DistributedWorld(World):
     def _note_fault(self, fault: Fault) -> None:
         self._faults.append(fault)
         if is_worth_a_line(len(self._faults)):
-            _logger.warning("%s; it was started again (fault %d)", fault, len(self._faults))
+            _logger.warning("%s; it was restarted (fault %d)", fault, len(self._faults))
 
     def _note_incident(self, incident: Incident) -> None:
         self._incidents.append(incident)
         if is_worth_a_line(len(self._incidents)):
             _logger.warning("%s (incident %d)", incident, len(self._incidents))
         if incident.kind is IncidentKind.LOST and incident.repeated and not self._repeatable:
-            # Another attempt draws otherwise, and the loss may have had to do with where the draws led.
+            # Another attempt draws differently, and the loss may be related to where the draws led.
             self._faults.append(Fault(FaultKind.LOST, incident.message, None, None, self._steps))

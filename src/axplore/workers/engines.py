@@ -1,8 +1,8 @@
-"""What runs workers: processes on this machine, or a cluster; and which of them is meant.
+"""The protocol of workers and engines, processes on this machine or a cluster; and the choice of an engine.
 
-An engine starts workers and says who has answered. A worker has one *server*, a function that it makes for itself when
-it is started, and answers every message with what the server makes of it. Everything else, such as who does what, and
-what becomes of the work of a worker that is lost, is the same for all engines: see `pool`.
+An engine starts workers and reports which have answered. A worker makes one *server*, a function, when it is started,
+and answers every message with the result of that function. Everything else, such as who does which task and what
+happens to the tasks of lost workers, is the same for all engines: see `pool`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ import cloudpickle
 from axplore.errors import InvalidSettingError
 
 SINGLE_THREADED: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-"""Libraries hear by these how many threads to use: there is a worker for every processor already."""
+"""Environment variables that limit the threads of libraries: there is a worker for every processor already."""
 
 COMMAND: Final = "AXPLORE_COMMAND"
-"""The environment variable by which a worker knows what was called by the process that started it."""
+"""The environment variable that tells a worker the command of the process that started it."""
 
 
 def current_command() -> str:
-    """What was called, here or by the process that started this worker."""
+    """Returns the command of this process, or of the process that started this worker."""
     return os.environ.get(COMMAND) or shlex.join(sys.orig_argv)
 
 
@@ -37,20 +37,20 @@ Server: TypeAlias = Callable[[Any], Any]
 
 
 class WorkerLostError(Exception):
-    """The worker, or the machine it was on, is gone."""
+    """Raised when a worker, or the machine it was on, is gone."""
 
 
 class TryElsewhereError(Exception):
-    """Raised by a server that could not do something that another may be able to do."""
+    """Raised by a server that could not do a task that another may be able to do."""
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What a worker answers.
+    """The reply of a worker.
 
     Attributes:
-        value: what its server returned; None from a new worker that is ready.
-        error: what it raised instead.
+        value: the value that its server returned; None from a new worker that is ready.
+        error: the error that it raised instead.
     """
 
     value: Any = None
@@ -58,37 +58,37 @@ class Reply:
 
 
 class Worker(Protocol):
-    """Somebody who answers messages, one at a time. The first reply, to no message, says that the server is made."""
+    """A worker that answers one message at a time. Its first reply, to no message, says that the server is made."""
 
     @property
     def name(self) -> str:
-        """What to call it, as "process 4711"."""
+        """The name of the worker, such as "process 4711"."""
 
     def send(self, message: Any) -> None:
-        """Gives it something to do; there must be no reply outstanding."""
+        """Sends a message; no reply may be outstanding."""
 
     def receive(self) -> Reply:
-        """The reply that `Engine.wait` has announced; raises WorkerLostError if there is none to come."""
+        """Returns the reply that `Engine.wait` announced; raises WorkerLostError if the worker is lost."""
 
     def stop(self) -> None:
-        """Ends it, whatever it is doing."""
+        """Ends the worker, whatever it is doing."""
 
 
 class Engine(Protocol):
-    """A place where workers work."""
+    """Starts workers and waits for their replies."""
 
     @property
     def n_workers(self) -> int:
-        """How many work at the same time."""
+        """The number of workers that work at the same time."""
 
     def start(self, make_server: Callable[[], Server]) -> Worker:
-        """A new worker, which has yet to say that it is ready; `make_server` is called where it works."""
+        """Starts a worker, which will report that it is ready; `make_server` is called in the worker."""
 
     def wait(self, workers: Sequence[Any], seconds: float | None) -> list[Any]:
-        """Those of the workers, all started here, that have a reply or are lost; none if the time has passed before."""
+        """Returns those of the workers that have a reply or are lost; none if the time is up before."""
 
     def close(self) -> None:
-        """Ends everything that the engine has started."""
+        """Ends everything that the engine started."""
 
 
 def check_n_workers(n_workers: int) -> None:
@@ -98,7 +98,7 @@ def check_n_workers(n_workers: int) -> None:
 
 
 def replied(server: Server, message: Any) -> Reply:
-    """What a server makes of a message."""
+    """Returns the reply of a server to a message."""
     try:
         return Reply(server(message))
     except Exception as error:
@@ -106,16 +106,14 @@ def replied(server: Server, message: Any) -> Reply:
 
 
 class Answering:
-    """What a worker elsewhere does: it makes its server from the first message, and answers the others by it."""
+    """The loop of a remote worker: it makes its server from the first message, and answers the others with it."""
 
     def __init__(self) -> None:
         self._server: Server | None = None
-        logging.getLogger(
-            "axplore"
-        ).disabled = True  # the process that started it hears of everything, and says it once
+        logging.getLogger("axplore").disabled = True  # the starting process hears of everything, and reports it once
 
     def answer(self, message: bytes) -> bytes:
-        """The reply to a message, both pickled, by value where it cannot be by name."""
+        """Returns the reply to a message, both pickled with cloudpickle."""
         return _packed(replied(self._served, message))
 
     def _served(self, message: bytes) -> Any:
@@ -130,7 +128,7 @@ def _packed(reply: Reply) -> bytes:
     try:
         packed: bytes = cloudpickle.dumps(reply)
         if reply.error is not None:
-            cloudpickle.loads(packed)  # many an exception can be packed, but not unpacked
+            cloudpickle.loads(packed)  # some exceptions can be pickled, but not unpickled
     except Exception as error:
         what = "the worker's answer" if reply.error is None else f"the worker's {_named(reply.error)}"
         packed = cloudpickle.dumps(Reply(error=RuntimeError(f"{what} cannot be sent: {_named(error)}")))
@@ -142,15 +140,15 @@ def _named(error: BaseException) -> str:
 
 
 def has_workers(workers: int | None, ray: str | None) -> bool:
-    """Whether these settings, which are those of `engine_from`, ask for workers."""
+    """Returns whether these settings ask for workers; see `engine_from`."""
     return workers != 0 and (workers is not None or ray is not None)
 
 
 def engine_from(workers: int | None, ray: str | None) -> Engine | None:
-    """The engine of these settings, the same on the command line and everywhere; None for no workers.
+    """Returns the engine for these settings; None for no workers.
 
     Args:
-        workers: how many; 0 for none. On Ray, as many as the cluster has processors when not given.
+        workers: the number of workers; 0 for none. On Ray, by default, the number of processors of the cluster.
         ray: `auto` for the Ray cluster that this machine is part of, or one of this machine alone if there is none, or
             the address of a cluster. Without it, workers are processes on this machine.
     """
@@ -168,7 +166,7 @@ def engine_from(workers: int | None, ray: str | None) -> Engine | None:
 
 @contextmanager
 def engine_for(workers: int | None, ray: str | None) -> Iterator[Engine | None]:
-    """The engine that `engine_from` chooses, for as long as it is needed; None to do without."""
+    """Context manager for the engine that `engine_from` returns; None for no workers."""
     engine = engine_from(workers, ray)
     try:
         yield engine

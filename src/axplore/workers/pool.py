@@ -1,11 +1,11 @@
-"""Tasks done by workers, whoever they are and whatever becomes of them.
+"""A pool of workers that completes tasks although workers may be lost, fail or be slow.
 
-- A task of a worker that is lost is done again by another. So is one that a worker could not do (`TryElsewhereError`),
-  but not by the same worker if there are others.
-- A task that takes far longer than others did is given to an idle worker as well, and the first to answer counts. Where
-  nobody is idle, its worker is replaced in the end; each time the pool waits twice as long for the next.
-- Every task is answered once. The answers come in the order in which they are done; what is to be the same for any
-  number of workers must not depend on that order.
+- A task whose worker is lost is repeated by another. So is a task that a worker could not do (`TryElsewhereError`), but
+  not by the same worker if there are others.
+- A task that takes far longer than the others is given to an idle worker as well, and the first answer counts. If no
+  worker is idle, its worker is eventually replaced; each time the pool waits twice as long for the next.
+- Every task is answered once. Answers come in the order of completion; results that must be the same for any number of
+  workers must not depend on that order.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from axplore.worlds.contract import Incident, IncidentKind
 
 SLOW_SECONDS: Final = 2.0
 SLOW_FACTOR: Final = 4.0
-"""A task is slow after so many times the longest one, but not before so many seconds."""
+"""A task is slow after this many times the longest one so far, but at least this many seconds."""
 
 PATIENCE: Final = 15.0
-"""A worker whose task takes so many times as long as a slow one is replaced."""
+"""A worker is replaced if its task takes this many times as long as a slow one."""
 
 MAX_LOSSES: Final = 10
-"""A task by which so many workers are lost is said to be what ends them."""
+"""The number of workers lost over a task after which the task is blamed."""
 
 MAX_ROUNDS_LOST: Final = 3
-"""So many times over everybody must be lost, and at least MAX_LOSSES workers, before anybody answers, to be given up.
-All who are on a machine are lost at once, and those started instead may be sent there while it is thought to be up."""
+"""The pool gives up if this many times the number of workers, and at least MAX_LOSSES, are lost before any answers. All
+workers on a machine are lost at once, and their replacements may be placed there while it is believed to be up."""
 
 SECONDS_TO_BEGIN: Final = 60.0
-"""A worker that has not begun after so long may never do so: there may be no machine for it."""
+"""Seconds after which a worker that has not begun is not waited for: there may be no machine for it."""
 
 
 Memory: TypeAlias = dict[str, Any]
-"""What a worker was told before, as whoever briefs it sees fit to note."""
+"""What a worker was sent before, as far as `make_message` records it."""
 
 OnSlow: TypeAlias = Literal["repeat", "wait", "ignore"]
 
 MessageMaker: TypeAlias = Callable[[Any, int, Memory], Any]
-"""The message about a task, at which so many workers have failed, to a worker with such a memory."""
+"""Makes the message about a task, given the number of workers that failed at it and the memory of the worker."""
 
 
 @dataclass(eq=False)
@@ -53,11 +53,11 @@ class _Slot:
     """A worker, as the pool sees it.
 
     Attributes:
-        worker: itself.
-        memory: what it was told.
-        place: of the task that it does; None if it does none.
-        since: when it began that, or was started.
-        is_ready: whether it has said so.
+        worker: the worker.
+        memory: what it was sent.
+        place: the index of its task; None if it has none.
+        since: the time when it began that task, or was started.
+        is_ready: whether it has reported that it is ready.
     """
 
     worker: Worker
@@ -73,15 +73,15 @@ class _Slot:
 
 @dataclass(eq=False)
 class _TaskProgress:
-    """How far a task has come.
+    """The progress of a task.
 
     Attributes:
         is_done: whether there is a result.
-        failures: how often a worker could not do it.
-        failed: who.
-        losses: how many workers were lost over it.
-        replaced: how many were replaced, as they took too long.
-        is_slow: whether it was told that it is.
+        failures: the number of times that a worker could not do it.
+        failed: the workers that could not.
+        losses: the number of workers lost over it.
+        replaced: the number of workers replaced because they took too long.
+        is_slow: whether it was reported as slow.
     """
 
     is_done: bool = False
@@ -93,7 +93,7 @@ class _TaskProgress:
 
 
 class WorkerPool:
-    """Workers of an engine, started when they are needed, and kept for the next tasks."""
+    """Workers of an engine, started when they are needed and kept for further tasks."""
 
     def __init__(
         self,
@@ -105,16 +105,16 @@ class WorkerPool:
         on_slow: OnSlow = "repeat",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Starts no worker yet.
+        """Prepares the pool, without starting a worker yet.
 
         Args:
-            engine: where they work.
-            make_server: makes what answers the messages, where it works.
+            engine: the engine that runs the workers.
+            make_server: makes, in the worker, the server that answers messages.
             make_message: makes the message about a task.
-            on_incident: called with whatever makes a task be done again.
-            on_slow: `repeat` gives a task that is slow to an idle worker as well, `wait` only tells of it, and `ignore`
-                does not even look, where the time of one task says nothing of another.
-            clock: tells the time in seconds.
+            on_incident: called with every incident because of which a task is repeated.
+            on_slow: `repeat` gives a slow task to an idle worker as well, `wait` only reports it, and `ignore` does not
+                look for slow tasks, where the time of one task says nothing about another.
+            clock: returns the time in seconds.
         """
         self._engine = engine
         self._make_server = make_server
@@ -128,20 +128,20 @@ class WorkerPool:
         self._tasks: Sequence[Any] = ()
         self._progress: list[_TaskProgress] = []
         self._waiting: deque[int] = deque()
-        self._most_failed = 0  # how many have failed at the same task
+        self._most_failed = 0  # the most workers that have failed at one task
 
     def results(self, tasks: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-        """The place of each task with its result, in the order in which they are done."""
+        """Yields the index of each task with its result, in the order of completion."""
         self._tasks, self._progress = tasks, [_TaskProgress() for _ in tasks]
         self._waiting = deque(range(len(tasks)))
         self._most_failed = 0
         n_open = len(tasks)
         try:
             while n_open:
-                n_wanted = n_open + self._most_failed  # one who failed at a task leaves it to somebody else
+                n_wanted = n_open + self._most_failed  # a worker that failed at a task leaves it to another
                 self._start_workers(n_wanted)
                 self._hand_out()
-                self._start_workers(n_wanted)  # for those who were found to be lost
+                self._start_workers(n_wanted)  # for those found to be lost
                 for slot in self._answered():
                     place, result = self._receive(slot)
                     if place is not None and not self._progress[place].is_done:
@@ -151,7 +151,7 @@ class WorkerPool:
                 self._look_after_slow()
         finally:
             for slot in [slot for slot in self._slots if slot.place is not None]:
-                self._stop(slot)  # nobody waits for what it does any more
+                self._stop(slot)  # its result is no longer needed
 
     def close(self) -> None:
         """Stops all workers."""
@@ -167,7 +167,7 @@ class WorkerPool:
         slot.worker.stop()
 
     def _hand_out(self) -> None:
-        """Gives waiting tasks to idle workers; to one that has failed at it only if everybody has who is there."""
+        """Gives waiting tasks to idle workers; to one that failed at a task only if all workers did."""
         now = self._clock()
         there = [slot for slot in self._slots if slot.is_ready or now - slot.since < SECONDS_TO_BEGIN]
         for slot in [slot for slot in self._slots if slot.is_idle]:
@@ -186,16 +186,16 @@ class WorkerPool:
             self._lose(slot, loss)
 
     def _answered(self) -> list[_Slot]:
-        """The workers that have answered or are lost; perhaps none, when it is time to look at the others."""
+        """Returns the workers that have answered or are lost; perhaps none, when it is time to check the others."""
         busy = {id(slot.worker): slot for slot in self._slots if not slot.is_idle}
-        if not busy:  # everybody was lost who was to be given something
+        if not busy:  # all workers that were to get a task are lost
             return []
         has_to_look = self._on_slow != "ignore" or not all(slot.is_ready for slot in self._slots)
         seconds = SLOW_SECONDS / 4 if has_to_look else None
         return [busy[id(worker)] for worker in self._engine.wait([slot.worker for slot in busy.values()], seconds)]
 
     def _receive(self, slot: _Slot) -> tuple[int | None, Any]:
-        """The place of the task that a slot has done, and its result; no place if it has done none."""
+        """Returns the index of the task that a slot has done, and its result; no index if it has done none."""
         try:
             reply = slot.worker.receive()
         except WorkerLostError as loss:
@@ -233,10 +233,10 @@ class WorkerPool:
         most = max(MAX_LOSSES, MAX_ROUNDS_LOST * self._engine.n_workers)
         if losses >= MAX_LOSSES or self._losses_in_a_row >= most:
             losses = max(losses, self._losses_in_a_row)
-            raise WorldError(f"{losses} workers were lost one after the other, the last one thus: {loss}")
+            raise WorldError(f"{losses} workers were lost one after the other; the last: {loss}")
 
     def _put_back(self, place: int) -> None:
-        """Lets a task be done again, unless it is done or another slot does it."""
+        """Puts a task back to be repeated, unless it is done or another slot has it."""
         if not self._progress[place].is_done and all(slot.place != place for slot in self._slots):
             self._waiting.appendleft(place)
 
@@ -255,7 +255,7 @@ class WorkerPool:
                     progress.is_slow = True
                     self._note_slow(slot, seconds)
             elif progress.is_done:
-                self._stop(slot)  # somebody else was faster
+                self._stop(slot)  # another worker was faster
             elif seconds > slow and is_alone and idle is not None:
                 self._note_slow(slot, seconds)
                 self._give(idle, place)
@@ -270,7 +270,7 @@ class WorkerPool:
     def _note_slow(self, slot: _Slot, seconds: float) -> None:
         told = f"{slot.worker.name} has not answered for {seconds:.0f} s; the longest answer took {self._longest:.1f} s"
         if self._on_slow == "wait":
-            told += ". It is waited for, as its work may depend on how long it takes; step_timeout ends what hangs"
+            told += ". The pool waits, as the result may depend on its time; set step_timeout to end steps that hang"
         self._on_incident(Incident(IncidentKind.SLOW, slot.worker.name, told, self._on_slow == "repeat"))
 
 
@@ -283,12 +283,12 @@ _logger = logging.getLogger("axplore")
 def results_of(
     function: Callable[[Task], Result], tasks: Sequence[Task], engine: Engine | None = None
 ) -> Iterator[Result]:
-    """The result of every task, in the order in which they are done; an error of one ends it.
+    """Yields the results of tasks in the order of completion; raises the first error.
 
     Args:
         function: does a task. It is called again, elsewhere, for a task whose worker was lost.
-        tasks: what to do, the longest first if that is known.
-        engine: where it is done; by this process when there is none.
+        tasks: the tasks, the longest first if that is known.
+        engine: the engine that runs the workers; None for this process.
     """
     if engine is None:
         yield from map(function, tasks)
@@ -297,7 +297,7 @@ def results_of(
         engine,
         lambda: function,
         on_incident=lambda incident: _logger.warning("%s", incident),
-        on_slow="ignore",  # how long a task takes says nothing of another
+        on_slow="ignore",  # the time of one task says nothing about another
     )
     try:
         for _, result in pool.results(tasks):

@@ -1,7 +1,7 @@
 """Workers that are processes on this machine.
 
-Each is this module run by itself, and talks through a pair of sockets. It ends when the other end is closed, and so
-with the process that started it, however that ends. What a system prints goes to standard error.
+Each runs this module and communicates through a pair of sockets. It ends when the other end is closed, and so with the
+process that started it, however that ends. What a system prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from axplore.worlds.child_process import SECONDS_TO_END, end_with_group, how_it_
 
 
 class Processes:
-    """An engine of so many processes."""
+    """An engine whose workers are processes on this machine."""
 
     def __init__(self, n_workers: int) -> None:
         check_n_workers(n_workers)
@@ -42,29 +42,29 @@ class Processes:
 
     @property
     def n_workers(self) -> int:
-        """How many processes."""
+        """The number of processes."""
         return self._n_workers
 
     @property
     def pids(self) -> list[int]:
-        """The numbers of the processes that are running."""
+        """The ids of the running processes."""
         return [worker.pid for worker in self._started if worker.is_running]
 
     def start(self, make_server: Callable[[], Server]) -> ProcessWorker:
-        """A new process."""
+        """Starts a process."""
         worker = ProcessWorker(make_server)
         self._started = [*(other for other in self._started if other.is_running), worker]
         return worker
 
     def wait(self, workers: Sequence[ProcessWorker], seconds: float | None) -> list[ProcessWorker]:
-        """Those that have a reply or are lost."""
+        """Returns the workers that have a reply or are lost."""
         by_connection = {worker.connection: worker for worker in workers}
         ready = wait(list(by_connection), seconds)
         return [by_connection[connection] for connection in ready]  # type: ignore[index]
 
     def close(self) -> None:
         """Ends all processes."""
-        for worker in self._started:  # they end side by side
+        for worker in self._started:  # they end in parallel
             worker.hang_up()
         for worker in self._started:
             worker.stop()
@@ -72,7 +72,7 @@ class Processes:
 
 
 class ProcessWorker:
-    """A process."""
+    """A worker process."""
 
     def __init__(self, make_server: Callable[[], Server]) -> None:
         self.connection, theirs = Pipe()
@@ -83,30 +83,30 @@ class ProcessWorker:
                 stdin=subprocess.DEVNULL,
                 env=environment,
                 pass_fds=[theirs.fileno()],
-                start_new_session=True,  # Ctrl-C is for the exploration to hear
+                start_new_session=True,  # Ctrl-C is handled by the exploration
             )
         finally:
             theirs.close()
-        with suppress(WorkerLostError):  # it is seen when the worker is waited for
+        with suppress(WorkerLostError):  # noticed when the worker is waited for
             self.send(make_server)
 
     @property
     def name(self) -> str:
-        """With the number of the process."""
+        """The name, with the process id."""
         return f"process {self.pid}"
 
     @property
     def pid(self) -> int:
-        """The number of the process."""
+        """The process id."""
         return self._process.pid
 
     @property
     def is_running(self) -> bool:
-        """Whether it has not ended."""
+        """Whether it is running."""
         return self._process.poll() is None
 
     def send(self, message: Any) -> None:
-        """Sends a message, by value where it cannot be by name."""
+        """Sends a message, pickled with cloudpickle."""
         packed = cloudpickle.dumps(message)
         try:
             self.connection.send_bytes(packed)
@@ -114,7 +114,7 @@ class ProcessWorker:
             raise self._lost() from None
 
     def receive(self) -> Reply:
-        """The reply."""
+        """Returns the reply."""
         try:
             reply: Reply = cloudpickle.loads(self.connection.recv_bytes())
         except (EOFError, OSError):
@@ -126,7 +126,7 @@ class ProcessWorker:
         self.connection.close()
 
     def stop(self) -> None:
-        """Ends the process, and what it has started, now."""
+        """Kills the process and its children."""
         self.hang_up()
         end_with_group(self._process)
 
@@ -150,7 +150,7 @@ def serve(connection: Connection) -> None:
 
 
 def _read(connection: Connection, messages: SimpleQueue[bytes]) -> None:
-    """Ends the process as soon as there is nobody to answer to, even within a batch."""
+    """Reads messages, and ends the process with the connection, even within a batch."""
     with suppress(EOFError, OSError):
         while True:
             messages.put(connection.recv_bytes())

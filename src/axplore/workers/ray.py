@@ -1,8 +1,8 @@
 """Workers on a Ray cluster, of one machine or of many.
 
-Each is an actor with a processor of its own. Ray restarts none of them and repeats nothing: that is for the pool to do.
-An actor for which there is no processor, as after the loss of a machine, waits for one while the others work. What a
-system prints is in Ray's logs. axplore, and what the system needs, must be installed on every machine.
+Each is an actor with a processor of its own. Ray restarts none of them and repeats nothing: the pool does that. An
+actor for which there is no processor, for example after the loss of a machine, waits for one while the others work.
+What a system prints goes to Ray's logs. axplore, and what the system needs, must be installed on every machine.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ from axplore.workers.engines import (
 )
 
 AUTO: Final = "auto"
-"""Instead of an address: the cluster that this machine is part of, or one of this machine alone if there is none."""
+"""In place of an address: the cluster that this machine is part of, or a local one if there is none."""
 
 SECONDS_TO_ANSWER: Final = 10.0
-"""How long the machine at an address may take to answer. Ray itself would wait for minutes."""
+"""Seconds that the machine at an address may take to answer. Ray itself would wait for minutes."""
 
 _HTTP2_GREETING: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
-"""How a client begins to speak to Ray: the preface of HTTP/2 and empty settings, which are a frame of type 4."""
+"""The greeting of a client of Ray: the preface of HTTP/2 and empty settings, a frame of type 4."""
 
 _logger = logging.getLogger("axplore")
 
 
 class RayCluster:
-    """An engine of so many actors."""
+    """An engine whose workers are actors on a Ray cluster."""
 
     def __init__(self, address: str, n_workers: int | None) -> None:
         """Connects this process to the cluster, unless it is connected to one already.
 
         Args:
             address: `auto`, or where the cluster is: `HOST:PORT`, or `ray://HOST:PORT` from a machine outside it.
-            n_workers: how many actors; as many as the cluster has processors when not given.
+            n_workers: the number of actors; by default, the number of processors of the cluster.
         """
         if n_workers is not None:
             check_n_workers(n_workers)
@@ -65,17 +65,17 @@ class RayCluster:
 
     @property
     def n_workers(self) -> int:
-        """How many actors."""
+        """The number of actors."""
         return self._n_workers
 
     def start(self, make_server: Callable[[], Server]) -> RayWorker:
-        """A new actor, placed where there is a processor free."""
+        """Starts an actor, placed where a processor is free."""
         worker = RayWorker(self._ray, self._actor_class.remote(), make_server)
         self._started = [*(other for other in self._started if other.is_in_use), worker]
         return worker
 
     def wait(self, workers: Sequence[RayWorker], seconds: float | None) -> list[RayWorker]:
-        """Those that have a reply or are lost."""
+        """Returns the workers that have a reply or are lost."""
         by_reference = {worker.reference: worker for worker in workers}
         if not by_reference:
             return []
@@ -86,7 +86,7 @@ class RayCluster:
         return [by_reference[reference] for reference in ready]
 
     def close(self) -> None:
-        """Ends all actors, and what else was started here."""
+        """Ends all actors, and the connection if no other engine uses it."""
         for worker in self._started:
             worker.stop()
         self._started = []
@@ -96,7 +96,7 @@ class RayCluster:
 
 
 class RayWorker:
-    """An actor, seen from the process that has started it."""
+    """An actor, seen from the process that started it."""
 
     def __init__(self, ray: Any, actor: Any, make_server: Callable[[], Server]) -> None:
         self._ray = ray
@@ -105,26 +105,26 @@ class RayWorker:
         self.is_in_use = True
         paths = [str(Path(path).absolute()) for path in sys.path]
         self.reference = actor.start.remote(current_command(), str(Path.cwd()), paths, cloudpickle.dumps(make_server))
-        """What the next reply is known by."""
+        """The reference to the next reply."""
 
     @property
     def name(self) -> str:
-        """With the actor and its machine, once it has one."""
+        """The name, with the actor and its machine once it has one."""
         return "a Ray actor that has not begun" if self._whereabouts is None else str(self._whereabouts)
 
     @property
     def whereabouts(self) -> Whereabouts | None:
-        """Where it works; None before it has said that it is ready."""
+        """Where the actor runs; None before it is ready."""
         return self._whereabouts
 
     def send(self, message: Any) -> None:
-        """Sends a message, by value where it cannot be by name."""
+        """Sends a message, pickled with cloudpickle."""
         packed = cloudpickle.dumps(message)
         with _failures_of(self._ray):
             self.reference = self._actor.answer.remote(packed)
 
     def receive(self) -> Reply:
-        """The reply."""
+        """Returns the reply."""
         exceptions = self._ray.exceptions
         lost = (
             exceptions.RayActorError,
@@ -136,7 +136,7 @@ class RayWorker:
         with _failures_of(self._ray):
             try:
                 answer = self._ray.get(self.reference)
-            except exceptions.RayTaskError as error:  # whatever the server raises is in its reply: it did not get there
+            except exceptions.RayTaskError as error:  # errors of the server are in its reply, so this one came before
                 return Reply(error=WorldError(f"{self.name} cannot work: {_last_line(error)}"))
             except lost as error:
                 raise WorkerLostError(f"{self.name} was lost: {_last_line(error)}") from None
@@ -155,12 +155,12 @@ class RayWorker:
 
 @dataclass(frozen=True)
 class Whereabouts:
-    """Where an actor is.
+    """Where an actor runs.
 
     Attributes:
-        actor: its name in Ray.
-        process: the number of its process.
-        node: the name of its machine in Ray.
+        actor: its id in Ray.
+        process: its process id.
+        node: the id of its machine in Ray.
         machine: the address of its machine.
     """
 
@@ -174,13 +174,13 @@ class Whereabouts:
 
 
 class RayActor:
-    """A worker, where it works."""
+    """The actor itself, in its own process."""
 
     def __init__(self) -> None:
         self._answering = Answering()
 
     def start(self, command: str, folder: str, paths: Sequence[str], make_server: bytes) -> tuple[Whereabouts, bytes]:
-        """Makes the server as the process that has started the worker would: in its folder, with its modules."""
+        """Makes the server as the starting process would: in its working directory, with its module paths."""
         os.environ[COMMAND] = command
         for name in SINGLE_THREADED:
             os.environ.setdefault(name, "1")
@@ -199,32 +199,32 @@ class RayActor:
         return whereabouts, self.answer(make_server)
 
     def answer(self, message: bytes) -> bytes:
-        """The reply to a message."""
+        """Returns the reply to a message."""
         return self._answering.answer(message)
 
 
 class _Connection:
-    """The connection of this process to Ray. It can have one, which all engines share."""
+    """The connection of this process to Ray, which all engines share."""
 
     def __init__(self) -> None:
         self._n_engines = 0
-        self._address: str | None = None  # None for one that was there before
+        self._address: str | None = None  # None for a connection that was there before
         self.is_ours = False
 
     def open(self, ray: Any, address: str, n_workers: int) -> None:
-        """Connects, unless the process is connected already; a cluster that is started here is for so many workers."""
+        """Connects, unless the process is connected already; a cluster started here has `n_workers` processors."""
         if not ray.is_initialized():
             _connect(ray, address, n_workers)
             self._n_engines, self.is_ours, self._address = 0, True, address
         elif self.is_ours and address not in (AUTO, self._address):
             raise InvalidSettingError(
-                f"this process is connected to the Ray cluster {self._address!r}, so that it cannot use {address!r}; "
+                f"this process is connected to the Ray cluster {self._address!r}, so it cannot use {address!r}; "
                 "close what uses the former first"
             )
         self._n_engines += 1
 
     def close(self, ray: Any) -> None:
-        """Disconnects with the last engine, and ends a cluster that was started here; leaves what others connected."""
+        """Disconnects with the last engine, and ends a cluster started here; leaves connections of others alone."""
         self._n_engines -= 1
         if self.is_ours and not self._n_engines:
             self.is_ours = False
@@ -235,7 +235,7 @@ _CONNECTION: Final = _Connection()
 
 
 def _imported_ray() -> Any:
-    """The package ray, or a word on how to get it."""
+    """Returns the package ray; raises an error that says how to install it."""
     try:
         import ray
         import ray.exceptions
@@ -247,30 +247,30 @@ def _imported_ray() -> Any:
 
 
 def _connect(ray: Any, address: str, n_workers: int) -> None:
-    """Connects this process to a cluster; nothing is sent to anybody else, and standard output is left alone."""
+    """Connects this process to a cluster, with usage reports disabled and nothing written to standard output."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     where = _running_cluster() if address == AUTO else address
     if where is None:
-        # Systems that wait for something share processors well: who asks for more workers than there are gets them.
+        # Systems that wait share processors well, so there may be more workers than processors.
         room = max(os.cpu_count() or 1, n_workers)
         options: dict[str, Any] = {"address": "local", "include_dashboard": False, "num_cpus": room}
     else:
         _check_reachable(where)
-        # With a cluster that it finds by itself, Ray identifies itself by itself.
+        # Ray authenticates itself only with a cluster that it finds itself.
         options = {} if address == AUTO else {"address": where}
     _keep_off_standard_output(ray)
     try:
         ray.init(**options, log_to_driver=False, logging_level=logging.ERROR)
-    except Exception as error:  # Ray raises errors of many kinds here, its own and others
+    except Exception as error:  # Ray raises many kinds of errors here
         what = "no Ray cluster can be started here" if where is None else f"the Ray cluster at {where} cannot be used"
         because = "" if error.__cause__ is None else f" ({_last_line(error.__cause__)})"
         raise InvalidSettingError(f"{what}: {_last_line(error)}{because}") from error
 
 
 def _running_cluster() -> str | None:
-    """The address of the cluster that this machine is part of, as Ray will find it; none if it does not answer.
+    """Returns the address of the cluster that this machine is part of, as Ray finds it; None if it does not answer.
 
-    Ray would not get over a cluster that has ended without a word.
+    Ray itself does not recover from a cluster that has ended silently.
     """
     if named := os.environ.get("RAY_ADDRESS"):
         return named
@@ -284,10 +284,10 @@ def _running_cluster() -> str | None:
 
 
 def _check_reachable(address: str) -> None:
-    """Refuses an address where nobody speaks as Ray does."""
+    """Refuses an address where no Ray cluster answers."""
     scheme, _, place = address.rpartition("://")
     if scheme not in ("", "ray"):
-        return  # Ray may know such a kind of address from elsewhere
+        return  # Ray may support other kinds of addresses
     host, _, port = place.rpartition(":")
     if not host or not port.isdecimal():
         raise InvalidSettingError(f"ray is {address!r}; it must be {AUTO!r}, HOST:PORT or ray://HOST:PORT")
@@ -297,12 +297,12 @@ def _check_reachable(address: str) -> None:
         raise InvalidSettingError(f"there is no Ray cluster at {address}: {error}") from error
     if not _is_encrypted() and answer[3:4] != b"\x04":
         raise InvalidSettingError(
-            f"what answers at {address} is no Ray cluster; that of `ray start --head` has port 6379"
+            f"the server at {address} is not a Ray cluster; that of `ray start --head` has port 6379"
         )
 
 
 def _answer_to_greeting(host: str, port: int) -> bytes:
-    """The first few bytes that somebody answers with; none if they speak by encryption."""
+    """Returns the first bytes of the answer; none if the connection would be encrypted."""
     with socket.create_connection((host, port), timeout=SECONDS_TO_ANSWER) as connection:
         if _is_encrypted():
             return b""
@@ -315,10 +315,10 @@ def _is_encrypted() -> bool:
 
 
 def _keep_off_standard_output(ray: Any) -> None:
-    """Has Ray report lost actors in the log while the connection is ours.
+    """Makes Ray report lost actors in the log while the connection is ours.
 
-    It has no setting for that, so that its private function is replaced. A Ray without this function is used as it is:
-    its reports are then on standard output.
+    Ray has no setting for that, so a private function is replaced. If a version of Ray does not have this function, its
+    reports go to standard output.
     """
     with suppress(AttributeError):
         driver = ray._private.worker
@@ -337,7 +337,7 @@ def _keep_off_standard_output(ray: Any) -> None:
 
 @contextmanager
 def _failures_of(ray: Any) -> Iterator[None]:
-    """Says in a sentence what Ray, not a worker, fails at."""
+    """Turns errors of Ray itself, not of a worker, into an error of one sentence."""
     try:
         yield
     except (ray.exceptions.RayError, ConnectionError) as error:
@@ -345,6 +345,6 @@ def _failures_of(ray: Any) -> Iterator[None]:
 
 
 def _last_line(error: BaseException) -> str:
-    """What an error of Ray comes down to: it ends with the reason, and advice that may be long."""
+    """Returns the reason of an error of Ray: its last line, without lengthy advice."""
     lines = [line for line in str(error).splitlines() if line.strip() and not line.startswith("\t")]
     return (lines[-1] if lines else type(error).__name__).strip().partition(" Some common causes")[0]

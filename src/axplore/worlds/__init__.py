@@ -1,6 +1,6 @@
-"""Worlds: what can be explored. The contract, the adapters to systems of many kinds, and the doctor.
+"""Worlds: the contract, the adapters to many kinds of systems, and the doctor.
 
-The names below are loaded when first used, so that importing one adapter does not import the packages of another.
+The names below are loaded on first use, so that importing one adapter does not import the packages of another.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""AALpy systems under learning, and whatever else has `pre()`, `step(letter)` and `post()`, as systems to explore.
+"""AALpy systems under learning, and anything else with `pre()`, `step(letter)` and `post()`, as systems to explore.
 
-Such a system answers a letter with an output, and the output is taken as the state. Where it says too little, where the
-same output comes from states that behave differently, give a function that says more.
+Such a system answers a letter with an output, which is taken as the state. Where the same output comes from states that
+behave differently, pass a function that tells them apart.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from axplore.errors import InvalidInputError
 from axplore.types import Action, State
 
 START: Final = "start"
-"""What the state before the first letter is called."""
+"""The label of the state before the first letter."""
 
 
 class AalpySystem:
-    """A system under learning as a system: see `systems`."""
+    """A system under learning as a system; see `systems`."""
 
     def __init__(
         self,
@@ -27,17 +27,19 @@ class AalpySystem:
         initial: State = START,
         state: Callable[[Any, Any], State] | None = None,
     ) -> None:
-        """Takes a system under learning.
+        """Adapts a system under learning.
 
         Args:
             learned: the system, with `pre`, `step` and `post`.
             alphabet: the letters, which are the actions of every state.
-            initial: the state before the first letter. None asks for it by `step(None)`, as AALpy does for an empty
-                word, which Moore machines and MDPs answer.
-            state: what the state is, given the system and its last output; the output itself when not given.
+            initial: the state before the first letter. None asks for it with `step(None)`, as AALpy does for the empty
+                word; Moore machines and MDPs answer that.
+            state: returns the state, given the system and its last output; the output itself by default.
         """
         if not is_aalpy(learned):
-            raise InvalidInputError(f"{learned!r} is no system under learning: it needs pre(), step(letter) and post()")
+            raise InvalidInputError(
+                f"{learned!r} is not a system under learning: it needs pre(), step(letter) and post()"
+            )
         self._learned, self._initial = learned, initial
         self._state = state or (lambda _, output: output)
         self._under_way = False
@@ -64,5 +66,5 @@ class AalpySystem:
 
 
 def is_aalpy(thing: object) -> bool:
-    """Whether it can be used as a system under learning."""
+    """Whether an object can be used as a system under learning."""
     return not isinstance(thing, type) and all(callable(getattr(thing, name, None)) for name in ("pre", "step", "post"))

@@ -1,8 +1,8 @@
-"""Worlds by what is written on the command line: `gym:ID`, `exec:COMMAND`, `storm:FILE`, `package.module:factory`.
+"""Worlds by their names on the command line: `gym:ID`, `exec:COMMAND`, `storm:FILE`, `package.module:factory`.
 
-`world_of` turns whatever a factory may give into a world: a world, a model, a Gymnasium environment, an AALpy system,
-or any object that can be reset and stepped. `known_model` returns the model behind a named world, where it is known: of
-built-in domains, and of Gymnasium's toy environments. It is for comparing answers with the truth; no explorer sees it.
+`world_of` turns whatever a factory may return into a world: a world, a model, a Gymnasium environment, an AALpy system,
+or any object that can be reset and stepped. `known_model` returns the model behind a named world, if it is known: for
+built-in domains and Gymnasium's toy environments. It serves to compare answers with the truth; no explorer sees it.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class Form:
     """A way to name worlds.
 
     Attributes:
-        pattern: how it is written.
-        example: one that can be explored.
-        meaning: what it is, in a line.
-        parameters: what can be set, in a line.
-        needs: the package that it needs, if that is no part of axplore.
-        make: makes the world from what follows the colon, a seed and the parameters.
+        pattern: how a name is written.
+        example: a name that can be explored.
+        meaning: what it names, in a line.
+        parameters: its parameters, in a line.
+        needs: the package that it needs, if axplore does not depend on it.
+        make: makes the world from the text after the colon, a seed and the parameters.
     """
 
     pattern: str
@@ -54,12 +54,12 @@ class Form:
 
     @property
     def is_available(self) -> bool:
-        """Whether the package that it needs is installed."""
+        """Whether the package it needs is installed."""
         return self.needs is None or importlib.util.find_spec(self.needs) is not None
 
 
 def named_world(name: str, seed: int, parameters: Mapping[str, Any]) -> World:
-    """The world of a name: of a domain, or with a colon; parameters given as text are read by what they are for."""
+    """Returns the world with a name: a domain, or a form with a colon. Parameters given as text are converted."""
     if ":" not in name:
         from axplore.worlds.simulated import SimulatedWorld
 
@@ -80,23 +80,23 @@ def named_world(name: str, seed: int, parameters: Mapping[str, Any]) -> World:
 
 
 def check_consent(name: str, trust: bool) -> None:
-    """Refuses to start a world that a file names, unless it is built in: what has a colon in its name runs code."""
+    """Refuses a world named in a file unless it is built in or trusted: a name with a colon runs code."""
     if ":" in name and not trust:
         raise UntrustedFileError(
-            f"the run names the world {name!r}, and starting it runs code on this machine. If you trust where the run "
-            "comes from, consent: --trust on the command line, trust=True in Python"
+            f"the run names the world {name!r}, and starting it runs code on this machine. If you trust the source "
+            "of the run, allow it: --trust on the command line, trust=True in Python"
         )
 
 
 def form_named(kind: str) -> Form | None:
-    """Returns the form of a word before the colon, also of another package; None if the word is a module."""
+    """Returns the form with a word before the colon, also of other packages; None if the word is a module."""
     if kind in FORMS:
         return FORMS[kind]
     return plugins.load(plugins.WORLDS, kind, Form) if kind in plugins.names(plugins.WORLDS) else None
 
 
 def all_forms() -> Iterator[Form]:
-    """Returns every form, those of other packages last; one that cannot be imported is named in a warning."""
+    """Yields every form, those of other packages last; warns about one that cannot be imported."""
     yield from FORMS.values()
     for _, found in plugins.loadable(plugins.WORLDS, Form):
         if isinstance(found, Form):
@@ -106,20 +106,20 @@ def all_forms() -> Iterator[Form]:
 
 
 def read_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters, those given as text read as JSON where they are JSON."""
+    """Returns parameters with texts that are JSON parsed."""
     return {key: _read(value) for key, value in parameters.items()}
 
 
 def world_of(thing: Any, seed: int, **options: Any) -> World:
-    """A world made of anything that can be explored.
+    """Returns a world for anything that can be explored.
 
     Args:
         thing: a world, a `TabularMdp`, a Gymnasium environment, an AALpy system with an `alphabet`, an object with
             `reset` and `step`, a function without arguments that makes one of these, or the name of a world. Only
-            with a function or a name can a system that fails be started again.
-        seed: of the noise; a world has its own.
-        options: of `SteppedWorld`, or of `gym_world` for an environment; `step_timeout` runs what a function makes in
-            a process of its own.
+            with a function or a name can a system that fails be restarted.
+        seed: the seed of the noise; ignored for a world, which has its own.
+        options: options of `SteppedWorld`, or of `gym_world` for an environment; `step_timeout` runs the system that
+            a function makes in a process of its own.
     """
     if isinstance(thing, str):
         return named_world(thing, seed, options)
@@ -135,10 +135,10 @@ def world_of(thing: Any, seed: int, **options: Any) -> World:
         try:
             made = thing()
         except SYSTEM_ERRORS as error:
-            raise WorldError(f"{thing!r} made no system: {type(error).__name__}: {error}") from error
+            raise WorldError(f"{thing!r} raised instead of making a system: {type(error).__name__}: {error}") from error
         if not is_system(made) and not _is_aalpy(made):
             return world_of(made, seed, **options)
-        with suppress(Exception):  # it has shown what kind it is; the world makes its own
+        with suppress(Exception):  # this sample only showed its kind; the world makes its own
             made.close()
         return _stepped(thing, made, seed, options)
     raise InvalidInputError(
@@ -174,7 +174,7 @@ def world_for(thing: Any, seed: int, parameters: Mapping[str, Any] | None = None
 
 
 def _stepped(source: Any, sample: Any, seed: int, options: dict[str, Any]) -> World:
-    """A world of a system or of a factory of such; the sample shows which kind it is."""
+    """Returns the world of a system or of a factory; the sample shows which kind it is."""
     from axplore.worlds.stepped import SteppedWorld
 
     if _is_environment(sample):
@@ -188,7 +188,9 @@ def _stepped(source: Any, sample: Any, seed: int, options: dict[str, Any]) -> Wo
         from axplore.worlds.child_process import isolated
 
         if is_system(source):
-            raise InvalidSettingError("step_timeout takes a process of its own, and so a factory of the system")
+            raise InvalidSettingError(
+                "step_timeout runs the system in a process of its own, which needs a factory: pass a function"
+            )
         source = isolated(source, timeout)
     return SteppedWorld(source, seed, **options)
 
@@ -199,7 +201,7 @@ def _aalpy(source: Any, sample: Any, options: dict[str, Any]) -> Any:
     alphabet = options.pop("alphabet", None) or getattr(sample, "alphabet", None)
     if alphabet is None:
         raise InvalidSettingError(
-            f"{sample!r} does not say its letters: give it an attribute `alphabet`, hand in AalpySystem(system, "
+            f"{sample!r} has no alphabet: give it an attribute `alphabet`, pass AalpySystem(system, "
             "alphabet=[...]) of axplore.worlds, or on the command line --set 'alphabet=[...]'"
         )
     settings = {name: options.pop(name) for name in ("initial", "state") if name in options}
@@ -227,7 +229,7 @@ def _from_storm(file: str, seed: int, parameters: Mapping[str, Any]) -> World:
 
 
 def _from_module(module: str, name: str, seed: int, parameters: Mapping[str, Any]) -> World:
-    """Imports a user's module, which runs it, and explores what its factory makes."""
+    """Imports a user's module, which runs its code, and returns the world that its factory makes."""
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)  # as `python -m` does
@@ -239,7 +241,7 @@ def _from_module(module: str, name: str, seed: int, parameters: Mapping[str, Any
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise WorldError(f"{module} cannot be imported: {error}") from error
         raise UnknownNameError(
-            f"there is no module {module!r}, nor a kind of worlds of that name: {', '.join(FORMS)}"
+            f"there is no module {module!r}, nor a kind of world of that name: {', '.join(FORMS)}"
         ) from None
     except AttributeError:
         raise UnknownNameError(f"the module {module!r} has no {name!r}") from None
@@ -249,7 +251,7 @@ def _from_module(module: str, name: str, seed: int, parameters: Mapping[str, Any
 
 
 def _read(value: Any) -> Any:
-    """A parameter from the command line: JSON if it reads so, and text otherwise."""
+    """Returns a parameter from the command line: parsed if it is JSON, and as text otherwise."""
     if not isinstance(value, str):
         return value
     try:
@@ -259,7 +261,7 @@ def _read(value: Any) -> Any:
 
 
 def _is_environment(thing: object) -> bool:
-    package = sys.modules.get("gymnasium")  # whoever made an environment has imported it
+    package = sys.modules.get("gymnasium")  # an environment can only exist if Gymnasium was imported
     return package is not None and isinstance(thing, package.Env)
 
 
@@ -270,9 +272,11 @@ def _is_aalpy(thing: object) -> bool:
 
 
 def _without(options: Mapping[str, Any], world: World) -> World:
-    """The world, which takes no options."""
+    """Returns the world; refuses options, which it cannot take."""
     if options:
-        raise InvalidSettingError(f"{next(iter(options))} is for a system that is stepped; set it on the world itself")
+        raise InvalidSettingError(
+            f"{next(iter(options))} applies only to a system that is stepped; set it on the world itself"
+        )
     return world
 
 
@@ -290,7 +294,7 @@ FORMS: Final[Mapping[str, Form]] = MappingProxyType(
         "exec": Form(
             pattern="exec:COMMAND",
             example="exec:bash examples/random_walk.sh",
-            meaning="A program in any language that answers JSON lines.",
+            meaning="A program in any language that speaks JSON lines.",
             parameters="start (fixed or virtual), max_episode_steps, step_timeout, max_faults, on_invalid (error or "
             "state)",
             needs=None,
@@ -306,13 +310,12 @@ FORMS: Final[Mapping[str, Form]] = MappingProxyType(
         ),
     }
 )
-"""Kinds of worlds by what stands before the colon; other packages add theirs by entry points. Any other word is a
-module."""
+"""Kinds of worlds by the word before the colon; other packages add theirs by entry points. Other words are modules."""
 
 MODULE_FORM: Final = Form(
     pattern="MODULE:FACTORY",
     example="mypackage.machines:make",
-    meaning="What a function of your own makes; its module is imported, which runs it.",
+    meaning="Whatever a function of your own returns. Importing its module runs its code.",
     parameters="start (fixed or virtual), max_episode_steps, step_timeout, max_faults, on_invalid (error or state), "
     "alphabet",
     needs=None,

@@ -1,7 +1,7 @@
-"""Child processes: one that answers each line with a line, in time, and a Python system that lives in one.
+"""Child processes: one that answers each line with a line within a time limit, and Python systems that run in one.
 
-An isolated system may hang or die without harm. Its process runs this module by itself; both sides write lines, which
-are pickled values in base64. What the system prints goes to standard error.
+An isolated system may hang or die without harm. Its process runs this module; both sides write lines, which are pickled
+values in base64. What the system prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from axplore.worlds.state_labels import plain_state
 from axplore.worlds.systems import Factory, SystemFaultError, adapter_for
 
 LONGEST_LINE: Final = 2**24
-"""An answer of more bytes is none."""
+"""The longest answer accepted, in bytes."""
 
 SECONDS_TO_END: Final = 2.0
-"""How long a process may take to end by itself once it is told to."""
+"""Seconds that a process may take to end by itself when it is told to."""
 
 
 PR_SET_PDEATHSIG: Final = 1
-"""Of Linux's prctl: the signal to get when the parent ends."""
+"""An option of prctl on Linux: the signal to receive when the parent ends."""
 
 
 class Child:
-    """A running process. It is out of the reach of Ctrl-C, which is for the exploration to hear, and ends with this."""
+    """A running process, which ends when this one does. Ctrl-C does not reach it: the exploration handles that."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
         try:
@@ -63,13 +63,13 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """The number of the process."""
+        """The process id."""
         return self._process.pid
 
     def ask(self, line: bytes, timeout: float | None) -> bytes:
-        """Sends a line and returns the line it is answered with; both without the end of the line."""
+        """Sends a line and returns the answer, both without the line break."""
         if self._unread:
-            raise SystemFaultError(FaultKind.INVALID, f"it said more than it was asked for: {self._unread[:80]!r}")
+            raise SystemFaultError(FaultKind.INVALID, f"it wrote more than one line per request: {self._unread[:80]!r}")
         try:
             _stream(self._process.stdin).write(line + b"\n")
         except OSError:
@@ -102,7 +102,7 @@ class Child:
 
 
 def how_it_ended(code: int) -> str:
-    """Returns what the exit code of a process, as `subprocess` gives it, means."""
+    """Describes the exit code of a process as given by `subprocess`."""
     if code >= 0:
         return f"exit status {code}"
     try:
@@ -112,9 +112,9 @@ def how_it_ended(code: int) -> str:
 
 
 def end_with_parent() -> Callable[[], None] | None:
-    """Returns what a new process calls first, so that the system kills it when this one ends, even by SIGKILL.
+    """Returns a function for a new process to call first, so that it is killed when this one ends, even by SIGKILL.
 
-    Only Linux can do that; elsewhere a process ends when its input does, if it heeds that.
+    Only Linux supports this; elsewhere a process ends when its input does, if it watches for that.
     """
     if sys.platform != "linux":
         return None
@@ -122,21 +122,21 @@ def end_with_parent() -> Callable[[], None] | None:
 
     def in_new_process() -> None:
         set_option(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it has ended in the meantime
+        if os.getppid() != parent:  # the parent has ended in the meantime
             os._exit(1)
 
     return in_new_process
 
 
 def interpreter_environment() -> dict[str, str]:
-    """The environment for another Python that is to find the modules that this one finds."""
+    """Returns environment variables with which another Python finds the same modules as this one."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
 def end_with_group(process: subprocess.Popen[bytes]) -> None:
-    """Waits for a process that should be ending, and kills it and its children if it has not ended soon.
+    """Waits for a process that should be ending, and kills it and its children if it does not end soon.
 
-    It must lead a session of its own, so that what it started is in its group.
+    The process must lead its own session, so that its children are in its group.
     """
     with suppress(subprocess.TimeoutExpired):
         process.wait(SECONDS_TO_END)
@@ -151,7 +151,7 @@ def _stream(stream: IO[bytes] | None) -> IO[bytes]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Closes the input of a process, which should end it, and sees to it that it ends."""
+    """Ends a process by closing its input, and kills it if that does not help."""
     with suppress(OSError):
         _stream(process.stdin).close()
     end_with_group(process)
@@ -159,11 +159,11 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 SECONDS_TO_START: Final = 120.0
-"""How long a new process and the making of its system may take."""
+"""Seconds that a new process may take to start and to make its system."""
 
 
 def isolated(factory: Factory, step_timeout: float) -> Callable[[], IsolatedSystem]:
-    """A factory of the same systems, each in its own process, that fail after so many seconds without an answer."""
+    """Returns a factory of the same systems, each in its own process, whose steps fail after a timeout in seconds."""
     import cloudpickle
 
     if not step_timeout > 0:
@@ -172,7 +172,7 @@ def isolated(factory: Factory, step_timeout: float) -> Callable[[], IsolatedSyst
 
 
 class IsolatedSystem:
-    """A system in another process: see `systems`."""
+    """A system in another process; see `systems`."""
 
     def __init__(self, pickled_factory: bytes, step_timeout: float) -> None:
         self._child = Child([sys.executable, "-m", "axplore.worlds.child_process"], interpreter_environment())
@@ -182,7 +182,7 @@ class IsolatedSystem:
 
     @property
     def pid(self) -> int:
-        """The number of its process."""
+        """Its process id."""
         return self._child.pid
 
     def reset(self) -> State:
@@ -194,15 +194,15 @@ class IsolatedSystem:
         return self._entered("step", action)
 
     def actions(self, state: State) -> tuple[Action, ...]:
-        """The actions of the state just entered."""
+        """Returns the actions of the state just entered."""
         return self._told[state][0]
 
     def is_terminal(self, state: State) -> bool:
-        """Whether the state just entered only resets."""
+        """Returns whether the state just entered is terminal."""
         return self._told[state][1]
 
     def reseed(self, seed: np.random.SeedSequence) -> None:
-        """Gives the noise of the system a new stream, if it can be given one."""
+        """Gives the noise of the system a new random stream, if it can be reseeded."""
         self._answer(_packed(("reseed", seed)), self._timeout)
 
     def close(self) -> None:
@@ -226,9 +226,9 @@ class IsolatedSystem:
 
 
 def serve() -> None:
-    """Makes a system, and carries out what is asked for until the input ends."""
+    """Makes a system, and serves requests until the input ends."""
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)  # what the system prints must not stand among the answers
+    os.dup2(2, 1)  # what the system prints must not mix with the answers
     requests: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_read, args=(requests,), daemon=True).start()
     server: _Server | None = None
@@ -249,7 +249,7 @@ def serve() -> None:
 
 
 def _read(requests: SimpleQueue[bytes]) -> None:
-    """Ends the process when nobody asks any more, even if the system hangs in a step."""
+    """Reads requests, and ends the process with its input, even if the system hangs in a step."""
     for line in sys.stdin.buffer:
         requests.put(line)
     requests.put(b"")
@@ -261,7 +261,7 @@ class _Server:
     """The system on its own side. It tells the actions of a state once, and again when they change."""
 
     def __init__(self, system: Any) -> None:
-        # A system that does not say what can be played gets its actions on the other side.
+        # A system without actions gets them on the other side.
         self._adapter = adapter_for(system, None if hasattr(system, "actions") else ())
         self._is_terminal = getattr(system, "is_terminal", lambda _: False)
         self._told: dict[State, tuple[tuple[Action, ...], bool]] = {}

@@ -1,12 +1,13 @@
-"""What an explorer may ask of a world, what it gets back, and what else a world can declare that it can do.
+"""The contract between explorers and worlds: orders, answers, and the optional abilities of a world.
 
 An explorer never steps an environment. It gives *orders*, and a world carries them out and answers with the
-transitions it met, counted. States are numbered in the order of discovery, the initial state is 0, and an action
-is its index among the state's own actions. RESET is no action of the world: it is always there, known, and one step.
+transitions it met, counted. States are indexed in the order of discovery, the initial state is 0, and an action is
+its index among the actions of its state. RESET is not one of these actions: it is always available, known, and one
+step.
 
-A world is a subclass of `World` with four members; the others have defaults. A world that can also be resumed has the
-methods of `Resumable`, and one that workers can make for themselves those of `Replicable`.
-`axplore.testing.check_world` checks all of it.
+A world is a subclass of `World` that implements four members; the others have defaults. A world that can be resumed
+also has the methods of `Resumable`, and one that workers can replicate those of `Replicable`.
+`axplore.testing.check_world` checks all of them.
 """
 
 from __future__ import annotations
@@ -26,24 +27,24 @@ from axplore.types import Action, FloatArray, IntArray, State
 
 @dataclass(frozen=True, eq=False)
 class Visit:
-    """Go to a state by a policy and play an action there, so many more times.
+    """Go to a state by a policy and play an action there, `times` more times.
 
-    The agent starts where it stands, and goes on from wherever the action leads. On the way every transition counts.
+    The agent starts where it stands and continues from wherever the action leads. Transitions on the way count, too.
 
-    By a policy that depends on the step, every journey starts in the initial state: with a RESET unless the agent
+    Under a policy that depends on the step, every journey starts in the initial state: with a RESET unless the agent
     stands there. That RESET counts as a step of the world, not of the journey. It is also the one that cuts a journey,
     so that a journey cut in the initial state takes none. A journey to the initial state has no steps.
 
     Attributes:
         state: the state to visit.
-        action: what to play there.
-        times: how often.
-        policy: what to play on the way by state, [n], or by step and state, [max_journey, n]; RESET_ACTION resets, and
-            so does every state from n on.
-        max_journey: a journey that has not arrived after so many steps is cut: the agent resets, which is a step, and
-            sets out again.
-        max_cuts: after so many cut journeys in a row the order ends, with fewer visits than asked for. So it ends
-            under any policy.
+        action: the action to play there.
+        times: the number of times to play it.
+        policy: the action to play on the way, by state, [n], or by step and state, [max_journey, n]; RESET_ACTION
+            resets, and so does the agent in every state from n on.
+        max_journey: the number of steps after which a journey that has not arrived is cut: the agent resets, which is
+            a step, and sets out again.
+        max_cuts: the number of cut journeys in a row after which the order ends, with fewer visits than asked for.
+            So an order ends under any policy.
     """
 
     state: int
@@ -56,7 +57,7 @@ class Visit:
 
 @dataclass(frozen=True, eq=False)
 class Episodes:
-    """Run a policy from the initial state towards a goal, so many times.
+    """Run a policy from the initial state towards a goal, at most `times` times.
 
     An episode starts with a RESET unless the agent stands in the initial state, and ends at the goal or after `horizon`
     steps. The RESET counts as a step of the world, not of the episode; one that the policy plays counts as both. An
@@ -64,10 +65,10 @@ class Episodes:
 
     Attributes:
         goal: the state to reach.
-        times: how many episodes at most.
-        horizon: the steps after which an episode ends.
-        policy: what to play by state, [n], or by step and state, [horizon, n]; RESET_ACTION resets, and so does every
-            state from n on.
+        times: the largest number of episodes.
+        horizon: the number of steps after which an episode ends.
+        policy: the action to play, by state, [n], or by step and state, [horizon, n]; RESET_ACTION resets, and so
+            does the agent in every state from n on.
         allowance, slack: stop once the steps of the first j episodes exceed `j * allowance + slack`.
     """
 
@@ -81,12 +82,12 @@ class Episodes:
 
 @dataclass(frozen=True, eq=False)
 class Tour:
-    """Play several pairs so many more times each, going from one to the next by the nearest way.
+    """Play several pairs, each a number of times, always heading for the nearest one that is outstanding.
 
-    The agent starts where it stands, and goes on from wherever its actions lead. On the way every transition counts.
+    The agent starts where it stands and continues from wherever its actions lead. Transitions on the way count, too.
 
-    - In a state with outstanding plays it plays the outstanding action with the largest remaining share, that is plays
-      outstanding by plays asked for; of equal ones, the first in the order. Then it chooses a target anew.
+    - In a state with outstanding plays it plays the outstanding action with the largest remaining share, that is
+      outstanding plays divided by plays asked for; of equal ones, the first. Then it chooses a target anew.
     - In another state it heads for a target by the target's policy. It chooses the nearest one with outstanding plays
       when it sets out and after a cut; of equal ones, the first.
     - The order ends with the last play.
@@ -95,15 +96,15 @@ class Tour:
 
     Attributes:
         states, actions: the pairs to play, all different, [m] each.
-        times: how often to play each, at least once, [m].
-        policies: what to play in each state on the way to each target, [t, n]; RESET_ACTION resets, and so does every
-            state from n on.
+        times: the number of times to play each, at least 1, [m].
+        policies: the action to play in each state on the way to each target, [t, n]; RESET_ACTION resets, and so does
+            the agent in every state from n on.
         distances: the expected steps to each target from each state, [t, n], at least 0 and possibly infinite. They
-            only choose the nearest. Where nothing is planned they are 1 + distances[:, 0], as the agent resets there.
-        max_journey: a journey that has not arrived at any play after so many steps is cut: the agent resets, which is
-            a step, and chooses again.
-        max_cuts: after so many cut journeys in a row the order ends, with fewer plays than asked for. So it ends
-            under any policies.
+            only decide which target is nearest. In states from n on they are 1 + distances[:, 0], as the agent resets.
+        max_journey: the number of steps after which a journey that has not arrived at any play is cut: the agent
+            resets, which is a step, and chooses again.
+        max_cuts: the number of cut journeys in a row after which the order ends, with fewer plays than asked for.
+            So an order ends under any policies.
     """
 
     states: IntArray
@@ -135,14 +136,14 @@ class Answer:
         arrivals: visits or plays made, or episodes that reached the goal.
         travelled: the sum of the lengths of the episodes (those that did not arrive count `horizon`); 0 for visits and
             tours.
-        cut_journeys: how many journeys were cut.
+        cut_journeys: the number of journeys that were cut.
         pair_states, pair_actions: the pairs drawn from, [m], in the order in which they were first met.
-        pair_draws: how often each was drawn, [m].
-        entry_pairs: of each transition met, in the order in which they were first met, which of those pairs it
-            belongs to, [e].
-        entry_successors: where it led, [e].
-        entry_counts: how often it was met, [e].
-        entry_first_draws: at which draw of its pair, counted from 1 within this answer, it was met first, [e].
+        pair_draws: the number of draws from each, [m].
+        entry_pairs: for each transition, in the order in which they were first met, the index of its pair among
+            those pairs, [e].
+        entry_successors: the state it led to, [e].
+        entry_counts: the number of times it was met, [e].
+        entry_first_draws: the draw of its pair, counted from 1 within this answer, at which it was first met, [e].
     """
 
     steps: int
@@ -171,17 +172,17 @@ class FaultKind(Enum):
 
 @dataclass(frozen=True)
 class Fault:
-    """One failure of a system, after which it was started again. What it was doing then is left out of the counts.
+    """One failure of a system, after which it was restarted. The step that failed is left out of the counts.
 
-    A failure at a step may depend on where the step led, and then the counts are biased; so may the loss of a worker,
-    with which a whole batch of draws is lost.
+    Whether a step fails may depend on where it led, and then the counts are biased. The same holds for the loss of a
+    worker, with which a whole batch of draws is lost.
 
     Attributes:
-        kind: how it failed.
-        message: what it said.
-        state: the label of the state in which an action was played; None if it was being reset, or is not known.
-        action: the action, likewise.
-        steps: the steps of the world before it.
+        kind: how the system failed.
+        message: the error it gave.
+        state: the label of the state in which an action was played; None if unknown, or if it was being reset.
+        action: the action; None likewise.
+        steps: the steps that the world had taken before.
     """
 
     kind: FaultKind
@@ -213,8 +214,8 @@ class Incident:
     Attributes:
         kind: what happened.
         worker: the name of the worker.
-        message: what is known of it.
-        repeated: whether its work is done again.
+        message: the details, as far as they are known.
+        repeated: whether its work is repeated.
     """
 
     kind: IncidentKind
@@ -223,20 +224,20 @@ class Incident:
     repeated: bool = True
 
     def __str__(self) -> str:
-        again = ", its work is done again" if self.repeated else ""
+        again = ", its work is repeated" if self.repeated else ""
         return f"a worker {self.kind.value}{again}: {self.message}"
 
 
 class World(ABC):
     """A system that can be reset and stepped, seen through orders.
 
-    Four members are abstract; the rest are defaults for a world that has nothing more to say.
+    Four members are abstract; the others have defaults.
     """
 
     @property
     @abstractmethod
     def states(self) -> Sequence[State]:
-        """The labels of the states discovered so far, by number; the initial state is the first."""
+        """The labels of the states discovered so far, by index; the initial state is the first."""
 
     @property
     @abstractmethod
@@ -248,17 +249,17 @@ class World(ABC):
         """Returns the actions of a discovered state beside RESET; none if it is terminal.
 
         Raises:
-            UnknownStateError: no discovered state has this number.
+            UnknownStateError: no discovered state has this index.
         """
 
     @abstractmethod
     def carry_out(self, orders: Sequence[Order]) -> list[Answer]:
-        """Carries out orders one after the other and answers each.
+        """Carries out orders one after the other and returns the answer to each.
 
-        An order may name the states discovered before the call. All orders are checked before the first step.
+        Orders refer to states discovered before the call. All orders are checked before the first step.
 
-        The random stream of an order depends on the seed of the world, on the number of calls before, and on the
-        index of the order in its call, on nothing else; see `repeatable`.
+        The random stream of an order depends only on the seed of the world, the number of earlier calls, and the
+        index of the order in its call; see `repeatable`.
 
         Raises:
             InvalidOrderError: an order cannot be carried out. No step was taken.
@@ -267,7 +268,7 @@ class World(ABC):
 
     @property
     def steps_by_now(self) -> int:
-        """The steps including those of the call in progress, as far as known; safe to read from another thread."""
+        """The number of steps, including those of a call in progress as far as known. Safe to read from any thread."""
         return self.steps
 
     @property
@@ -277,21 +278,21 @@ class World(ABC):
 
     @property
     def fingerprint(self) -> str | None:
-        """A text that worlds share only if they behave alike, such as a digest of model and seed; None if unknown."""
+        """A text that two worlds share only if they behave alike, such as a digest of model and seed, or None."""
         return None
 
     @property
     def faults(self) -> Sequence[Fault]:
-        """The failures of the system so far, after each of which it was started again."""
+        """The failures of the system so far. The system was restarted after each."""
         return ()
 
     @property
     def incidents(self) -> Sequence[Incident]:
-        """What happened to workers so far."""
+        """The incidents of workers so far."""
         return ()
 
     def close(self) -> None:  # noqa: B027 (a default, not an omission: many worlds hold nothing)
-        """Frees what the world holds: processes, connections. May be called again."""
+        """Releases the resources of the world, such as processes and connections. May be called more than once."""
 
     def __enter__(self) -> Self:
         return self
@@ -301,20 +302,20 @@ class World(ABC):
 
 
 NOWHERE: Final = -1
-"""The position of an agent whose world does not tell it."""
+"""The position of an agent in a world that cannot report or restore one."""
 
 
 @dataclass(frozen=True)
 class WorldSnapshot:
-    """How far a world has come: all that it needs to resume, beside its system or model and its seed.
+    """All that a world needs to resume, apart from its system or model and its seed.
 
     Attributes:
-        labels: of the discovered states, by number.
-        actions: of each of them.
-        steps: steps taken.
+        labels: the labels of the discovered states, by index.
+        actions: the actions of each of them.
+        steps: the steps taken.
         calls: the number of calls of `carry_out`.
-        position: the number of the state in which the agent stands; NOWHERE if the world does not tell. A system cannot
-            be put into a state, so its world resumes with a RESET.
+        position: the index of the state in which the agent stands, or NOWHERE. A system cannot be put into a state, so
+            its world resumes with a RESET.
     """
 
     labels: tuple[State, ...]
@@ -326,14 +327,14 @@ class WorldSnapshot:
 
 @runtime_checkable
 class Resumable(Protocol):
-    """A world that can resume where it, or another one of the same system and seed, was interrupted."""
+    """A world that can resume where it, or another world with the same system and seed, was interrupted."""
 
     @property
     def position(self) -> int:
-        """The number of the state in which the agent stands; NOWHERE if the world cannot be put there again."""
+        """The index of the state in which the agent stands; NOWHERE if the world cannot be put there again."""
 
     def snapshot(self) -> WorldSnapshot:
-        """Returns how far the world has come."""
+        """Returns the current snapshot."""
 
     def restore(self, snapshot: WorldSnapshot) -> None:
         """Resumes from a snapshot. With the position NOWHERE, the agent resumes in the initial state.
@@ -345,11 +346,11 @@ class Resumable(Protocol):
 
 @runtime_checkable
 class Replica(Protocol):
-    """What carries out batches of orders for a world, whose numbering of states it takes over."""
+    """A copy of a world that carries out batches of its orders. It uses the state indices of that world."""
 
     @property
     def states(self) -> Sequence[State]:
-        """The labels of the states, by number; the initial state is the first."""
+        """The labels of the states, by index; the initial state is the first."""
 
     @property
     def faults(self) -> Sequence[Fault]:
@@ -359,42 +360,42 @@ class Replica(Protocol):
         """Returns the actions of a state."""
 
     def learn(self, n_kept: int, states: Sequence[tuple[State, tuple[Action, ...]]]) -> None:
-        """Numbers these states, with their actions, from `n_kept` on, and forgets any others from there on."""
+        """Keeps the first `n_kept` states, forgets any others, and appends these, each with its actions."""
 
     def carry_out_batch(self, order: Order, key: Sequence[int], max_faults: int = 0) -> Answer:
         """Carries out an order, or a batch of one, after a RESET, which is a step.
 
         Args:
-            order: what to do.
-            key: of its random stream, see `axplore.worlds.orders.order_seed`.
+            order: the order.
+            key: the key of its random stream, see `axplore.worlds.orders.order_seed`.
             max_faults: the number of failures of the system to recover from.
 
         Raises:
-            TooManyFaultsError: the system failed more often.
+            TooManyFaultsError: the system failed more often than that.
         """
 
     def close(self) -> None:
-        """Frees what the replica holds. May be called again."""
+        """Releases the resources of the replica. May be called more than once."""
 
 
 @runtime_checkable
 class Replicable(Protocol):
-    """A world that workers can make for themselves, so that they carry out its orders side by side."""
+    """A world that workers can replicate, to carry out its orders in parallel."""
 
     @property
     def max_faults(self) -> int:
-        """The number of failures of the system to recover from, by all replicas together."""
+        """The number of failures of the system that all replicas together recover from."""
 
     def replica_factory(self) -> Callable[[], Replica]:
-        """Returns a function that makes replicas in any process: cloudpickle must be able to pack it.
+        """Returns a function that makes replicas in any process. cloudpickle must be able to pickle it.
 
         Raises:
-            InvalidSettingError: the system exists only once.
+            InvalidSettingError: the world has no factory of its system.
         """
 
 
 def snapshot_of(world: World) -> WorldSnapshot:
-    """Returns how far a world has come; of one that cannot be resumed, as far as it tells."""
+    """Returns the snapshot of a world; for one that is not `Resumable`, what its public members tell."""
     if isinstance(world, Resumable):
         return world.snapshot()
     labels = tuple(world.states)
@@ -403,5 +404,5 @@ def snapshot_of(world: World) -> WorldSnapshot:
 
 
 def position_in(world: World) -> int:
-    """Returns the number of the state in which the agent of a world stands; NOWHERE if the world does not tell."""
+    """Returns the index of the state in which the agent of a world stands; NOWHERE if the world does not tell."""
     return world.position if isinstance(world, Resumable) else NOWHERE

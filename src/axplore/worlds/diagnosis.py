@@ -1,4 +1,4 @@
-"""What the doctor says of a system: findings, what each means for the guarantee, and what to do about it."""
+"""Findings of the doctor: what each means for the guarantee, and what to do about it."""
 
 from __future__ import annotations
 
@@ -20,76 +20,76 @@ class Issue(Enum):
 
 
 class Level(Enum):
-    """How grave a finding is."""
+    """The severity of a finding."""
 
     DOUBT = "doubt"
-    """What is proven may be false."""
+    """Proven statements may be false."""
     NOTE = "note"
-    """What is proven holds all the same."""
+    """Proven statements still hold."""
 
 
 NOTED: Final = frozenset({Issue.KEY_TOO_FINE, Issue.ACTION_FAILS})
-"""Issues that leave what is proven as it is. Steps that fail while exploring are doubted by themselves."""
+"""Issues that do not affect proven statements. Steps that fail while exploring raise a doubt of their own."""
 
 MEANINGS: Final = {
     Issue.START_NOT_FIXED: (
-        "Every bound counts on RESET leading to one state. With several starts none holds, and exploring is refused."
+        "Every bound relies on RESET leading to one state. With several starts none holds, and exploring is refused."
     ),
     Issue.NOISE_PINNED: (
-        "What is counted is one run of the dice again and again. Confidence grows with every repetition and proves "
-        "nothing: bounds may be far off and certified all the same."
+        "The same random outcome is counted again and again. Confidence grows with every repetition but proves "
+        "nothing: bounds may be far off and yet certified."
     ),
     Issue.TIME_LIMIT: (
-        "What follows an action depends on how long the episode has lasted, which no state says. Bounds do not hold "
-        "for journeys that come near the limit."
+        "Where an action leads depends on how long the episode has lasted, which no state shows. Bounds do not hold "
+        "for journeys that approach the limit."
     ),
     Issue.KEY_TOO_COARSE: (
         "One label stands for situations that behave differently. Counts mix them, and a policy planned on the mixture "
-        "need not take as long as certified."
+        "may take longer than certified."
     ),
     Issue.KEY_TOO_FINE: (
-        "What is certified holds. But only what is met often can be certified, and these states hardly come again: "
+        "Certified statements hold. But only states that are met often can be certified, and these rarely recur: "
         "exploring takes many steps, and may not end before its step limit."
     ),
     Issue.ACTION_FAILS: (
-        "A step that fails is not counted. What is certified holds for the actions that work; exploring stops at the "
-        "failure, or goes on with a new system if a factory was given."
+        "A step that fails is not counted. Certified statements hold for the actions that work; exploring stops at the "
+        "failure, or continues with a new system if a factory was given."
     ),
-    Issue.SYSTEM_FAILS: "Nothing can be explored until this is mended.",
+    Issue.SYSTEM_FAILS: "Nothing can be explored until this is fixed.",
 }
 
 REMEDIES: Final = {
     Issue.START_NOT_FIXED: (
-        "Fix the start without fixing the noise (of a Gymnasium environment: start='pinned'), or let a virtual state "
-        "stand before it: start='virtual'."
+        "Fix the start without fixing the noise (of a Gymnasium environment: start='pinned'), or put a virtual state "
+        "before it: start='virtual'."
     ),
     Issue.NOISE_PINNED: (
         "Seed the system once, not at every reset. If the system is deterministic, its states hide something: add it "
         "to the key."
     ),
     Issue.TIME_LIMIT: (
-        "Take the limit off, or say max_episode_steps, so that the world resets before it. If the limit is part of "
-        "the task, add the time that is left to the key."
+        "Remove the limit, or set max_episode_steps, so that the world resets before it. If the limit is part of "
+        "the task, add the remaining time to the key."
     ),
-    Issue.KEY_TOO_COARSE: "Add to the state what is missing: what is carried, where it faces, what was opened.",
+    Issue.KEY_TOO_COARSE: "Add to the key what is missing: what is carried, where the agent faces, what was opened.",
     Issue.KEY_TOO_FINE: (
-        "Leave clocks, counters, identifiers and noise out of the key, and round real numbers. If the world is just "
-        "very large, nothing need be done."
+        "Leave clocks, counters, identifiers and noise out of the key, and round real numbers. If the world is simply "
+        "very large, nothing needs to be done."
     ),
     Issue.ACTION_FAILS: (
-        "Offer the action only where it works, by actions(state), or mend it; give a factory, and a system that "
+        "Offer the action only where it works, by actions(state), or fix it. With a factory, a system that "
         "fails is made again."
     ),
-    Issue.SYSTEM_FAILS: "See the message of the system above.",
+    Issue.SYSTEM_FAILS: "See the error of the system above.",
 }
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is wrong.
+    """Something that is wrong with a system.
 
     Attributes:
-        issue: what it is.
+        issue: the kind of issue.
         seen: what was observed.
     """
 
@@ -117,16 +117,16 @@ class Finding:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What an examination found.
+    """The result of an examination.
 
     Attributes:
-        findings: what is wrong; empty if nothing was found.
-        steps: steps taken, resets included.
-        resets: how many of them were resets.
-        states: how many states were met.
-        seconds: how long it took.
-        longest: the most steps between two resets; a time limit beyond it cannot have been seen.
-        false_alarm: the probability with which a system without fault is said to depend on more than its state.
+        findings: the findings; empty if nothing was found.
+        steps: the steps taken, resets included.
+        resets: the number of resets.
+        states: the number of states met.
+        seconds: the duration.
+        longest: the most steps between two resets; a time limit beyond it cannot have been noticed.
+        false_alarm: the probability with which the tests find fault with a sound system.
     """
 
     findings: tuple[Finding, ...]
@@ -144,11 +144,11 @@ class Diagnosis:
 
     @property
     def steps_per_second(self) -> float:
-        """Of the system and the examination together; exploring is about as quick."""
+        """The speed of the system and the examination together; exploring is about as fast."""
         return self.steps / self.seconds if self.seconds else 0.0
 
     def as_json(self) -> dict[str, Any]:
-        """The same for machines."""
+        """Returns the diagnosis as JSON values."""
         return {
             "healthy": self.healthy,
             "findings": [
@@ -173,7 +173,7 @@ class Diagnosis:
     def __str__(self) -> str:
         summary = (
             f"{self.steps:,} steps with {self.resets:,} resets, {self.states:,} states met, "
-            f"{self.steps_per_second:,.0f} steps a second, at most {self.longest:,} steps between resets."
+            f"{self.steps_per_second:,.0f} steps per second, at most {self.longest:,} steps between resets."
         )
         if self.healthy:
             return f"Nothing found. {summary}"

@@ -1,15 +1,16 @@
-"""The doctor: walks through a system and looks for what would make a certificate worthless.
+"""The doctor: walks through a system and looks for defects that would make a certificate worthless.
 
 A guarantee holds for a system that resets to one state and whose steps depend on nothing but state and action. None of
 this can be proven from outside, but much that breaks it shows within a few thousand steps.
 
-- What is *seen* is certain: two starts, an action that raises, a state that is terminal at one time and not at another.
+- What is *observed* is certain: two starts, an action that raises, a state that is terminal at one time and not at
+  another.
 - What is *tested* is whether successors depend on more than state and action: on where the agent came from, on what
   happened there before, on the time since the reset, on what an earlier episode with the same actions met, and whether
-  episodes return to the start at one moment. All these tests together alarm on a system without fault with a
-  probability of at most `false_alarm`, whatever the system (see `axplore.statistics.dependence`).
+  episodes return to the start at one particular step. The probability that any of these tests alarms on a sound system
+  is at most `false_alarm`, whatever the system (see `axplore.statistics.dependence`).
 
-That nothing was found proves nothing.
+Finding nothing proves nothing.
 """
 
 from __future__ import annotations
@@ -31,31 +32,31 @@ STEPS: Final = 20_000
 SECONDS: Final = 30.0
 BRIEF_STEPS: Final = 2_000
 BRIEF_SECONDS: Final = 10.0
-"""What an examination before exploring may take."""
+"""Limits of the examination before exploring."""
 
 FIRST_RESETS: Final = 20
-"""A second start that comes once in four times is missed by these with a probability of 0.3 %."""
+"""Number of resets at the beginning. They miss a second start that comes once in four times with probability 0.3 %."""
 
 REPLAYED_SHARE: Final = 0.3
-"""Of the steps go into playing the same actions again."""
+"""The share of the steps that replays earlier actions."""
 
 REPLAYED_LENGTH: Final = 60
 REPLAYS: Final = 8
-"""How long an episode is that is played again, and how often."""
+"""The length of an episode that is replayed, and the number of replays."""
 
 SHORTEST: Final = 8
 LONGEST_SHARE: Final = 1 / 16
-"""Of wandering episodes: their lengths are spread evenly on a logarithmic scale from one to the other share of the
-steps, so that there are many short ones and some that meet a time limit."""
+"""The range of lengths of random episodes, the second as a share of the steps. Lengths are uniform on a logarithmic
+scale, so that there are many short ones and some that meet a time limit."""
 
 SEEN_OFTEN: Final = 3
-"""So often something must have come at the same moment to be put down to time."""
+"""The number of times that something must have happened at the same step to be attributed to time."""
 
 MOST_ARE_NEW: Final = 0.5
-"""Of the steps in the second half of an examination: from here on states are said not to repeat."""
+"""The share of new states in the second half of an examination from which states are said not to repeat."""
 
 FEW_STEPS: Final = 200
-"""With fewer, nothing is said about states that do not repeat."""
+"""The fewest steps after which anything is said about states that do not repeat."""
 
 
 def examine(
@@ -73,13 +74,14 @@ def examine(
 
     Args:
         system: an object with `reset` and `step`, a function that makes one, or a `SystemAdapter`.
-        actions: what can be played, if the system does not say: a sequence or a function of the state.
+        actions: the available actions, if the system does not say: a sequence or a function of the state.
         expected_actions: actions that some state should offer.
-        max_episode_steps: the step at which the system is known to end an episode; it is not reached.
-        max_steps: how many steps it may take.
-        seconds: how long it may take.
-        seed: of what the doctor plays, and of the system's noise if it can be given one.
-        false_alarm: the probability with which all tests together may alarm on a system without fault.
+        max_episode_steps: the step at which the system is known to end an episode; the doctor resets
+            before it.
+        max_steps: the largest number of steps.
+        seconds: the time limit.
+        seed: the seed of the actions that the doctor plays, and of the system's noise if it can be seeded.
+        false_alarm: the probability with which any of the tests may alarm on a sound system.
     """
     if max_steps < 1 or not seconds > 0:
         raise InvalidSettingError(f"max_steps is {max_steps} and seconds is {seconds}; both must be positive")
@@ -101,11 +103,11 @@ def examine(
 
 
 def examine_world(world: SteppedWorld, **settings: Any) -> Diagnosis:
-    """Examines the system of a world; what this takes is not counted among the steps of the world.
+    """Examines the system of a world. The steps it takes are not counted among those of the world.
 
     Args:
-        world: whose system it is. Its next order begins with a RESET.
-        settings: of `examine`.
+        world: the world. Its next order begins with a RESET.
+        settings: the other arguments of `examine`.
     """
     handle, limit = world.lend()
     return examine(handle, max_episode_steps=limit, **settings)
@@ -118,7 +120,7 @@ def _adapter(system: Any, actions: Sequence[Action] | Callable[[State], Sequence
 
 
 def _walk(probe: Probe, rng: np.random.Generator, max_steps: int, limit: int) -> None:
-    """Resets often, replays episodes, and wanders, never longer than the limit."""
+    """Resets often, replays episodes, and plays random ones, none longer than the limit."""
     for _ in range(FIRST_RESETS):
         probe.reset()
     while probe.steps < REPLAYED_SHARE * max_steps and not probe.spent:
@@ -133,7 +135,7 @@ def _walk(probe: Probe, rng: np.random.Generator, max_steps: int, limit: int) ->
 
 
 def _judge(probe: Probe, expected_actions: Sequence[Action]) -> list[Finding]:
-    """The findings, the gravest first. What one cause explains is not reported as another."""
+    """Returns the findings, the most severe first. What one cause explains is not reported as another."""
     findings = [*_start_not_fixed(probe)]
     timed = _time_limit(probe)
     pinned = [] if timed else _noise_pinned(probe)
@@ -152,13 +154,13 @@ def _start_not_fixed(probe: Probe) -> list[Finding]:
 
 
 def _time_limit(probe: Probe) -> list[Finding]:
-    """By returns to the start at one moment, by failures at one moment, or by states that end at one moment."""
+    """Finds a time limit by returns to the start, failures, or ends of episodes that all come at one step."""
     if probe.timing.alarmed:
         limit, events, misses = probe.suspected_limit, probe.timing.timed_events, probe.timing.timed_misses
         return [
             Finding(
                 Issue.TIME_LIMIT,
-                f"Step {limit} after a reset led back to the start {events} of {events + misses} times, from whatever "
+                f"Step {limit} after a reset led back to the start {events} of {events + misses} times, from any "
                 "state, and the same actions in the same states did not at other times.",
             )
         ]
@@ -184,7 +186,7 @@ def _time_limit(probe: Probe) -> list[Finding]:
 
 
 def _behaviour_changes_with_time(probe: Probe) -> list[Finding]:
-    """If a test alarmed, and one moment explains more of what was seen than the agent's history does."""
+    """Finds a change over time if a test alarmed, and one step explains more than the agent's history does."""
     if all(test.alarm is None for test in probe.tests.values()) or _is_pinned(probe):
         return []
     moment = change_point(probe.draws)
@@ -194,13 +196,13 @@ def _behaviour_changes_with_time(probe: Probe) -> list[Finding]:
         Finding(
             Issue.TIME_LIMIT,
             f"From step {moment} after a reset on, the same actions in the same states lead elsewhere than before: "
-            "there is a time limit, or something has usually happened by then that the key does not show.",
+            "either there is a time limit, or by then something has usually happened that the key does not show.",
         )
     ]
 
 
 def _is_pinned(probe: Probe) -> bool:
-    """Whether replays never left what they repeat, though the test says that it is not the states that fix it."""
+    """Whether replays never diverged, although the test says that states do not determine the outcome."""
     return probe.tests[Question.REPLAY].alarm is not None and probe.replays_left == 0
 
 
@@ -208,7 +210,7 @@ def _noise_pinned(probe: Probe) -> list[Finding]:
     if not _is_pinned(probe):
         return []
     seen = (
-        f"Episodes with the same actions were the same, all {probe.replays_followed} steps of them, though the same "
+        f"Episodes with the same actions met the same states in all {probe.replays_followed} steps, though the same "
         f"action in the same state leads to different states. {_dependence(probe, Question.REPLAY)}"
     )
     return [Finding(Issue.NOISE_PINNED, seen)]
@@ -225,8 +227,8 @@ def _too_coarse(probe: Probe) -> list[Finding]:
         return [
             Finding(
                 Issue.KEY_TOO_COARSE,
-                f"State {change.state!r} offered the actions {before}, and later {now}; {len(probe.changes)} times a "
-                "state offered others than before.",
+                f"State {change.state!r} offered the actions {before}, and later {now}. {len(probe.changes)} times a "
+                "state offered other actions than before.",
             )
         ]
     return []
@@ -239,8 +241,7 @@ def _too_fine(probe: Probe) -> list[Finding]:
         return [
             Finding(
                 Issue.KEY_TOO_FINE,
-                f"{new} of the last {late} steps met a state that was never met before; {len(probe.offered)} states in "
-                f"{probe.steps} steps.",
+                f"{new} of the last {late} steps met a new state; {len(probe.offered)} states in {probe.steps} steps.",
             )
         ]
     if probe.long_journeys >= SEEN_OFTEN and probe.journeys_with_repeats == 0:
@@ -255,7 +256,7 @@ def _too_fine(probe: Probe) -> list[Finding]:
 
 
 def _failing_actions(probe: Probe, expected_actions: Sequence[Action], explained: bool) -> list[Finding]:
-    """One finding for each action that raises or is never there."""
+    """Returns one finding for each action that raises or is never available."""
     findings = []
     failures: dict[Action, list[Failure]] = {}
     for failure in probe.failures if not explained else ():
@@ -285,12 +286,12 @@ def _known_to_work(probe: Probe) -> list[Failure]:
 
 
 def _common_age(ages: list[int]) -> int | None:
-    """The age that all have, if there are enough of them."""
+    """Returns the age that all share, if there are enough of them; None otherwise."""
     return ages[0] if len(ages) >= SEEN_OFTEN and len(set(ages)) == 1 and ages[0] > 1 else None
 
 
 def _dependence(probe: Probe, question: Question) -> str:
-    """What a test saw, in words."""
+    """Describes what a test saw."""
     alarm = probe.tests[question].alarm
     assert alarm is not None
     state, action = cast(Pair, alarm.pair)

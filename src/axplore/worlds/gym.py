@@ -1,12 +1,12 @@
 """Gymnasium environments as systems to explore.
 
-- A limit on the length of episodes is no property of the states, so `TimeLimit` is taken off. An environment that still
+- A limit on the length of episodes is not a property of states, so `TimeLimit` is removed. An environment that still
   ends an episode without `terminated` is refused, unless `max_episode_steps` says when: then it is reset before that.
-- `terminated` must be a property of the state: a state that was once entered as terminal and once not is refused. With
-  `mark_terminal`, states entered as terminal are called `("terminal", label)`, and so are others than the same label.
-- The environment is seeded once, at its first reset. After that every order gives its noise a new stream, and the
-  start is fixed by itself, or `pinned`: then each reset takes the same seed, and the noise its own stream right after,
-  because seeding alone would make every episode the same.
+- `terminated` must be a property of the state: a state that is entered both as terminal and not is refused. With
+  `mark_terminal`, states entered as terminal are labelled `("terminal", label)`, which keeps the two apart.
+- The environment is seeded once, at its first reset. After that every order gives its noise a new random
+  stream. The start is fixed by itself, or `pinned`: then each reset uses the same seed, and the noise returns to its
+  own stream right after, because seeding alone would make all episodes the same.
 
 Of a MiniGrid environment, the label is its whole state, of which the agent sees only a part: (column, row, direction,
 carried object, other objects, layout), where
@@ -14,8 +14,8 @@ carried object, other objects, layout), where
 - a carried object is (kind, colour), a box (kind, colour, what it holds), and nothing is None;
 - other objects, row by row: (column, row, kind, colour), a door (column, row, "door", colour, "open", "closed" or
   "locked");
-- walls, goals, lava and the mission, which do not change before the next reset, are summed up in eight hexadecimal
-  digits, so that random layouts stay apart.
+- walls, goals, lava and the mission, which do not change before the next reset, are hashed to eight hexadecimal
+  digits, so that random layouts have different labels.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ Environment: TypeAlias = gymnasium.Env[Any, Any]
 GymStart: TypeAlias = Literal["fixed", "pinned", "virtual"]
 
 WITHOUT_EFFECT: Final = (TimeLimit, OrderEnforcing, PassiveEnvChecker)
-"""Wrappers that change nothing but the length of an episode, or only check."""
+"""Wrappers that only limit the length of episodes, or only check."""
 
 NO_LIMIT: Final = -1
-"""How `gymnasium.make` is told not to add a `TimeLimit`."""
+"""The argument that tells `gymnasium.make` not to add a `TimeLimit`."""
 
 
 def gym_world(
@@ -65,23 +65,24 @@ def gym_world(
     start_checks: int = START_CHECKS,
     **parameters: Any,
 ) -> SteppedWorld:
-    """A Gymnasium environment as a world.
+    """Returns a Gymnasium environment as a world.
 
     Args:
-        environment: an identifier as `gymnasium.make` takes it, an environment, or a function that makes one. Only an
-            environment by itself cannot be started again after a fault. It is used, and its `TimeLimit` taken off.
-        seed: of the noise.
-        key: turns an observation into the label of its state; by the observation space when not given.
+        environment: an identifier as `gymnasium.make` takes it, an environment, or a function that makes one. An
+            environment that is passed itself is used, without its `TimeLimit`, and cannot be restarted after a fault.
+        seed: the seed of the noise.
+        key: turns an observation into the label of its state; by default, chosen by the observation space.
         start: `fixed`: resets must land in one state by themselves. `pinned`: every reset takes the seed `pin`.
-            `virtual`: a state stands before the random start, and its one action leads there.
-        pin: the seed of every reset where the start is pinned.
-        mark_terminal: call states entered as terminal `("terminal", label)`.
-        action_masks: play only what `info["action_mask"]` allows, where there is one.
+            `virtual`: a state precedes the random start, and its only action leads there.
+        pin: the seed of every reset if the start is pinned.
+        mark_terminal: whether to label states entered as terminal `("terminal", label)`.
+        action_masks: whether to play only the actions that `info["action_mask"]` allows, where there is one.
         max_episode_steps: the step at which the environment ends an episode by itself; it is reset before that.
-        step_timeout: seconds after which a step has failed. It takes a process of its own, and so a factory.
+        step_timeout: seconds after which a step has failed. The environment then runs in a process of its own, which
+            needs an identifier or a factory.
         max_faults, on_invalid: see `SteppedWorld`.
-        start_checks: how often to reset at first, to see whether the start is fixed.
-        parameters: of the environment, if it is given by its identifier.
+        start_checks: the number of resets with which the start is checked.
+        parameters: parameters of the environment, if it is given by its identifier.
     """
     if start not in ("fixed", "pinned", "virtual"):
         raise InvalidSettingError(f"start is {start!r}; it must be 'fixed', 'pinned' or 'virtual'")
@@ -96,12 +97,14 @@ def gym_world(
     if isinstance(environment, gymnasium.Env):
         if parameters or step_timeout is not None:
             refused = next(iter(parameters), "step_timeout")
-            raise InvalidSettingError(f"{refused} is for an environment given by its identifier, or by a factory")
+            raise InvalidSettingError(f"{refused} needs an environment given by its identifier, or by a factory")
         system = adapt(environment)
     else:
         make = partial(make_environment, environment, parameters) if isinstance(environment, str) else environment
         if parameters and not isinstance(environment, str):
-            raise InvalidSettingError(f"{next(iter(parameters))} is for an environment given by its identifier")
+            raise InvalidSettingError(
+                f"{next(iter(parameters))} applies only to an environment given by its identifier"
+            )
         system = partial(_made, make, adapt)
         if step_timeout is not None:
             system = isolated(system, step_timeout)
@@ -117,7 +120,7 @@ def gym_world(
 
 
 def make_environment(identifier: str, parameters: Mapping[str, Any]) -> Environment:
-    """Makes an environment by its identifier; the packages of MiniGrid are imported as they are needed."""
+    """Makes an environment by its identifier; imports MiniGrid if it is needed."""
     import_minigrid_if_needed(identifier)
     try:
         return gymnasium.make(identifier, max_episode_steps=NO_LIMIT, disable_env_checker=True, **parameters)
@@ -128,7 +131,7 @@ def make_environment(identifier: str, parameters: Mapping[str, Any]) -> Environm
 
 
 def without_time_limit(environment: Environment) -> Environment:
-    """The environment without `TimeLimit`, wherever it is in the chain of wrappers, which is changed."""
+    """Removes `TimeLimit` from the chain of wrappers, in place, and returns the environment."""
     while isinstance(environment, WITHOUT_EFFECT):
         environment = environment.env
     outer = environment
@@ -143,7 +146,7 @@ def without_time_limit(environment: Environment) -> Environment:
 
 
 class GymSystem:
-    """An environment as a system: see `systems`."""
+    """An environment as a system; see `systems`."""
 
     def __init__(
         self,
@@ -158,7 +161,7 @@ class GymSystem:
         space = environment.action_space
         if not isinstance(space, spaces.Discrete):
             raise InvalidInputError(
-                f"the actions are {space}; they must be Discrete: wrap the environment so that a number says what to do"
+                f"the actions are {space}; they must be Discrete: wrap the environment so that its actions are numbers"
             )
         self._all_actions: tuple[int, ...] = tuple(range(int(space.start), int(space.start + space.n)))
         self._key = key or minigrid_key(self._environment) or key_of(environment.observation_space)
@@ -172,7 +175,7 @@ class GymSystem:
         self._steps_since_reset = 0
 
     def reseed(self, seed: np.random.SeedSequence) -> None:
-        """Gives the noise a new stream."""
+        """Gives the noise a new random stream."""
         self._noise = np.random.default_rng(seed)
         if self._first_seed is not None:  # not reset yet
             self._first_seed = int(seed.generate_state(1)[0])
@@ -194,14 +197,14 @@ class GymSystem:
         self._steps_since_reset += 1
         if truncated and not terminated:
             raise WorldError(
-                f"the environment ended an episode by itself after {self._steps_since_reset} steps. Such a limit is no "
-                f"property of its states: take it off, or have it reset before, max_episode_steps="
+                f"the environment ended an episode by itself after {self._steps_since_reset} steps. Such a limit is "
+                f"not a property of its states: remove it, or let the world reset before it, max_episode_steps="
                 f"{self._steps_since_reset}"
             )
         return self._entered(self._key(observation), terminated, info)
 
     def actions(self, state: State) -> tuple[Action, ...]:
-        """The actions of the state just entered."""
+        """Returns the actions of the state just entered."""
         if self._is_terminal[state]:
             return ()
         mask = self._masks.get(state)
@@ -214,7 +217,7 @@ class GymSystem:
         self._environment.close()
 
     def _entered(self, state: State, terminated: bool, info: Mapping[str, Any]) -> State:
-        """The label of the state that was entered; refuses one that is not what it was before."""
+        """Returns the label of the state just entered; refuses one whose properties have changed."""
         if terminated and self._mark_terminal:
             state = ("terminal", state)
         try:
@@ -223,15 +226,15 @@ class GymSystem:
             raise SystemFaultError(FaultKind.INVALID, f"the label {state!r} cannot be hashed; change the key") from None
         if was_terminal != terminated:
             raise WorldError(
-                f"state {state!r} was entered both as a terminal state and as one that goes on: let the key tell the "
-                "two apart, or say mark_terminal=True"
+                f"state {state!r} was entered both as terminal and as not terminal: let the key tell the "
+                "two apart, or set mark_terminal=True"
             )
         if self._action_masks and not terminated and "action_mask" in info:
             mask = np.asarray(info["action_mask"], dtype=bool).tobytes()
             if self._masks.setdefault(state, mask) != mask:
                 raise WorldError(
-                    f"state {state!r} has different action masks at different times: let the key tell these apart, or "
-                    "say action_masks=False"
+                    f"state {state!r} has different action masks at different times: let the key tell them apart, or "
+                    "set action_masks=False"
                 )
         return state
 
@@ -241,14 +244,14 @@ def _made(make: Callable[[], Environment], adapt: Callable[[Environment], GymSys
 
 
 LARGEST_BOX: Final = 64
-"""A box of more numbers, an image say, hardly ever shows the same twice."""
+"""The largest box that has a default key. A larger one, such as an image, hardly ever repeats."""
 
 Key: TypeAlias = Callable[[Any], State]
 """Turns an observation into the label of its state."""
 
 
 def key_of(space: spaces.Space[Any]) -> Key:
-    """The key for observations of a space; refuses a space that has none."""
+    """Returns the key for observations of a space; refuses a space that has none."""
     match space:
         case spaces.Discrete():
             return int
@@ -295,19 +298,19 @@ def import_minigrid_if_needed(identifier: str) -> None:
 
 
 def minigrid_key(environment: Any) -> Any | None:
-    """The key of a MiniGrid environment, whose limit on steps is taken off; None of any other environment."""
+    """Removes the step limit of a MiniGrid environment and returns its key; None for any other environment."""
     package = sys.modules.get("minigrid.minigrid_env")
     grid = environment.unwrapped
     if package is None or not isinstance(grid, package.MiniGridEnv):
         return None
     grid.max_steps = sys.maxsize
     if environment is grid:
-        grid.gen_obs = dict  # what the agent would see takes most of the time of a step, and no key needs it
+        grid.gen_obs = dict  # rendering the agent's view takes most of the time of a step, and the key does not need it
     return lambda _: full_state(grid)
 
 
 def full_state(grid: Any) -> tuple[State, ...]:
-    """The whole state of a MiniGrid environment as a label."""
+    """Returns the whole state of a MiniGrid environment as a label."""
     moving: list[State] = []
     layout = [grid.mission, f"{grid.width}x{grid.height}"]
     for place, thing in enumerate(grid.grid.grid):

@@ -1,4 +1,4 @@
-"""What every world does with an order: checks it, gives it a random stream of its own, and counts the answer."""
+"""What every world needs for an order: checks, a random stream of its own, and counting the answer."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from axplore.types import RESET_ACTION, Action, IntArray, State
 from axplore.worlds.contract import NOWHERE, Answer, Episodes, Order, Tour, Visit, WorldSnapshot
 
 LARGEST: Final = 2**62
-"""No number in an order is larger, so that steps can be counted in 64 bits."""
+"""The largest number in an order, so that steps can be counted in 64 bits."""
 
 
 def checked_seed(seed: int) -> int:
-    """The seed of a world; refuses what is none."""
+    """Returns the seed of a world as an int; refuses anything but whole numbers from 0 on."""
     if not _is_whole(seed) or seed < 0:
         raise InvalidSettingError(f"the seed is {seed!r}; it must be a whole number, 0 or more")
     return int(seed)
 
 
 def order_seed(seed: int, *key: int) -> np.random.SeedSequence:
-    """The seed of one order, or of a batch of it.
+    """Returns the seed of an order, or of a batch of it.
 
     Args:
-        seed: of the world.
-        key: the number of calls before, the order's place in its call and, of a batch, its place in the order.
+        seed: the seed of the world.
+        key: the number of earlier calls, the index of the order in its call and, for a batch, its index in the order.
     """
     return np.random.SeedSequence(seed, spawn_key=key)
 
@@ -38,7 +38,7 @@ def check_orders(orders: Sequence[Order], action_counts: IntArray) -> None:
 
     Args:
         orders: the orders of one call.
-        action_counts: how many actions each discovered state has beside RESET, by number, [n].
+        action_counts: the number of actions of each discovered state, without RESET, [n].
     """
     for place, order in enumerate(orders):
         try:
@@ -84,7 +84,7 @@ def _check_tour(order: Tour, action_counts: IntArray) -> None:
     n_targets = len(order.targets)
     if order.policies.ndim != 2 or len(order.policies) != n_targets:
         shape = list(order.policies.shape)
-        raise InvalidOrderError(f"the policies have the shape {shape}; they must be [{n_targets}, n], one by target")
+        raise InvalidOrderError(f"the policies have the shape {shape}; they must be [{n_targets}, n], one per target")
     _check_planned(order.policies, action_counts)
     distances = order.distances
     if not isinstance(distances, np.ndarray) or distances.dtype.kind not in "fiu":
@@ -99,7 +99,7 @@ def _check_tour(order: Tour, action_counts: IntArray) -> None:
 
 
 def _check_plays(order: Tour, action_counts: IntArray) -> None:
-    """Refuses plays that are not so many distinct pairs of discovered states, to be played once or more."""
+    """Refuses plays unless they are distinct pairs of discovered states, each to be played at least once."""
     for name, array in (("states", order.states), ("actions", order.actions), ("times", order.times)):
         _check_integers(name, array)
         if array.ndim != 1 or len(array) != len(order.states):
@@ -126,7 +126,7 @@ def _check_policy(policy: IntArray, action_counts: IntArray, steps: int) -> None
 
 
 def _check_planned(policy: IntArray, action_counts: IntArray) -> None:
-    """Refuses a policy, [..., n], that plays what a state does not have."""
+    """Refuses a policy, [..., n], that plays an action that its state does not have."""
     planned = policy.shape[-1]
     if planned > len(action_counts):
         raise InvalidOrderError(f"the policy is for {planned} states, but only {len(action_counts)} are discovered")
@@ -162,8 +162,8 @@ class Tally:
     """The transitions met while an order is carried out.
 
     Attributes:
-        rows: {pair: {successor: how often it was met}}, both in the order in which they were first met. Whoever steps
-            adds to a count that is there by himself, which is quicker, and calls `note_first` for one that is not.
+        rows: {pair: {successor: count}}, both in the order in which they were first met. Callers increment existing
+            counts themselves, which is faster, and call `note_first` for new ones.
     """
 
     __slots__ = ("_firsts", "rows")
@@ -178,17 +178,17 @@ class Tally:
         return sum(sum(row.values()) for row in self.rows.values())
 
     def note_first(self, pair: tuple[int, int], successor: int) -> None:
-        """Counts a transition that was not met before, of a pair (state, action)."""
+        """Counts the first transition from a pair (state, action) to a successor."""
         row = self.rows.setdefault(pair, {})
         row[successor] = 1
         self._firsts.append((pair, successor, sum(row.values())))
 
     def add(self, answer: Answer, numbers: IntArray) -> None:
-        """Counts what another answer holds, as if it had happened after everything here.
+        """Adds the counts of an answer, as if it had happened after everything counted so far.
 
         Args:
-            answer: what to add.
-            numbers: the number here of each state there, [n].
+            answer: the answer to add.
+            numbers: for each state of the answer, its index here, [n].
         """
         states = numbers[answer.pair_states].tolist()
         pairs = list(zip(states, answer.pair_actions.tolist(), strict=True))
@@ -207,7 +207,7 @@ class Tally:
             row[successor] = row.get(successor, 0) + count
 
     def answer(self, steps: int, completed: int, arrivals: int, travelled: int, cut_journeys: int) -> Answer:
-        """The answer to an order that is over."""
+        """Returns the answer to an order that is over."""
         places = {pair: place for place, pair in enumerate(self.rows)}
         return Answer(
             steps=steps,
@@ -230,12 +230,12 @@ def _array(values: Sequence[int]) -> IntArray:
 
 
 class DiscoveredStates:
-    """States with their actions, numbered in the order in which they were added.
+    """States with their actions, indexed in the order in which they were added.
 
     Attributes:
-        labels: of the states, by number.
-        actions: of each.
-        numbers: of the labels. All three stay the same objects, so that whoever looks often can keep hold of them.
+        labels: the labels of the states.
+        actions: the actions of each.
+        numbers: the index of each label. All three stay the same objects, so that callers can keep references.
     """
 
     __slots__ = ("actions", "labels", "numbers")
@@ -250,25 +250,25 @@ class DiscoveredStates:
         return len(self.labels)
 
     def add(self, label: State, actions: tuple[Action, ...]) -> int:
-        """Numbers another state."""
+        """Adds a state and returns its index."""
         number = self.numbers[label] = len(self.labels)
         self.labels.append(label)
         self.actions.append(actions)
         return number
 
     def extend(self, states: Iterable[tuple[State, tuple[Action, ...]]]) -> None:
-        """Numbers other states."""
+        """Adds states."""
         for label, actions in states:
             self.add(label, actions)
 
     def forget(self, n_kept: int) -> None:
-        """Forgets all states but the first so many."""
+        """Forgets all states but the first `n_kept`."""
         for label in self.labels[n_kept:]:
             del self.numbers[label]
         del self.labels[n_kept:], self.actions[n_kept:]
 
     def restore(self, snapshot: WorldSnapshot) -> None:
-        """Replaces the states by those of a snapshot; refuses one of another system, which starts elsewhere."""
+        """Replaces the states by those of a snapshot; refuses a snapshot with another initial state."""
         if snapshot.labels[:1] != (self.labels[0],):
             raise InvalidSettingError(f"the snapshot is of another system: this one starts in {self.labels[0]!r}")
         if set(snapshot.actions[0]) != set(self.actions[0]):
@@ -284,15 +284,15 @@ class DiscoveredStates:
         return WorldSnapshot(tuple(self.labels), tuple(self.actions), steps, calls, position)
 
     def since(self, n_first: int) -> tuple[tuple[State, tuple[Action, ...]], ...]:
-        """The states after the first so many, each with its actions."""
+        """Returns the states after the first `n_first`, each with its actions."""
         return tuple(zip(self.labels[n_first:], self.actions[n_first:], strict=True))
 
     def actions_of(self, number: int) -> tuple[Action, ...]:
-        """The actions of a state; refuses a number that none has."""
+        """Returns the actions of a state; refuses an index that no state has."""
         if not 0 <= number < len(self.labels):
             raise UnknownStateError(f"no state {number!r}; the discovered states are 0 to {len(self.labels) - 1}")
         return self.actions[number]
 
     def action_counts(self) -> IntArray:
-        """How many actions each state has, [n]."""
+        """Returns the number of actions of each state, [n]."""
         return np.array([len(actions) for actions in self.actions], dtype=np.int64)

@@ -1,7 +1,7 @@
-"""How the doctor walks through a system, what it notes on the way, and how it explains what it found.
+"""How the doctor walks through a system, what it records on the way, and how it explains what it found.
 
-The explanation says whether a moment in time, or what came before it, separates the two ways in which a pair behaved.
-It only chooses the words of a finding that a test has already made; it raises no alarm of its own.
+The explanation says whether a step after the reset, or what happened before it, separates the two ways in which a pair
+behaved. It only chooses the words of a finding that a test has already made; it raises no alarm itself.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from axplore.worlds.systems import SYSTEM_ERRORS, SystemAdapter, SystemFaultErro
 Pair: TypeAlias = tuple[State, Action]
 
 LONG_JOURNEY: Final = 100
-"""Steps after which a journey should have met some state twice."""
+"""Number of steps after which a journey should have met some state twice."""
 
 
 class Question(Enum):
-    """On what else than its pair a successor may depend; the value is how to say it."""
+    """What a successor may depend on besides its pair; the value describes it in a finding."""
 
     ORIGIN = "where the agent came from"
     MEMORY = "what the same action in the same state led to before, in the same episode"
@@ -52,9 +52,9 @@ class Failure:
     """An action that raised.
 
     Attributes:
-        state, action: what was played, and where.
-        age: which step after the reset it was, from 1.
-        message: what was raised.
+        state, action: the pair that was played.
+        age: the number of steps since the reset, including this one.
+        message: the error.
     """
 
     state: State
@@ -65,13 +65,13 @@ class Failure:
 
 @dataclass(frozen=True)
 class Change:
-    """A state that offered other actions than before.
+    """A state that offered different actions than before.
 
     Attributes:
         state: the state.
-        age: how many steps after the reset it was entered.
-        before: what it had offered; nothing if it was terminal.
-        now: what it offers this time.
+        age: the number of steps since the reset.
+        before: the actions it had offered; none if it was terminal.
+        now: the actions it offers this time.
     """
 
     state: State
@@ -81,29 +81,29 @@ class Change:
 
 
 class BrokenSystemError(Exception):
-    """The system cannot be reset, or gives what cannot be a state."""
+    """Raised if the system cannot be reset, or gives an answer that cannot be a state."""
 
 
 def _is_in(answer: State, known: Container[State]) -> bool:
     try:
         return answer in known
-    except TypeError:  # it cannot be hashed
+    except TypeError:  # not hashable
         return False
 
 
 class Probe:
-    """An agent that wanders through a system and asks of every step whether it depended on more than its pair."""
+    """An agent that walks through a system and tests at every step whether it depends on more than its pair."""
 
     def __init__(
         self, handle: SystemAdapter, rng: np.random.Generator, false_alarm: float, max_steps: int, seconds: float
     ):
-        """Begins before the first reset.
+        """Prepares the walk, without resetting yet.
 
         Args:
             handle: the system.
-            rng: for what the agent plays.
-            false_alarm: of all tests together.
-            max_steps, seconds: when to end; both are soft by one step.
+            rng: the source of the actions played.
+            false_alarm: the probability of a false alarm of all tests together.
+            max_steps, seconds: the limits, which may be exceeded by one step.
         """
         share = false_alarm / (len(Question) + 1)
         self._adapter, self._rng = handle, rng
@@ -118,17 +118,17 @@ class Probe:
         self.worked: Counter[Pair] = Counter()
         self.failures: list[Failure] = []
         self.changes: list[Change] = []
-        self.new_at: list[int] = []  # the steps at which states were met first
+        self.new_at: list[int] = []  # the steps at which states were first met
         self.long_journeys = self.journeys_with_repeats = 0
         self.suspected_limit = 0
-        self.replays_followed = self.replays_left = 0  # steps that met what had been foreseen, or did not
+        self.replays_followed = self.replays_left = 0  # steps that met what was foreseen, and those that did not
         self.draws: list[Draw] = []
         self.state: State = None
         self.actions: tuple[Action, ...] = ()
         self._returns: Counter[Pair] = Counter()  # to the start
         self._excess: defaultdict[int, float] = defaultdict(
             float
-        )  # of returns at each age, above what their pairs led to expect
+        )  # returns at each age beyond what their pairs lead to expect
         self._last_pair: Pair | None = None
         self._last_outcomes: dict[Pair, State] = {}  # of this episode
         self._met: set[State] = set()  # in this episode
@@ -136,12 +136,12 @@ class Probe:
 
     @property
     def spent(self) -> bool:
-        """Whether it is time to end."""
+        """Whether a limit is reached."""
         return self.steps >= self._max_steps or time.perf_counter() >= self._ends
 
     @property
     def seconds(self) -> float:
-        """Since the beginning."""
+        """The seconds since the beginning."""
         return time.perf_counter() - self._began
 
     def reset(self) -> None:
@@ -160,11 +160,11 @@ class Probe:
         self.starts[state] += 1
 
     def step(self, action: Action, foreseen: Hashable = None) -> bool:
-        """Plays an action and notes what came of it; says whether the system answered.
+        """Plays an action and records the outcome; returns whether the system answered.
 
         Args:
             action: one of `actions`.
-            foreseen: what an earlier episode met here, if this one has followed it so far.
+            foreseen: the state that an earlier episode met here, if this one has followed it so far.
         """
         self.steps += 1
         self.age += 1
@@ -184,7 +184,7 @@ class Probe:
         return True
 
     def wander(self, length: int) -> list[tuple[Action, State]]:
-        """An episode of random actions, so long at most; gives what it played and met."""
+        """Runs an episode of at most `length` random actions; returns the actions and the states met."""
         self.reset()
         path: list[tuple[Action, State]] = []
         while self.actions and len(path) < length and not self.spent:
@@ -195,7 +195,7 @@ class Probe:
         return path
 
     def replay(self, path: list[tuple[Action, State]]) -> None:
-        """An episode with the actions of an earlier one, as long as it meets the same states."""
+        """Repeats the actions of an earlier episode for as long as the same states are met."""
         self.reset()
         for action, foreseen in path:
             if self.spent or action not in self.actions:
@@ -210,7 +210,7 @@ class Probe:
                 plain_state(state, "reset" if self.age == 0 else "step")
             actions = checked_actions(state, self._adapter.actions(state))
         except SystemFaultError as error:
-            raise BrokenSystemError(f"It answered with what is no state: {error}.") from error
+            raise BrokenSystemError(f"Its answer is not a state: {error}.") from error
         except SYSTEM_ERRORS as error:
             raise BrokenSystemError(
                 f"The state {shortened(state)} cannot be used, {type(error).__name__}: {error}"
@@ -225,7 +225,7 @@ class Probe:
         self.state, self.actions = state, actions
 
     def _ask(self, pair: Pair, origin: Pair | None, memory: State | None, foreseen: Hashable) -> None:
-        """Every context was known before the step: the tests hang on that."""
+        """Passes a step to the tests. They rely on every context being known before the step."""
         contexts = {
             Question.ORIGIN: origin,
             Question.MEMORY: memory,
@@ -241,7 +241,7 @@ class Probe:
 
     def _time(self, pair: Pair) -> None:
         start = next(iter(self.starts))
-        if pair[0] == start:  # staying there is no return
+        if pair[0] == start:  # staying there is not a return
             return
         returned = self.state == start
         self.timing.add(pair, self.age == self.suspected_limit, returned)
@@ -260,17 +260,17 @@ class Probe:
 
 
 MOMENTS: Final = 200
-"""So many moments are tried first, and then those around the best one."""
+"""Number of steps tried first; those around the best one are tried next."""
 
 WINDOW: Final = 8
-"""A change must show within this share of its moment before and after it."""
+"""The change must show within this share of the step before and after it."""
 
 
 def change_point(draws: Sequence[Draw]) -> int | None:
-    """The step after a reset from which on pairs lead elsewhere, if that is all there is to explain; else None.
+    """Returns the step after a reset from which on pairs lead elsewhere; None if that does not explain everything.
 
-    Where something is hidden that changes in the course of an episode, a moment explains a part of it. But then
-    little changes right at the moment, or there is more to explain on both sides of it, by what the agent did before.
+    If a hidden variable changes in the course of an episode, some step explains part of it. But then little changes
+    right at that step, or what the agent did before explains more on either side of it.
     """
     pairs = _numbered(draw.pair for draw in draws)
     successors = _numbered(draw.successor for draw in draws)
@@ -298,9 +298,9 @@ def change_point(draws: Sequence[Draw]) -> int | None:
 
 
 def explained(pairs: IntArray, contexts: npt.NDArray[np.generic], successors: IntArray) -> float:
-    """How much likelier draws are, as a logarithm, if each pair has a distribution for each context, all [n].
+    """Returns the gain in log-likelihood if each pair has one distribution per context; all arrays are [n].
 
-    Less what the additional numbers would gain by chance (Bayesian information criterion).
+    The Bayesian information criterion is subtracted for the additional parameters.
     """
     contextual = _joined(pairs, contexts.astype(np.int64))
     together, apart = _counts(_joined(pairs, successors)), _counts(_joined(contextual, successors))
@@ -316,7 +316,7 @@ def _numbered(values: Iterable[Hashable]) -> IntArray:
 
 
 def _joined(first: IntArray, second: IntArray) -> IntArray:
-    """A number for each combination, [n]."""
+    """Returns an index for each combination, [n]."""
     return first * (int(second.max(initial=0)) + 1) + second
 
 

@@ -5,12 +5,12 @@ r"""A program in any language as a system: JSON lines over its standard input an
     {"action": "right"}      {"state": [0, 1], "actions": ["left", "right"]}
     {"action": "right"}      {"state": [0, 2], "terminal": true}
 
-One line each, flushed. `actions` are any JSON values, of which one is sent back; left out, they are those of the answer
-before. `terminal` is false unless it is said. The input ends when the exploration does. What the program writes to
-its standard error is shown as it is.
+Each message is one line, flushed. `actions` are any JSON values, of which one is sent back; they default to those of
+the previous answer. `terminal` defaults to false. The input ends when the exploration does. What the program writes to
+standard error is shown unchanged.
 
-Labels: numbers, text, true, false and null as they are, a list as a tuple, an object as a tuple of (name, value) sorted
-by name. Equal numbers, 1 and 1.0, are one state; null is none.
+Labels: numbers, text, true, false and null stay as they are, a list becomes a tuple, and an object a tuple of
+(name, value) sorted by name. Equal numbers such as 1 and 1.0 are one state; null is not a state.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ def program_world(
     on_invalid: OnInvalid = "error",
     start_checks: int = START_CHECKS,
 ) -> SteppedWorld:
-    """A program as a world. It is started again after a fault.
+    """Returns a program as a world. The program is restarted after a fault.
 
     Args:
-        command: what to run, as a text that is split as a shell would, or in parts. No shell is involved.
-        seed: of nothing: the noise is the program's own.
+        command: the command to run, as text that is split as a shell would, or in parts. No shell is involved.
+        seed: not used: the noise is the program's own.
         start: see `SteppedWorld`.
         max_episode_steps: see `SteppedWorld`.
         step_timeout: seconds after which a program that has not answered has failed; it is then killed.
@@ -75,7 +75,7 @@ def program_world(
 
 
 class Program:
-    """A running program as a system: see `systems`."""
+    """A running program as a system; see `systems`."""
 
     def __init__(self, command: Sequence[str], step_timeout: float = STEP_TIMEOUT) -> None:
         self._child = Child(command)
@@ -86,7 +86,7 @@ class Program:
 
     @property
     def pid(self) -> int:
-        """The number of its process."""
+        """Its process id."""
         return self._child.pid
 
     def reset(self) -> State:
@@ -98,7 +98,7 @@ class Program:
         return self._ask({"action": self._actions[self._here][action]})
 
     def actions(self, state: State) -> tuple[Action, ...]:
-        """What the program said of the state."""
+        """Returns the actions that the program gave for the state."""
         return tuple(self._actions[state])
 
     def close(self) -> None:
@@ -121,9 +121,9 @@ class Program:
         return state
 
     def _named_actions(self, line: bytes) -> dict[Action, Any]:
-        """The actions on offer, by label."""
+        """Returns the actions on offer, by label."""
         if self._offered is None:
-            raise _malformed(line, "it must name its actions, at the first reset at least")
+            raise _malformed(line, "it must name its actions, at least at the first reset")
         actions = {hashable(action): action for action in self._offered}
         if len(actions) != len(self._offered):
             raise _malformed(line, "its actions are not all different")
@@ -131,7 +131,7 @@ class Program:
 
 
 def hashable(value: Any) -> State:
-    """A JSON value as a label."""
+    """Returns a JSON value as a label."""
     if isinstance(value, list):
         return tuple(map(hashable, value))
     if isinstance(value, dict):
@@ -141,7 +141,7 @@ def hashable(value: Any) -> State:
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
-    """An answer that is what it should be."""
+    """Parses an answer; refuses one that is malformed."""
     try:
         answer = json.loads(line, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
@@ -156,7 +156,7 @@ def _parsed(line: bytes) -> dict[str, Any]:
 
 
 def _refuse_constant(name: str) -> Never:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _malformed(line: bytes, why: str) -> SystemFaultError:

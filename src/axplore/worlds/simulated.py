@@ -13,17 +13,17 @@ import numpy as np
 from axplore.errors import InvalidSettingError, UnknownStateError
 from axplore.mdp import TabularMdp
 from axplore.types import Action, IntArray, State
-from axplore.worlds import simulation_kernels as stepping
+from axplore.worlds import simulation_kernels as kernels
 from axplore.worlds.contract import NOWHERE, Answer, Episodes, Order, Tour, Visit, World, WorldSnapshot
 from axplore.worlds.orders import check_orders, checked_seed, order_seed
 from axplore.worlds.simulation_kernels import ENTRIES, PAIRS, STATES, UNDISCOVERED, Progress, UnsignedArray
 
 STEPS_BETWEEN_PAUSES: Final = 5_000_000
-"""Compiled code returns to Python after so many steps, a second or so on the largest models, to hear interruptions."""
+"""Steps after which compiled code returns to Python, about a second on the largest models, to handle Ctrl-C."""
 
 
 class SimulatedWorld(World):
-    """A known model as a `World`: it takes orders, and tells no more than what was met."""
+    """A known model as a `World`: it reveals only the transitions that orders meet."""
 
     def __init__(self, mdp: TabularMdp, seed: int) -> None:
         """Places the agent in the initial state of the model.
@@ -35,8 +35,8 @@ class SimulatedWorld(World):
         self._mdp = mdp
         self._seed = checked_seed(seed)
         self._action_counts = np.diff(mdp.state_pairs)
-        self._tables = stepping.tables_of(mdp)
-        self._record = stepping.new_record(mdp)
+        self._tables = kernels.tables_of(mdp)
+        self._record = kernels.new_record(mdp)
         self._position = mdp.initial_index
         self._steps = 0
         self._calls = 0
@@ -44,7 +44,7 @@ class SimulatedWorld(World):
 
     @property
     def states(self) -> Sequence[State]:
-        """The labels of the states discovered so far, by number; the initial state is the first."""
+        """The labels of the states discovered so far, by index; the initial state is the first."""
         fresh = self._discovered()[len(self._labels) :]
         if fresh.size:
             self._labels += tuple(self._mdp.states[index] for index in fresh)
@@ -57,12 +57,12 @@ class SimulatedWorld(World):
 
     @property
     def position(self) -> int:
-        """The number of the state in which the agent stands."""
+        """The index of the state in which the agent stands."""
         return int(self._record.numbers[self._position])
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of the model, but for its labels, and of the seed: worlds that behave alike have the same."""
+        """The SHA-256 digest of the seed and of the model without its labels: worlds that behave alike share it."""
         mdp = self._mdp
         hashed = hashlib.sha256(f"{mdp.initial_index} {self._seed}".encode())
         for array in (mdp.state_pairs, mdp.row_offsets, mdp.successors, mdp.probabilities):
@@ -77,7 +77,7 @@ class SimulatedWorld(World):
         return self._mdp.actions_of(self._mdp.states[discovered[state]])
 
     def carry_out(self, orders: Sequence[Order]) -> list[Answer]:
-        """Carries out orders one after the other and answers each; see `World.carry_out`."""
+        """Carries out orders one after the other and returns the answer to each; see `World.carry_out`."""
         check_orders(orders, self._action_counts[self._discovered()])
         call = self._calls
         self._calls += 1
@@ -85,15 +85,15 @@ class SimulatedWorld(World):
 
     @property
     def max_faults(self) -> int:
-        """None: a simulation does not fail."""
+        """0: a simulation does not fail."""
         return 0
 
     def replica_factory(self) -> Callable[[], SimulatedWorld]:
-        """Returns a function that makes worlds like this one, in any process, to carry out batches: see `Replica`."""
+        """Returns a function that makes worlds like this one in any process; see `Replica`."""
         return partial(SimulatedWorld, self._mdp, self._seed)
 
     def learn(self, n_kept: int, states: Sequence[tuple[State, tuple[Action, ...]]]) -> None:
-        """Numbers these states from `n_kept` on, and forgets any others from there on."""
+        """Keeps the first `n_kept` states, forgets any others, and appends these."""
         self._number(n_kept, self._mdp.indices_of([label for label, _ in states]))
 
     def carry_out_batch(self, order: Order, key: Sequence[int], max_faults: int = 0) -> Answer:  # noqa: ARG002 (of all)
@@ -104,19 +104,19 @@ class SimulatedWorld(World):
         return replace(answer, steps=answer.steps + 1)
 
     def snapshot(self) -> WorldSnapshot:
-        """Returns everything that changed since the world was made; hand it to `restore` on the same model and seed."""
+        """Returns everything that has changed since the world was made, for `restore` with the same model and seed."""
         labels = tuple(self.states)
         actions = tuple(map(self._mdp.actions_of, labels))
         return WorldSnapshot(labels, actions, self._steps, self._calls, self.position)
 
     def restore(self, snapshot: WorldSnapshot) -> None:
-        """Takes the world back, or forward, to a snapshot, as if it had never stopped."""
+        """Sets the world to a snapshot, as if it had never stopped."""
         position = 0 if snapshot.position == NOWHERE else snapshot.position
         discovered = self._indices_of(snapshot.labels)
         if not 0 <= position < len(discovered) or snapshot.steps < 0 or snapshot.calls < 0:
             raise InvalidSettingError(
-                f"the snapshot stands in state {position} of {len(discovered)} after {snapshot.steps} steps "
-                f"and {snapshot.calls} calls, which cannot be"
+                f"the snapshot is inconsistent: state {position} of {len(discovered)}, {snapshot.steps} steps "
+                f"and {snapshot.calls} calls"
             )
         self._number(0, discovered)
         self._position = int(discovered[position])
@@ -124,7 +124,7 @@ class SimulatedWorld(World):
         self._calls = snapshot.calls
 
     def _indices_of(self, labels: Sequence[State]) -> IntArray:
-        """The model's index of each discovered state of a snapshot, [n]; refuses a snapshot of another model."""
+        """Returns the model's index of each state of a snapshot, [n]; refuses a snapshot of another model."""
         unknown = [label for label in labels if label not in self._mdp]
         if unknown:
             raise InvalidSettingError(f"the snapshot is of another model: this one has no state {unknown[0]!r}")
@@ -135,16 +135,16 @@ class SimulatedWorld(World):
         return self._mdp.indices_of(labels)
 
     def _number(self, n_kept: int, indices: IntArray) -> None:
-        """Numbers states from `n_kept` on, by their indices, instead of any discovered after the first `n_kept`."""
+        """Replaces the states discovered after the first `n_kept` by those with these indices in the model."""
         record, n_states = self._record, n_kept + len(indices)
         record.numbers[self._discovered()[n_kept:]] = UNDISCOVERED
         record.numbers[indices] = np.arange(n_kept, n_states)
         record.discovered[n_kept:n_states] = indices
         record.totals[STATES] = n_states
-        self._labels = self._labels[:n_kept]  # the others are named when they are asked for
+        self._labels = self._labels[:n_kept]  # the others are looked up when they are asked for
 
     def _discovered(self) -> UnsignedArray:
-        """The model's index of each discovered state, by number, [n]."""
+        """Returns the model's index of each discovered state, [n]."""
         return self._record.discovered[: self._record.totals[STATES]]
 
     def _answer(self, order: Order, seed: np.random.SeedSequence) -> Answer:
@@ -162,24 +162,24 @@ class SimulatedWorld(World):
             self._clear()
 
     def _kernel_of(self, order: Order, stream: UnsignedArray) -> Callable[[Progress, int], Progress]:
-        """What carries out the order from where it has come to, for so many steps at most."""
+        """Returns a function that continues the order from its progress, for at most a number of steps."""
         match order:
             case Visit():
                 return partial(
-                    stepping.visit, self._tables, self._record, stream, _writable(order.policy),
+                    kernels.visit, self._tables, self._record, stream, _writable(order.policy),
                     self._index_of(order.state), int(order.action), int(order.times), int(order.max_journey),
                     int(order.max_cuts),
                 )  # fmt: skip
             case Episodes():
                 return partial(
-                    stepping.run_episodes, self._tables, self._record, stream, np.atleast_2d(_writable(order.policy)),
+                    kernels.run_episodes, self._tables, self._record, stream, np.atleast_2d(_writable(order.policy)),
                     self._index_of(order.goal), int(order.times), int(order.horizon), float(order.allowance),
                     float(order.slack),
                 )  # fmt: skip
             case Tour():
                 return partial(
-                    stepping.tour, self._tables, self._record, stream,
-                    stepping.itinerary_of(order, self._tables, self._record), int(order.times.sum()),
+                    kernels.tour, self._tables, self._record, stream,
+                    kernels.tour_progress_of(order, self._tables, self._record), int(order.times.sum()),
                     int(order.max_journey), int(order.max_cuts),
                 )  # fmt: skip
 
@@ -187,13 +187,13 @@ class SimulatedWorld(World):
         return int(self._record.discovered[number])
 
     def _touched(self) -> tuple[IntArray, IntArray]:
-        """The pairs drawn and the transitions met in this order."""
+        """Returns the pairs drawn and the transitions met in this order."""
         record = self._record
         pairs = record.pairs[: record.totals[PAIRS]].astype(np.int64)
         return pairs, record.entries[: record.totals[ENTRIES]].astype(np.int64)
 
     def _counted(self, progress: Progress) -> Answer:
-        """The answer to an order that is over."""
+        """Returns the answer to an order that is over."""
         mdp, record = self._mdp, self._record
         pairs, entries = self._touched()
         pair_states = mdp.pair_states[pairs]
@@ -213,7 +213,7 @@ class SimulatedWorld(World):
         )
 
     def _clear(self) -> None:
-        """Leaves the record empty for the next order, whatever became of this one."""
+        """Empties the record for the next order, however this one ended."""
         pairs, entries = self._touched()
         self._record.pair_draws[pairs] = 0
         self._record.entry_counts[entries] = 0
@@ -221,5 +221,5 @@ class SimulatedWorld(World):
 
 
 def _writable(policy: IntArray) -> IntArray:
-    """The policy as kernels take it: they are compiled again for arrays that cannot be written to."""
+    """Returns the policy as a writable array, because kernels are compiled again for read-only ones."""
     return np.require(policy, np.int64, ["C", "W"])

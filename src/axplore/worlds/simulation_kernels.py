@@ -1,18 +1,21 @@
-"""Carries out orders on a known model, in compiled code.
+"""Compiled code that carries out orders on a known model.
 
-States here are the model's own indices; `Record.numbers` gives their numbers in the order of discovery. Successors
-are drawn by the alias method (Walker 1977; tables by Vose 1991) from the bits of xoshiro256++ (Blackman and Vigna
-2021), one word a draw; a row with one successor draws nothing.
+States here are the model's own indices; `Record.numbers` gives their indices in the order of discovery, called
+numbers in this module to tell the two apart. Successors are
+drawn by the alias method (Walker 1977; tables by Vose 1991) from the bits of xoshiro256++ (Blackman and Vigna
+2021), one word per draw; a row with one successor draws nothing.
 
 Why it is written like this, measured on the confusing chain:
 
-- Indices are unsigned: a signed one is tested for being negative at every access (a third of the speed).
-- The words of the stream are local variables, and every kernel spells out how a transition is counted. A helper that
-  is handed the arrays counts their references at every step, which takes ten times as long as the step itself.
-- A tour takes 1.7 to 2.1 times as long a step as a visit. Most of that is reading at every play which pair to play:
-  with one fixed pair it was 1.2 to 1.4 times. The nearest target is remembered: with 300 targets it was computed 3,300
+- Indices are unsigned: a signed index is tested for being negative at every access, which costs a third of the speed.
+- The words of the stream are local variables, and every kernel spells out how a transition is counted. A function
+  that takes the arrays counts their references at every step, which takes ten times as long as the step itself.
+- A step of a tour takes 1.7 to 2.1 times as long as a step of a visit. Most of that is reading at every play which pair
+  to play: with one fixed pair it was 1.2 to 1.4 times. The nearest target is remembered: with 300 targets it was
+      computed 3,300
   times in 26 million steps.
-- The stream is our own because calling a `numpy.random.Generator` from compiled code takes 6 ns a draw, not 1 ns.
+- The stream is our own because calling a `numpy.random.Generator` from compiled code takes 6 ns per draw instead of 1
+  ns.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ UnsignedArray: TypeAlias = npt.NDArray[np.uint64]
 UNDISCOVERED: Final = np.uint64(2**64 - 1)
 NO_TARGET: Final = np.uint64(2**64 - 1)
 PAIRS, ENTRIES, STATES = 0, 1, 2
-"""Places in `Record.totals`."""
+"""Indices into `Record.totals`."""
 
 _ONE: Final = np.uint64(1)
 _UNIT: Final = 2.0**-53
@@ -47,8 +50,8 @@ class Tables(NamedTuple):
         state_pairs: [S + 1].
         row_offsets: [P + 1].
         successors: [T].
-        thresholds: of each entry, the share of its column that is its own, [T].
-        aliases: the entry that has the rest of the column, [T].
+        thresholds: the share of its column that each entry keeps, [T].
+        aliases: the entry that has the rest of that column, [T].
     """
 
     initial: int
@@ -60,20 +63,21 @@ class Tables(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What was discovered so far, and what was met since the last order began.
+    """The states discovered so far, and the transitions met in the current order.
 
-    Only the places listed in `pairs` and `entries` differ from zero, so an order costs what it touched.
+    Only the elements listed in `pairs` and `entries` differ from zero, so that the cost of an order depends only on
+    what it touched.
 
     Attributes:
         numbers: the number of each state, or UNDISCOVERED, [S].
         discovered: the states by number, [S].
-        pair_draws: how often each pair was drawn, [P].
-        pair_places: where a pair stands in `pairs`, [P].
-        entry_counts: how often each transition was met, [T].
-        entry_first_draws: at which draw of its pair it was met first, [T].
+        pair_draws: the number of draws from each pair, [P].
+        pair_places: the index of each pair in `pairs`, [P].
+        entry_counts: the number of times each transition was met, [T].
+        entry_first_draws: the draw of its pair at which it was first met, [T].
         pairs: the pairs drawn, in the order in which they were first met, [P].
         entries: the transitions met, likewise, [T].
-        totals: how many pairs, entries and discovered states there are, [3].
+        totals: the numbers of pairs, entries and discovered states, [3].
     """
 
     numbers: UnsignedArray
@@ -88,14 +92,14 @@ class Record(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far an order has come.
+    """The progress of an order.
 
     Attributes:
         position: the state in which the agent stands.
         steps, completed, arrivals, travelled, cuts: as in `Answer`.
         journey: steps since the last visit or play, or since the episode began.
         cuts_in_a_row: journeys cut since the last visit or play.
-        over: whether the order ended.
+        over: whether the order has ended.
     """
 
     position: int
@@ -110,24 +114,24 @@ class Progress(NamedTuple):
 
 
 class TourProgress(NamedTuple):
-    """A `Tour`, and how much of it is left. Targets are known by their place in `Tour.targets`.
+    """A `Tour`, and what is left of it. A target is given by its index in `Tour.targets`.
 
-    Plays stand target by target, and within a target as in the order. Kernels write to the second part.
+    Plays are sorted by target, and within a target as in the order. Kernels write to the second group of attributes.
 
     Attributes:
         policies: [t, n].
         distances: [t, n], with n at least 1.
         pairs: the pair of the model that each play draws from, [m].
-        times: how often it was asked for, [m].
-        target_plays: the first play of each target, and the end of the last one, [t + 1].
+        times: the number of times it was asked for, [m].
+        target_plays: the index of the first play of each target, and the number of plays, [t + 1].
 
         shares: the remaining share of each play, [m].
-        remaining: how often each play is outstanding, [m].
-        outstanding: the same of each target, [t].
-        waiting: the target that each state is, by number, or NO_TARGET if nothing is outstanding there; of the states
-            up to the last target.
-        nearest: the nearest target of each state when it was last asked for, or NO_TARGET, [n]. It stays the nearest
-            until nothing is outstanding there, because targets are only ever struck off.
+        remaining: the number of times each play is outstanding, [m].
+        outstanding: the number of plays outstanding at each target, [t].
+        waiting: the target at each state, by number, or NO_TARGET if nothing is outstanding there; it ends with the
+            last state that is a target.
+        nearest: the nearest target of each state, if it has been computed, or NO_TARGET, [n]. It stays the nearest
+            until nothing is outstanding there, because targets are only ever removed.
         heading: the target that the agent is on its way to, or NO_TARGET, [1].
     """
 
@@ -146,7 +150,7 @@ class TourProgress(NamedTuple):
 
 
 def tables_of(mdp: TabularMdp) -> Tables:
-    """Prepares a model for drawing."""
+    """Returns the tables of a model."""
     thresholds, aliases = alias_tables(mdp.row_offsets, mdp.probabilities)
     return Tables(
         initial=mdp.initial_index,
@@ -159,7 +163,7 @@ def tables_of(mdp: TabularMdp) -> Tables:
 
 
 def new_record(mdp: TabularMdp) -> Record:
-    """An empty record: only the initial state is discovered."""
+    """Returns an empty record, in which only the initial state is discovered."""
     record = Record(
         numbers=np.full(mdp.n_states, UNDISCOVERED, dtype=np.uint64),
         discovered=np.zeros(mdp.n_states, dtype=np.uint64),
@@ -177,8 +181,8 @@ def new_record(mdp: TabularMdp) -> Record:
     return record
 
 
-def itinerary_of(tour: Tour, tables: Tables, record: Record) -> TourProgress:
-    """Prepares a tour, with everything outstanding."""
+def tour_progress_of(tour: Tour, tables: Tables, record: Record) -> TourProgress:
+    """Returns the progress of a tour that has not begun."""
     targets = tour.targets.astype(np.int64)
     n_targets, n_planned = tour.policies.shape
     waiting = np.full(targets.max(initial=-1) + 1, NO_TARGET, dtype=np.uint64)
@@ -189,10 +193,10 @@ def itinerary_of(tour: Tour, tables: Tables, record: Record) -> TourProgress:
     first_pairs = tables.state_pairs[record.discovered[tour.states]]
     outstanding = np.zeros(n_targets, dtype=np.int64)
     np.add.at(outstanding, play_targets, tour.times.astype(np.int64))
-    # Without planned states every target is as near as any other.
+    # Without planned states all targets are equally near.
     distances = tour.distances if n_planned else np.zeros((n_targets, 1))
     return TourProgress(
-        # Kernels are compiled again for arrays that cannot be written to.
+        # Kernels are compiled again for read-only arrays.
         policies=np.require(tour.policies, np.int64, ["C", "W"]),
         distances=np.require(distances, np.float64, ["C", "W"]),
         pairs=(first_pairs + tour.actions.astype(np.uint64))[by_target],
@@ -209,7 +213,7 @@ def itinerary_of(tour: Tour, tables: Tables, record: Record) -> TourProgress:
 
 @compiled
 def alias_tables(row_offsets: IntArray, probabilities: FloatArray) -> tuple[FloatArray, UnsignedArray]:
-    """Thresholds and aliases, [T] each, such that a uniform column of a row, split, has the row's probabilities."""
+    """Returns thresholds and aliases, [T] each: a uniform column of a row, split by them, has its probabilities."""
     thresholds = np.ones(len(probabilities))
     aliases = np.arange(len(probabilities)).astype(np.uint64)
     widest = 0
@@ -248,7 +252,7 @@ def alias_tables(row_offsets: IntArray, probabilities: FloatArray) -> tuple[Floa
 def next_word(
     s0: np.uint64, s1: np.uint64, s2: np.uint64, s3: np.uint64
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64, np.uint64]:
-    """One step of xoshiro256++: 64 random bits, and the state that follows."""
+    """Returns 64 random bits by one step of xoshiro256++, and its next state."""
     word = s0 + s3
     word = ((word << _23) | (word >> _41)) + s0
     shifted = s1 << _17
@@ -265,8 +269,8 @@ def next_word(
 def choose(
     first: np.uint64, width: np.uint64, word: np.uint64, thresholds: FloatArray, aliases: UnsignedArray
 ) -> np.uint64:
-    """The entry that a random word chooses from a row. Its upper 53 bits give the column and the place within it."""
-    # Never as much as `width`: the largest value, (1 - 2^-53) * width, rounds down.
+    """Returns the entry of a row that a random word chooses: its upper 53 bits give the column and the point in it."""
+    # Always below `width`: the largest value, (1 - 2^-53) * width, rounds down.
     place = np.int64(word >> _11) * _UNIT * np.int64(width)
     column = np.int64(place)
     entry = first + np.uint64(column)
@@ -275,7 +279,7 @@ def choose(
 
 @compiled
 def note_first(record: Record, pair: np.uint64, entry: np.uint64, successor: np.uint64) -> None:
-    """Notes a transition that was met for the first time in this order; its pair's draw is counted already."""
+    """Records a transition met for the first time in this order; the draw of its pair has been counted already."""
     totals = record.totals
     draw = record.pair_draws[pair]
     if draw == 1:
@@ -305,9 +309,9 @@ def visit(
     progress: Progress,
     max_steps: int,
 ) -> Progress:
-    """Goes on with a `Visit` for at most `max_steps` steps; `target` is a state of the model.
+    """Continues a `Visit` for at most `max_steps` steps; `target` is a state of the model.
 
-    It is compiled once for policies [n] and once for [max_journey, n], and neither has the other's branches.
+    It is compiled once for policies [n] and once for [max_journey, n]; neither has the branches of the other.
     """
     initial, goal = np.uint64(tables.initial), np.uint64(target)
     state_pairs, row_offsets, successors = tables.state_pairs, tables.row_offsets, tables.successors
@@ -330,7 +334,7 @@ def visit(
             journey = cuts_in_a_row = 0
         elif journey == max_journey:
             if policy.ndim == 2 and state == initial:
-                steps -= 1  # where a journey starts, no RESET is needed
+                steps -= 1  # no RESET is needed where a journey starts
             state = initial
             journey = 0
             cuts += 1
@@ -373,7 +377,7 @@ def run_episodes(
     progress: Progress,
     max_steps: int,
 ) -> Progress:
-    """Goes on with `Episodes` for at most `max_steps` steps; the policy is [1, n] or [horizon, n]."""
+    """Continues `Episodes` for at most `max_steps` steps; the policy is [1, n] or [horizon, n]."""
     initial, goal = np.uint64(tables.initial), np.uint64(target)
     state_pairs, row_offsets, successors = tables.state_pairs, tables.row_offsets, tables.successors
     thresholds, aliases = tables.thresholds, tables.aliases
@@ -422,9 +426,9 @@ def run_episodes(
 
 
 @compiled
-def nearest_target(itinerary: TourProgress, number: np.uint64) -> np.uint64:
-    """The nearest target with outstanding plays, of equal ones the first; there must be one."""
-    distances, outstanding = itinerary.distances, itinerary.outstanding
+def nearest_target(tour_state: TourProgress, number: np.uint64) -> np.uint64:
+    """Returns the nearest target with outstanding plays, of equal ones the first; there must be one."""
+    distances, outstanding = tour_state.distances, tour_state.outstanding
     chosen = NO_TARGET
     for place in range(len(outstanding)):
         target = np.uint64(place)
@@ -432,33 +436,33 @@ def nearest_target(itinerary: TourProgress, number: np.uint64) -> np.uint64:
             continue
         if chosen == NO_TARGET or distances[target, number] < distances[chosen, number]:
             chosen = target
-    itinerary.nearest[number] = chosen
+    tour_state.nearest[number] = chosen
     return chosen
 
 
 @compiled
-def tour(  # noqa: PLR0915 (a helper would take longer than the step, see above)
+def tour(  # noqa: PLR0915 (a function call would take longer than the step, see above)
     tables: Tables,
     record: Record,
     stream: UnsignedArray,
-    itinerary: TourProgress,
+    tour_state: TourProgress,
     times: int,
     max_journey: int,
     max_cuts: int,
     progress: Progress,
     max_steps: int,
 ) -> Progress:
-    """Goes on with a `Tour` for at most `max_steps` steps; `times` is the sum of the plays asked for."""
+    """Continues a `Tour` for at most `max_steps` steps; `times` is the sum of the plays asked for."""
     initial = np.uint64(tables.initial)
     state_pairs, row_offsets, successors = tables.state_pairs, tables.row_offsets, tables.successors
     thresholds, aliases = tables.thresholds, tables.aliases
     numbers, pair_draws, entry_counts = record.numbers, record.pair_draws, record.entry_counts
-    policies, nearest, waiting = itinerary.policies, itinerary.nearest, itinerary.waiting
-    play_pairs, target_plays, shares = itinerary.pairs, itinerary.target_plays, itinerary.shares
-    remaining, outstanding, asked = itinerary.remaining, itinerary.outstanding, itinerary.times
+    policies, nearest, waiting = tour_state.policies, tour_state.nearest, tour_state.waiting
+    play_pairs, target_plays, shares = tour_state.pairs, tour_state.target_plays, tour_state.shares
+    remaining, outstanding, asked = tour_state.remaining, tour_state.outstanding, tour_state.times
     planned, up_to_last = np.uint64(policies.shape[1]), np.uint64(len(waiting))
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
-    heading = itinerary.heading[0]
+    heading = tour_state.heading[0]
     state, steps, completed, cuts = np.uint64(progress.position), progress.steps, progress.completed, progress.cuts
     journey, cuts_in_a_row = progress.journey, progress.cuts_in_a_row
     pause = steps + max_steps
@@ -490,11 +494,11 @@ def tour(  # noqa: PLR0915 (a helper would take longer than the step, see above)
         else:
             journey += 1
             if heading == NO_TARGET:
-                # Where nothing is planned the agent resets, so the initial state chooses, whose number is 0.
+                # Where nothing is planned the agent resets, so distances from the initial state, number 0, decide.
                 asking = number if number < planned else np.uint64(0)
                 heading = nearest[asking]
                 if heading == NO_TARGET or outstanding[heading] == 0:
-                    heading = nearest_target(itinerary, asking)
+                    heading = nearest_target(tour_state, asking)
             if number >= planned or policies[heading, number] < 0:
                 state = initial
                 continue
@@ -510,6 +514,6 @@ def tour(  # noqa: PLR0915 (a helper would take longer than the step, see above)
         if entry_counts[entry] == 1:
             note_first(record, pair, entry, state)
     stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
-    itinerary.heading[0] = heading
+    tour_state.heading[0] = heading
     over = completed >= times or cuts_in_a_row >= max_cuts
     return Progress(int(np.int64(state)), steps, completed, completed, 0, cuts, journey, cuts_in_a_row, over)

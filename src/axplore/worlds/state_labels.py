@@ -1,7 +1,7 @@
-"""What can name a state or an action: plain values, which mean the same in every process and every file.
+"""Labels of states and actions: plain values, which mean the same in every process and every file.
 
-Whatever else a system answers is no state. It must not be left out of the counts, because it is what an action led to:
-either exploring ends with an error that says what to mend, or such answers are a state of their own.
+Any other answer of a system is not a state. It must not be left out of the counts, because it is where an action led:
+either exploring ends with an error that says what to fix, or such answers are a state of their own.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ from axplore.worlds.systems import SystemAdapter, SystemFaultError, is_worth_a_l
 _logger = logging.getLogger("axplore")
 
 PLAIN_TYPES: Final[dict[type, Callable[[Any], State]]] = {
-    str: str.__str__,  # str(...) of a member of an enumeration is its name
+    str: str.__str__,  # str() of a member of an enumeration is its name
     int: int,
     float: float,
     bytes: bytes,
 }
-"""How a value of a subclass becomes the plain one that it equals."""
+"""Converts a value of a subclass to the plain one that it equals."""
 
 INVALID_STATE: Final = "invalid"
-"""The label of the state that stands for all answers that are no state, where the user asks for it."""
+"""The label of the state that stands for all answers that are not states, if the user asks for it."""
 
 LENGTHS_OF_STEPS: Final = (4, 5)
-"""What `step` of an environment returns has so many parts: 5 in Gymnasium, 4 in the Gym before it."""
+"""The number of values that `step` of an environment returns: 5 in Gymnasium, 4 in the older Gym."""
 
 
 def plain_state(answer: Any, method: str = "step") -> State:
-    """Returns what a system answered as the label of a state.
+    """Returns the answer of a system as the label of a state.
 
     NumPy's scalars, named tuples and members of IntEnum or StrEnum become the plain values that they equal.
 
     Args:
-        answer: what it answered.
-        method: which of its methods did.
+        answer: the answer.
+        method: the method that gave it.
 
     Raises:
-        SystemFaultError: of the kind INVALID; the answer is no state.
+        SystemFaultError: the answer is not a state; its kind is INVALID.
     """
     reason = _mistake(answer, method)
     if reason is None:
@@ -57,14 +57,14 @@ def plain_state(answer: Any, method: str = "step") -> State:
             state = _plain(answer)
             encode_label(state)
         except (InvalidLabelError, RecursionError) as error:
-            reason = f"{shortened(answer)} is no state: {error}"
+            reason = f"{shortened(answer)} is not a state: {error}"
         else:
             return state
     raise SystemFaultError(FaultKind.INVALID, reason)
 
 
 def with_invalid_state(adapter: SystemAdapter) -> SystemAdapter:
-    """Returns the same system with one more state, which only resets: where steps lead that answer with no state."""
+    """Returns the same system with one more terminal state, to which steps with an invalid answer lead."""
     valid: set[State] = set()
     n_invalid = 0
 
@@ -72,7 +72,7 @@ def with_invalid_state(adapter: SystemAdapter) -> SystemAdapter:
         nonlocal n_invalid
         try:
             answer = adapter.step(action)
-            with suppress(TypeError):  # it cannot be hashed
+            with suppress(TypeError):  # not hashable
                 if answer in valid:
                     return answer
             state = plain_state(answer)
@@ -81,10 +81,10 @@ def with_invalid_state(adapter: SystemAdapter) -> SystemAdapter:
                 raise
             n_invalid += 1
             if is_worth_a_line(n_invalid):
-                _logger.warning("%s; counted as the state %r (the %d. time)", error, INVALID_STATE, n_invalid)
+                _logger.warning("%s; counted as the state %r (%d times so far)", error, INVALID_STATE, n_invalid)
             return INVALID_STATE
         if state == INVALID_STATE:
-            raise WorldError(f"a state is called {INVALID_STATE!r}, which is the name of what is no state; rename it")
+            raise WorldError(f"a state is called {INVALID_STATE!r}, which is reserved for invalid answers; rename it")
         valid.add(state)
         return answer
 
@@ -95,19 +95,19 @@ def with_invalid_state(adapter: SystemAdapter) -> SystemAdapter:
 
 
 def check_same_kind(known: State, answer: State) -> None:
-    """Refuses an answer that is equal to a known state but looks different: True and 1 are equal in Python.
+    """Refuses an answer that equals a known state but looks different: True and 1 are equal in Python.
 
-    Whole numbers and floats that are equal, as 1 and 1.0, are one state.
+    Whole numbers and floats that are equal, such as 1 and 1.0, are one state.
     """
     if not _is_same_kind(known, answer):
         raise WorldError(
-            f"the states {shortened(known)} and {shortened(answer)} are equal in Python, so that they would be counted "
-            "as one: a truth value equals a number. Name them otherwise, as text for example"
+            f"the states {shortened(known)} and {shortened(answer)} are equal in Python, so they would be counted "
+            "as one: a truth value equals a number. Use other labels, text for example"
         )
 
 
 def checked_actions(state: State, actions: Sequence[Action]) -> tuple[Action, ...]:
-    """Returns the actions of a state; refuses what no policy could name: a label that is not plain, or one twice."""
+    """Returns the actions of a state; refuses labels that are not plain, and duplicates."""
     offered = tuple(actions)
     for action in offered:
         try:
@@ -115,8 +115,8 @@ def checked_actions(state: State, actions: Sequence[Action]) -> tuple[Action, ..
         except InvalidLabelError:
             how = "its name, and look it up in step" if isinstance(action, Enum) else "text, numbers or tuples of these"
             raise WorldError(
-                f"state {shortened(state)} offers the action {shortened(action)}, which no file can hold, as it is of "
-                f"type {type(action).__qualname__}: offer {how}"
+                f"state {shortened(state)} offers the action {shortened(action)}, which cannot be stored in a file, as "
+                f"it is of type {type(action).__qualname__}: offer {how}"
             ) from None
     if len(set(offered)) != len(offered):
         raise WorldError(f"state {shortened(state)} offers an action twice: {shortened(list(offered))}")
@@ -124,25 +124,25 @@ def checked_actions(state: State, actions: Sequence[Action]) -> tuple[Action, ..
 
 
 def _mistake(answer: Any, method: str) -> str | None:
-    """What is wrong with the code of a system that answers this, if the answer shows it."""
+    """Returns the likely mistake in a system that gives this answer; None if there is no hint."""
     if answer is None:
         return f"{method} returned None: does it `return` the state?"
     if isinstance(answer, tuple) and answer and isinstance(answer[-1], dict):
         if len(answer) in LENGTHS_OF_STEPS and isinstance(answer[2], bool | np.bool_):
             return (
                 f"{method} returned what Gymnasium's step does, (observation, reward, terminated, truncated, info): "
-                "hand in the Gymnasium environment itself, or return the state alone"
+                "pass the Gymnasium environment itself, or return the state alone"
             )
         if len(answer) == 2:
             return (
-                f"{method} returned what Gymnasium's reset does, (observation, info): hand in the Gymnasium "
+                f"{method} returned what Gymnasium's reset does, (observation, info): pass the Gymnasium "
                 "environment itself, or return the state alone"
             )
     return None
 
 
 def _plain(answer: Any) -> State:
-    """The answer as the plain value that it equals; refuses what equals none."""
+    """Returns the plain value that an answer equals; raises if there is none."""
     if isinstance(answer, np.generic):
         answer = answer.item()
     if answer is None or isinstance(answer, bool):

@@ -4,12 +4,13 @@ It carries out the same orders as a simulated world, with the same meaning. What
 
 - Its reset must land in one state. That is checked when the world is made and at every reset after it.
 - A state must always offer the same actions. That is checked in every order; see docs/worlds.md.
-- It may answer with what is no state. That ends the exploration, or it is a state of its own: never is it left out.
-- It may fail: raise, hang or die. What it was doing then is not counted, and `faults` says what it was. Where a factory
-  was given, the world makes a new system, which stands in the initial state, and continues; that is one step. A
-  journey that was interrupted is neither arrived nor cut: it sets out again; an interrupted episode is run again.
-- It may end an episode by itself after a number of steps. Then the world resets before that: on a visit or a tour the
-  journey counts as cut, and in an episode it is as if the policy had played RESET.
+- It may give an answer that is not a state. This ends the exploration, or counts as a state of its own; it is never
+  left out.
+- It may fail: raise, hang or die. The failed step is not counted, and `faults` describes it. If a factory was given,
+  the world makes a new system, which stands in the initial state, and continues; that is one step. A journey that was
+  interrupted has neither arrived nor been cut: it starts again, and so does an interrupted episode.
+- It may end an episode by itself after a number of steps. The world resets before that: on a visit or a tour the
+  journey counts as cut, and an episode continues as if the policy had played RESET.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from axplore.worlds.walkers import INTERRUPTED, Agent, Outcome, Walker, walker_o
 Start: TypeAlias = Literal["fixed", "virtual"]
 
 MANY_STARTS: Final = 10
-"""With so many different starts in one order, a virtual start is far from each of them."""
+"""Number of different starts in one order beyond which a virtual start is far from each of them."""
 
 _logger = logging.getLogger("axplore")
 
@@ -56,16 +57,16 @@ class SteppedWorld(World):
         Args:
             system: what to step (see `systems`), or a function without arguments that makes one. With a function, a
                 system that fails is made again.
-            seed: of the noise, if the system can be reseeded.
-            actions: what can be played: a sequence, or a function of the state just entered. The system's own
-                `actions` when not given.
+            seed: the seed of the noise, if the system can be reseeded.
+            actions: the available actions: a sequence, or a function of the state just entered. By default, the
+                `actions` of the system.
             start: `fixed` refuses a reset that lands in different states; `virtual` puts a state before it, whose one
                 action leads to wherever the reset lands.
-            max_episode_steps: the step after which the system ends an episode by itself; it is never reached.
+            max_episode_steps: the step after which the system ends an episode by itself; the world resets before it.
             max_faults: the number of faults of the system to recover from.
-            on_invalid: `error` ends the exploration when a step answers with what is no state, as None or NaN;
-                `state` counts such a step as one to the state "invalid", which only resets.
-            start_checks: the number of resets at first.
+            on_invalid: `error` ends the exploration when the answer to a step is not a state, such as None or NaN;
+                `state` counts such a step as a transition to the state "invalid", which only resets.
+            start_checks: the number of resets with which the start is checked.
         """
         _check_settings(start, max_episode_steps, max_faults, on_invalid, start_checks)
         self._seed = checked_seed(seed)
@@ -85,7 +86,7 @@ class SteppedWorld(World):
 
     @property
     def states(self) -> Sequence[State]:
-        """The labels of the states discovered so far, by number; the initial state is the first."""
+        """The labels of the states discovered so far, by index; the initial state is the first."""
         return self._discovered.labels
 
     @property
@@ -95,7 +96,7 @@ class SteppedWorld(World):
 
     @property
     def repeatable(self) -> bool:
-        """Whether the noise of the system follows the streams of orders."""
+        """Whether the noise of the system follows the random streams of orders."""
         return self._system.adapter.can_be_reseeded
 
     @property
@@ -105,7 +106,7 @@ class SteppedWorld(World):
 
     @property
     def faults(self) -> Sequence[Fault]:
-        """The faults so far, after each of which the system was started again."""
+        """The faults so far. The system was restarted after each."""
         return tuple(self._system.faults)
 
     def actions_of(self, state: int) -> tuple[Action, ...]:
@@ -113,9 +114,9 @@ class SteppedWorld(World):
         return self._discovered.actions_of(state)
 
     def carry_out(self, orders: Sequence[Order]) -> list[Answer]:
-        """Carries out orders one after the other and answers each; see `World.carry_out`.
+        """Carries out orders one after the other and returns the answer to each; see `World.carry_out`.
 
-        The random stream of an order is its own only if the system can be reseeded.
+        An order has a random stream of its own only if the system can be reseeded.
         """
         check_orders(orders, self._discovered.action_counts())
         call = self._calls
@@ -123,13 +124,13 @@ class SteppedWorld(World):
         return [self._answer(order, (call, index)) for index, order in enumerate(orders)]
 
     def replica_factory(self) -> Callable[[], SteppedWorld]:
-        """Returns a function that makes worlds like this one, in any process, to carry out batches: see `Replica`.
+        """Returns a function that makes worlds like this one in any process; see `Replica`.
 
-        Their resets are checked like all others, but the start is not tried first.
+        Replicas check every reset, but do not check the start beforehand.
         """
         if not self._recipe.is_repeatable:
             raise InvalidSettingError(
-                "workers make systems of their own, and so need a factory: give a function that makes the system"
+                "each worker makes its own system, which needs a factory: give a function that makes the system"
             )
         return partial(
             SteppedWorld,
@@ -144,7 +145,7 @@ class SteppedWorld(World):
         )
 
     def learn(self, n_kept: int, states: Sequence[tuple[State, tuple[Action, ...]]]) -> None:
-        """Numbers these states from `n_kept` on, and forgets any others from there on."""
+        """Keeps the first `n_kept` states, forgets any others, and appends these."""
         for state in range(n_kept, len(self._discovered)):
             self._worked.pop(state, None)
         self._discovered.forget(n_kept)
@@ -162,7 +163,7 @@ class SteppedWorld(World):
         return NOWHERE
 
     def snapshot(self) -> WorldSnapshot:
-        """Returns what was discovered and how far the world has come."""
+        """Returns the current snapshot."""
         return self._discovered.snapshot(self.steps, self._calls)
 
     def restore(self, snapshot: WorldSnapshot) -> None:
@@ -172,9 +173,9 @@ class SteppedWorld(World):
         self._needs_reset = True
 
     def lend(self) -> tuple[SystemAdapter, int | None]:
-        """Returns the system itself, for an examination, and the step at which it ends an episode, if there is one.
+        """Returns the system itself, for an examination, and the step at which it ends episodes, if any.
 
-        Steps taken on it are not counted. The next order begins with a RESET.
+        Steps of the examination are not counted. The next order begins with a RESET.
         """
         self._needs_reset = True
         return self._system.adapter, self._max_episode_steps
@@ -191,7 +192,7 @@ class SteppedWorld(World):
         self._checks_start = True
         if self._needs_reset:
             self._reset()
-        self._needs_reset = True  # until the order is over: nobody knows where an exception leaves the system
+        self._needs_reset = True  # until the order is over, because an exception leaves the system anywhere
         outcome = self._follow(walker_of(order, agent))
         self._needs_reset = False
         for state, action in self._tally.rows:
@@ -201,7 +202,7 @@ class SteppedWorld(World):
         return self._tally.answer(agent.steps - before, *outcome)
 
     def _hint_at_starts(self) -> None:
-        """Warns once that a virtual start before many starts leaves little within a radius."""
+        """Warns once if the virtual start has so many successors that few states can be within the radius."""
         starts = self._tally.rows.get((0, 0), {})
         if len(starts) >= MANY_STARTS:
             self._has_hinted = True
@@ -214,7 +215,7 @@ class SteppedWorld(World):
             )
 
     def _follow(self, walker: Walker) -> Outcome:
-        """Plays what a walker says, and tells it where that leads."""
+        """Plays what a walker yields, and sends it the resulting states."""
         play, reset, tell = self._play, self._reset, walker.send
         try:
             chosen = next(walker)
@@ -225,7 +226,7 @@ class SteppedWorld(World):
             return outcome
 
     def _play(self, action: int) -> int:
-        """Plays an action, counts the transition and returns the number of the state it led to, or INTERRUPTED."""
+        """Plays an action, counts the transition and returns the index of the next state, or INTERRUPTED."""
         agent = self._agent
         position = agent.position
         agent.steps += 1
@@ -235,7 +236,7 @@ class SteppedWorld(World):
             return self._recover(error, action)
         try:
             successor = self._numbers[label]
-        except (KeyError, TypeError):  # new, or no state at all
+        except (KeyError, TypeError):  # new, or not a state
             successor = self._discover(label, action)
             if successor == INTERRUPTED:
                 return INTERRUPTED
@@ -250,7 +251,7 @@ class SteppedWorld(World):
         return successor
 
     def _reset(self) -> int:
-        """Resets the system, and returns the number of the initial state, 0."""
+        """Resets the system, and returns the index of the initial state, 0."""
         agent = self._agent
         agent.steps += 1
         self._system.reset(agent.steps, check_actions=self._checks_start)
@@ -259,7 +260,7 @@ class SteppedWorld(World):
         return 0
 
     def _discover(self, label: State, action: int) -> int:
-        """Numbers a state that was just entered for the first time; INTERRUPTED if it cannot be one."""
+        """Returns the index of a state entered for the first time; INTERRUPTED if the answer is not a state."""
         try:
             state = plain_state(label)
             return self._discovered.add(state, checked_actions(state, self._system.adapter.actions(label)))
@@ -282,8 +283,8 @@ class SteppedWorld(World):
         return True
 
     def _recover(self, error: BaseException, action: int) -> int:
-        """Starts the system again, after an action failed where the agent stands."""
-        if isinstance(error, WorldError):  # it said itself that it cannot be explored; a new one could not either
+        """Restarts the system after an action failed in the current state."""
+        if isinstance(error, WorldError):  # the system cannot be explored, and a new one could not either
             raise error
         agent = self._agent
         label, played = self._discovered.labels[agent.position], self._actions[agent.position][action]
@@ -298,7 +299,7 @@ class SteppedWorld(World):
         return INTERRUPTED
 
     def _stand_at_start(self) -> None:
-        """Notes that a new system is running, which stands in the initial state."""
+        """Records that a new system is running, which stands in the initial state."""
         self._agent.position = 0
         self._agent.deadline = self._agent.steps + self._steps_between_resets
 

@@ -1,12 +1,12 @@
 """Models of the Storm model checker as systems: PRISM and JANI programs, and DRN files.
 
-stormpy's simulator carries out the steps, so that axplore sees no more of the model than of any other system. A PRISM
-program is simulated as it is, however large; JANI and DRN models are built first.
+stormpy's simulator takes the steps, so axplore sees no more of the model than of any other system. A PRISM program is
+simulated directly, however large; JANI and DRN models are built first.
 
-- States are called by the values of their variables, `ok=true, x=1`, and by their number where a file has none.
-- Actions are called by the names of their commands. One without a name is called `#2` by its place among the choices of
-  the state, from 0, and one whose name another choice of the state has too, `name#2`.
-- A state in which nothing can be done is terminal. One that is never left, but by a loop to itself, is not.
+- The label of a state gives the values of its variables, `ok=true, x=1`, or its index where a file has none.
+- The label of an action is the name of its command. An unnamed choice is `#2`, by its index among the choices of the
+  state, and one that shares its name with another choice of the state is `name#2`.
+- A state without choices is terminal. A state with only a loop to itself is not.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ PRISM_ENDINGS: Final = (".nm", ".pm", ".prism")
 JANI_ENDINGS: Final = (".jani",)
 DRN_ENDINGS: Final = (".drn",)
 STEPS_TO_LANDMARK: Final = 20
-"""Steps by which a common successor of the initial state is chosen."""
+"""Number of steps with which a common successor of the initial state is chosen."""
 
 DISCRETE: Final = ("DTMC", "MDP")
-"""The kinds of models whose steps are steps. Of a POMDP only observations would be seen, and they are no states."""
+"""Model types with discrete steps and observable states. A POMDP would only show observations."""
 
 
 def storm_world(
     file: str | Path, seed: int = 0, *, start: Start = "fixed", max_faults: int = MAX_FAULTS, **constants: Any
 ) -> SteppedWorld:
-    """A model file as a world.
+    """Returns a model file as a world.
 
     Args:
         file: a PRISM program (`.nm`, `.pm`, `.prism`), a JANI model (`.jani`) or a DRN file (`.drn`).
-        seed: of the noise.
-        start, max_faults: of `SteppedWorld`.
-        constants: the values of constants that a PRISM or JANI model leaves open.
+        seed: the seed of the noise.
+        start, max_faults: see `SteppedWorld`.
+        constants: values of the undefined constants of a PRISM or JANI model.
     """
     return SteppedWorld(partial(storm_system, file, constants), seed, start=start, max_faults=max_faults)
 
 
 def storm_system(file: str | Path, constants: Mapping[str, Any] | None = None) -> StormSystem:
-    """The system of a model file."""
+    """Returns the system of a model file."""
     path = Path(file)
     if not path.is_file():
         raise StorageError(f"there is no model file {path}")
@@ -68,7 +68,7 @@ def storm_system(file: str | Path, constants: Mapping[str, Any] | None = None) -
             if constants:
                 raise InvalidSettingError(f"{next(iter(constants))} is set, but a DRN file has no constants")
             return StormSystem(_SparseEngine(_read_drn(path)))
-    except RuntimeError as error:  # what Storm raises
+    except RuntimeError as error:  # Storm raises RuntimeError
         hint = ". Set each constant: --set NAME=VALUE" if "undefined constant" in str(error) else ""
         raise InvalidInputError(f"Storm cannot read {path}: {error}{hint}") from error
     known = ", ".join((*PRISM_ENDINGS, *JANI_ENDINGS, *DRN_ENDINGS))
@@ -76,7 +76,7 @@ def storm_system(file: str | Path, constants: Mapping[str, Any] | None = None) -
 
 
 def imported_stormpy() -> Any:
-    """The package stormpy, or a word on how to get it."""
+    """Returns the package stormpy; raises an error that says how to install it."""
     try:
         import stormpy
         import stormpy.simulator
@@ -88,7 +88,7 @@ def imported_stormpy() -> Any:
 
 
 class StormSystem:
-    """A model that is simulated: see `systems`."""
+    """A simulated model as a system; see `systems`."""
 
     def __init__(self, engine: _ProgramEngine | _SparseEngine) -> None:
         self._engine = engine
@@ -98,7 +98,7 @@ class StormSystem:
         """The labels that the model gives to each state met so far."""
 
     def reset(self) -> State:
-        """Goes back to the initial state."""
+        """Returns to the initial state."""
         self._engine.reset()
         return self._entered()
 
@@ -108,11 +108,11 @@ class StormSystem:
         return self._entered()
 
     def actions(self, state: State) -> tuple[Action, ...]:
-        """The actions of a state that was met."""
+        """Returns the actions of a state that was met."""
         return self._actions[state]
 
     def reseed(self, seed: np.random.SeedSequence) -> None:
-        """Gives the simulator a new stream."""
+        """Gives the simulator a new random stream."""
         self._engine.reseed(int(seed.generate_state(1)[0]))
 
     def _entered(self) -> State:
@@ -120,20 +120,20 @@ class StormSystem:
         if state not in self._actions:
             self._actions[state] = action_names(self._engine.choice_names())
             self.labels[state] = frozenset(self._engine.labels())
-        # By the names of this state: the same name may stand at another place elsewhere.
+        # Per state: the same name may have another index elsewhere.
         self._choices = {name: place for place, name in enumerate(self._actions[state])}
         return state
 
 
 def action_names(choices: Iterable[str]) -> tuple[str, ...]:
-    """Different names for the choices of a state, by the names of their commands, which may be empty or the same."""
+    """Returns distinct labels for the choices of a state from their names, which may be empty or equal."""
     names = list(choices)
     times = Counter(names)
     return tuple(name if name and times[name] == 1 else f"{name}#{place}" for place, name in enumerate(names))
 
 
 class _ProgramEngine:
-    """A PRISM program, whose states are met one by one."""
+    """A PRISM program, whose states are generated one by one."""
 
     def __init__(self, program: Any) -> None:
         from stormpy.developer.storage import BitVector
@@ -143,7 +143,7 @@ class _ProgramEngine:
         self._by_name, self._by_place = SimulatorActionMode.GLOBAL_NAMES, SimulatorActionMode.INDEX_LEVEL
         self._simulator = create_simulator(program)
         self._report = self._simulator.restart()
-        # Going back to a stored state is thousands of times quicker than asking for the initial one.
+        # Restoring a stored state is thousands of times faster than asking for the initial one.
         self._copy = BitVector
         self._initial = BitVector(self._simulator._get_current_state())
         self._landmark = self._common_successor()
@@ -160,17 +160,17 @@ class _ProgramEngine:
     def choice_names(self) -> list[str]:
         self._simulator.set_action_mode(self._by_name)
         names = list(self._simulator.available_actions())
-        self._simulator.set_action_mode(self._by_place)  # two choices may have one name
+        self._simulator.set_action_mode(self._by_place)  # two choices may share a name
         return names
 
     def labels(self) -> Iterable[str]:
         return map(str, self._report[2])
 
     def reseed(self, seed: int) -> None:
-        """Gives the simulator a new stream, whose first draw depends on nothing that happened before.
+        """Gives the simulator a new random stream whose first draw does not depend on earlier steps.
 
-        Storm draws among the successors of a state in the order of their numbers. A step numbers them anew, but going
-        back to a stored state keeps the numbers of the step before it. So the simulator always comes from one state.
+        Storm draws among the successors of a state in the order of their indices. A step assigns new indices, but
+        restoring a stored state keeps those of the step before. So the simulator always comes from the same state.
         """
         if self._landmark is not None:
             here = self._copy(self._simulator._get_current_state())
@@ -180,7 +180,7 @@ class _ProgramEngine:
         self._simulator.set_seed(seed)
 
     def _common_successor(self) -> State | None:
-        """A state to which the first action of the initial state leads often; None if there is no action."""
+        """Returns a frequent successor of the first action of the initial state; None if there is no action."""
         if not self._simulator.nr_available_actions():
             return None
         self._simulator.set_seed(0)  # the same state in every process
@@ -194,7 +194,7 @@ class _ProgramEngine:
 
 
 class _SparseEngine:
-    """A model that was built: all its states are stored."""
+    """A model whose states have all been built."""
 
     def __init__(self, model: Any, left_out: Collection[str] = ()) -> None:
         from stormpy.simulator import create_simulator
@@ -218,7 +218,7 @@ class _SparseEngine:
         return _described(self._model.state_valuations.to_json(self._number), self._left_out)
 
     def choice_names(self) -> list[str]:
-        if "deadlock" in self.labels():  # Storm gives it a loop that the model does not have
+        if "deadlock" in self.labels():  # Storm adds a loop that the model does not have
             return []
         places = range(self._simulator.nr_available_actions())
         if not self._model.has_choice_labeling():
@@ -235,13 +235,13 @@ class _SparseEngine:
 
 
 def _described(valuation: Any, left_out: Collection[str] = ()) -> str:
-    """The values of the variables, `ok=true, x=1`, in the order in which Storm gives them."""
+    """Returns the values of the variables, `ok=true, x=1`, in Storm's order."""
     values = json.loads(str(valuation))
     return ", ".join(f"{name}={json.dumps(value)}" for name, value in values.items() if name not in left_out)
 
 
 def _not_of_the_state(jani: Any) -> set[str]:
-    """The names in JANI's valuations that say nothing: transient variables, and locations where there is only one."""
+    """Returns names in JANI valuations that carry no information: transient variables, and single locations."""
     automata = list(jani.automata)
     variables = [*jani.global_variables, *(variable for automaton in automata for variable in automaton.variables)]
     lonely = {f"_loc_{automaton.name}" for automaton in automata if len(list(automaton.locations)) == 1}
@@ -254,7 +254,7 @@ def _check_kind(kind: Any) -> None:
 
 
 def _with_constants(description: Any, constants: Mapping[str, Any]) -> Any:
-    """The program or JANI model with its open constants set."""
+    """Returns the PRISM program or JANI model with its undefined constants set."""
     values = {name: str(value).lower() if isinstance(value, bool) else value for name, value in constants.items()}
     definitions = ",".join(f"{name}={value}" for name, value in values.items())
     described, _ = imported_stormpy().instantiate_constants(description, definitions)

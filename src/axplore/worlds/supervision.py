@@ -1,4 +1,4 @@
-"""A system that is watched: every reset must lead to one state, and a system that fails is started again."""
+"""Supervision of a system: every reset must lead to the same state, and a system that fails is restarted."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ from axplore.worlds.systems import (
 )
 
 START_CHECKS: Final = 5
-"""The number of resets by which a new world sees whether its start is fixed."""
+"""The number of resets with which a new world checks that its start is fixed."""
 
 MAX_FAULTS: Final = 100
 """The number of faults that a world recovers from."""
 
 MAX_IDENTICAL_FAULTS: Final = 3
-"""An action that has failed so often in the same state and in the same way, and has never worked there, is broken."""
+"""The number of identical failures after which an action that has never worked in a state is considered broken."""
 
 OnInvalid: TypeAlias = Literal["error", "state"]
-"""What becomes of a step whose answer is no state: exploring ends, or it leads to a state of its own."""
+"""What to do with an answer that is not a state: end the exploration, or count it as a state of its own."""
 
 _logger = logging.getLogger("axplore")
 
@@ -55,9 +55,9 @@ class SystemRecipe:
 
     Attributes:
         source: a system, or a function that makes one.
-        actions: what can be played, if the system does not say.
-        virtual_start: whether a state stands before its random start.
-        on_invalid: what becomes of a step whose answer is no state.
+        actions: the available actions, if the system does not say.
+        virtual_start: whether a virtual start precedes its random start.
+        on_invalid: what to do with an answer that is not a state.
     """
 
     source: System | Factory
@@ -67,7 +67,7 @@ class SystemRecipe:
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether it makes a new system every time."""
+        """Whether it can make a new system every time."""
         return not is_system(self.source)
 
     def make(self) -> SystemAdapter:
@@ -80,15 +80,15 @@ class SystemRecipe:
 
 
 class SupervisedSystem:
-    """A running system, and its replacement whenever it fails.
+    """A running system that is replaced whenever it fails.
 
     Attributes:
         adapter: the system that is running.
-        step: of that system; by itself, because looking it up once less makes every step quicker.
+        step: the method of that system, kept here to save a lookup at every step.
         start: the label of the state that every reset leads to.
         start_actions: the actions of that state.
-        faults: the failures so far.
-        max_faults: the number of them to recover from.
+        faults: the faults so far.
+        max_faults: the number of faults to recover from.
     """
 
     __slots__ = (
@@ -97,11 +97,11 @@ class SupervisedSystem:
     )  # fmt: skip
 
     def __init__(self, recipe: SystemRecipe, seed: int, max_faults: int, start_checks: int) -> None:
-        """Starts the system and resets it a few times; a system that fails even here is refused."""
+        """Starts the system and resets it a few times; refuses a system that fails already here."""
         self._recipe, self._seed = recipe, seed
-        self._key: tuple[int, ...] = ()  # of the current order
+        self._key: tuple[int, ...] = ()  # the key of the current order
         self._faults_before = 0
-        self._times: Counter[tuple[object, ...]] = Counter()  # how often each fault has happened
+        self._times: Counter[tuple[object, ...]] = Counter()  # the number of times that each fault has happened
         self.max_faults = max_faults
         self.faults: list[Fault] = []
         try:
@@ -122,7 +122,7 @@ class SupervisedSystem:
             )
 
     def begin(self, key: tuple[int, ...], steps: int) -> bool:
-        """Gives the noise the stream of an order; returns whether the system failed at that and was started again."""
+        """Gives the noise the stream of an order; returns whether the system failed at that and was restarted."""
         self._key = key
         self._faults_before = len(self.faults)
         try:
@@ -135,10 +135,10 @@ class SupervisedSystem:
         return False
 
     def reset(self, steps: int, *, check_actions: bool = False) -> None:
-        """Resets the system; one that fails is replaced by another, which stands where the reset was to lead.
+        """Resets the system; one that fails is replaced by another, which then stands in the initial state.
 
         Args:
-            steps: the steps of the world, this one included.
+            steps: the steps of the world, including this one.
             check_actions: whether to see that the start still offers the same actions.
         """
         try:
@@ -173,13 +173,13 @@ class SupervisedSystem:
 
         Args:
             error: how it failed.
-            state, action: what it was doing; None if it was being reset.
-            steps: the steps of the world, that one included.
+            state, action: the pair that was being played; None if it was being reset.
+            steps: the steps of the world, including that one.
             has_worked: whether the same action has worked in the same state.
 
         Raises:
-            InvalidAnswerError: it answered with what is no state, which no new system would mend.
-            WorldError: there were too many faults, or there is no way to make another system.
+            InvalidAnswerError: its answer was not a state, which a new system would not change.
+            WorldError: there were too many faults, or another system cannot be made.
         """
         while True:
             self._note(error, state, action, steps, has_worked)
@@ -198,7 +198,7 @@ class SupervisedSystem:
     def _start(self) -> None:
         self.adapter: SystemAdapter = self._recipe.make()
         self.step = self.adapter.step
-        # A stream that no system had before: not that of the order, of which a failed one has used a part.
+        # A stream of its own: the failed system has used a part of the stream of the order.
         self.adapter.reseed(order_seed(self._seed, *self._key, len(self.faults) - self._faults_before))
 
     def _check_start(self, answer: State) -> None:
@@ -207,24 +207,24 @@ class SupervisedSystem:
         label = plain_state(answer, "reset")
         if label != self.start:
             raise UnfixedStartError(
-                f"resets land in different states, {shortened(self.start)} and {shortened(label)}, so that RESET is "
-                "not what every proof takes it for. Fix the start, or let a virtual state stand before it: "
+                f"resets land in different states, {shortened(self.start)} and {shortened(label)}, so RESET is "
+                "not what every proof assumes. Fix the start, or put a virtual state before it: "
                 "start='virtual' (a Gymnasium environment also takes start='pinned')"
             )
 
     def _note(
         self, error: BaseException, state: State | None, action: Action | None, steps: int, has_worked: bool
     ) -> None:
-        """Counts a fault; gives up if it is one that no new system would mend, or if there is none to be had."""
+        """Records a fault; raises if a new system would not help, or cannot be made."""
         kind = error.kind if isinstance(error, SystemFaultError) else FaultKind.RAISED
         fault = Fault(kind, _told(error), state, action, steps)
         self.faults.append(fault)
         if kind is FaultKind.INVALID:
             raise InvalidAnswerError(
-                f"{fault}. Mend it; or say on_invalid='state', and such answers are counted as a state of their own"
+                f"{fault}. Fix it, or set on_invalid='state' to count such answers as a state of their own"
             ) from error
         if not self._recipe.is_repeatable:
-            raise WorldError(f"{fault}. Give the world a factory, and it starts the system again") from error
+            raise WorldError(f"{fault}. Give the world a factory, so that it can restart the system") from error
         if len(self.faults) > self.max_faults:
             raise TooManyFaultsError(
                 f"{fault}. That is fault {len(self.faults)}; {self.max_faults} are allowed"
@@ -233,13 +233,13 @@ class SupervisedSystem:
         self._times[kind, state, action, fault.message] += 1
         if not has_worked and self._times[kind, state, action, fault.message] >= MAX_IDENTICAL_FAULTS:
             raise TooManyFaultsError(
-                f"{fault}. It has failed {MAX_IDENTICAL_FAULTS} times in the same way, and has never worked: mend it, "
+                f"{fault}. It has failed {MAX_IDENTICAL_FAULTS} times in the same way, and has never worked: fix it, "
                 "or offer the action only where it works"
             ) from error
         n_times = self._times[kind, state, action]
         if is_worth_a_line(n_times):
-            often = "" if n_times == 1 else f", the {n_times}. of this kind at this action"
-            _logger.warning("%s; starting it again (fault %d%s)", fault, len(self.faults), often)
+            often = "" if n_times == 1 else f", number {n_times} of this kind at this action"
+            _logger.warning("%s; restarting it (fault %d%s)", fault, len(self.faults), often)
 
 
 def _told(error: BaseException) -> str:

@@ -1,13 +1,13 @@
-"""What can be explored step by step: any object that can be reset and stepped.
+"""Systems: objects that can be reset and stepped, and so be explored.
 
-A *system* has `reset() -> state` and `step(action) -> state`; a state is any hashable value. It may have more:
+A *system* has `reset() -> state` and `step(action) -> state`; a state is any hashable value. It may also have:
 
 - `actions`: a sequence, the same in every state, or a function `actions(state)` of the state just entered;
-- `is_terminal(state)`: whether the state only resets;
-- `reseed(seed)`: takes a `numpy.random.SeedSequence` that its noise, and nothing else, is to follow from here on;
+- `is_terminal(state)`: whether the state can only be reset;
+- `reseed(seed)`: takes a `numpy.random.SeedSequence`, which alone determines its noise from then on;
 - `close()`.
 
-`adapter_for` gives every system all of these.
+`adapter_for` supplies whatever a system leaves out.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from axplore.types import Action, State
 from axplore.worlds.contract import FaultKind
 
 VIRTUAL_START: Final = "virtual start"
-"""The label of the state before a random start."""
+"""The label of the state that precedes a random start."""
 
 BEGIN: Final = "begin"
-"""The one action of the virtual start: it leads to wherever the system's own reset does."""
+"""The only action of the virtual start: it leads to wherever the system's own reset leads."""
 
 
 class System(Protocol):
     """An object that can be reset and stepped."""
 
     def reset(self) -> Any:
-        """Goes back to the start and returns that state."""
+        """Returns to the start and returns that state."""
 
     def step(self, action: Any) -> Any:
         """Plays an action and returns the state it leads to."""
@@ -49,13 +49,13 @@ Factory: TypeAlias = Callable[[], Any]
 
 @dataclass(frozen=True)
 class SystemAdapter:
-    """A system with everything that it may leave out.
+    """A system with defaults for everything that it may leave out.
 
     Attributes:
-        reset, step: of the system.
-        actions: the actions of a state that was just entered; none if it is terminal.
-        reseed: gives its noise a new stream, if it can be given one.
-        close: frees what it holds.
+        reset, step: the methods of the system.
+        actions: returns the actions of the state just entered; none if it is terminal.
+        reseed: gives its noise a new random stream; None if that is impossible.
+        close: releases its resources.
     """
 
     reset: Callable[[], State]
@@ -66,26 +66,26 @@ class SystemAdapter:
 
     @property
     def can_be_reseeded(self) -> bool:
-        """Whether its noise follows the streams that it is given; one in another process is taken at its word."""
+        """Whether its noise follows the random streams that it is given."""
         return self.reseed is not _nothing
 
 
 def is_system(thing: object) -> bool:
-    """Whether it can be reset and stepped as it is; a class is a factory."""
+    """Whether an object can be reset and stepped. A class cannot: it is a factory."""
     return not isinstance(thing, type) and all(callable(getattr(thing, name, None)) for name in ("reset", "step"))
 
 
 def adapter_for(
     system: Any, actions: Sequence[Action] | Callable[[State], Sequence[Action]] | None = None
 ) -> SystemAdapter:
-    """The handle of a system; `actions` stands in for its own."""
+    """Returns the adapter of a system; `actions` replaces its own."""
     if not is_system(system):
-        raise InvalidInputError(f"{system!r} is no system: it needs the methods reset() and step(action)")
+        raise InvalidInputError(f"{system!r} is not a system: it needs the methods reset() and step(action)")
     offered = actions if actions is not None else getattr(system, "actions", None)
     if offered is None:
         raise InvalidInputError(
-            f"{type(system).__name__} does not say what can be played: give it `actions`, a sequence or a function of "
-            "the state, or hand actions=... to the world"
+            f"{type(system).__name__} does not say which actions it has: give it `actions`, a sequence or a function "
+            "of the state, or pass actions=... to the world"
         )
     ends = getattr(system, "is_terminal", None)
     same = None if callable(offered) else tuple(offered)
@@ -105,7 +105,7 @@ def adapter_for(
 
 
 def with_virtual_start(handle: SystemAdapter) -> SystemAdapter:
-    """The same system behind a start that is always the same: one more step, `BEGIN`, leads to its random start."""
+    """Returns the same system with a fixed start before its random one; the action `BEGIN` leads to that."""
     at_start = True
 
     def reset() -> State:
@@ -115,11 +115,13 @@ def with_virtual_start(handle: SystemAdapter) -> SystemAdapter:
 
     def step(action: Action) -> State:
         nonlocal at_start
-        # By where it stands, not by the action: the system may have one of that name itself.
+        # Decided by the state, not by the action: the system may have an action of that name itself.
         state = handle.reset() if at_start else handle.step(action)
         at_start = False
         if state == VIRTUAL_START:
-            raise SystemFaultError(FaultKind.INVALID, f"a state is called {VIRTUAL_START!r}, which is the start's name")
+            raise SystemFaultError(
+                FaultKind.INVALID, f"a state is called {VIRTUAL_START!r}, which is reserved for the virtual start"
+            )
         return state
 
     def actions_of(state: State) -> tuple[Action, ...]:
@@ -129,16 +131,16 @@ def with_virtual_start(handle: SystemAdapter) -> SystemAdapter:
 
 
 def _nothing(*_: object) -> None:
-    """For what a system does not have."""
+    """Does nothing, in place of a method that a system does not have."""
 
 
 def is_worth_a_line(n_times: int) -> bool:
-    """Whether to log something that has happened so often: the first three times, the 10th, the 100th, ..."""
+    """Whether to log an event when it happens the n-th time: the first three times, the 10th, the 100th, ..."""
     return n_times <= 3 or n_times == 10 ** (len(str(n_times)) - 1)
 
 
 class SystemFaultError(Exception):
-    """Raised by a system that knows how it failed; worlds take every other exception as `FaultKind.RAISED`."""
+    """Raised by a system that knows how it failed. Worlds treat any other exception as `FaultKind.RAISED`."""
 
     def __init__(self, kind: FaultKind, message: str) -> None:
         super().__init__(message)

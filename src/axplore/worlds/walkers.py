@@ -1,8 +1,8 @@
-"""How an agent that is stepped in Python carries out each kind of order.
+"""Walkers: how an agent that is stepped in Python carries out each kind of order.
 
-A walker is a generator. It yields what to play where the agent stands, an action or RESET_ACTION, and is sent the
-number of the state that this led to, or INTERRUPTED if the system failed and was started again. It returns the outcome
-of the order. So one loop steps the system, whatever the order is.
+A walker is a generator. It yields what to play in the current state, an action or RESET_ACTION, and is sent the index
+of the next state, or INTERRUPTED if the system failed and was restarted. It returns the outcome of the order. So one
+loop steps the system, whatever the order is.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ INTERRUPTED: Final = -2
 
 @dataclass(slots=True)
 class Agent:
-    """Where the agent stands.
+    """The position of the agent.
 
     Attributes:
-        position: the number of the state.
-        steps: steps taken so far, RESET included.
-        deadline: the steps after which it must be reset, as the system would end the episode by itself.
+        position: the index of its state.
+        steps: the steps taken so far, RESET included.
+        deadline: the steps after which it must be reset, before the system ends the episode by itself.
     """
 
     position: int
@@ -34,7 +34,7 @@ class Agent:
 
 
 class Outcome(NamedTuple):
-    """What came of an order, beside the transitions met; see `Answer`."""
+    """The result of an order apart from the transitions met; see `Answer`."""
 
     completed: int
     arrivals: int
@@ -143,14 +143,14 @@ def _tour(order: Tour, agent: Agent) -> Walker:
 
 
 class TourProgress:
-    """What is outstanding of a tour. A target is known by its index in `Tour.targets`.
+    """What is left of a tour. A target is given by its index in `Tour.targets`.
 
     Attributes:
         outstanding: the number of plays left.
-        actions: what each play plays, [m].
-        policies: what to play in each state on the way to each target, [t][n].
-        planned: n, the number of states for which that is said.
-        waiting: the target that each state is, if plays are outstanding there.
+        actions: the action of each play, [m].
+        policies: the action to play in each state on the way to each target, [t][n].
+        planned: n, the number of states that the policies cover.
+        waiting: the target at each state, if plays are outstanding there.
     """
 
     __slots__ = (
@@ -173,15 +173,15 @@ class TourProgress:
         self._remaining = [sum(self._asked[play] for play in plays) for plays in self._plays_at]
         self.outstanding = sum(self._asked)
         self._distances = tour.distances
-        # The nearest target of a state stays so until nothing is outstanding there: targets are only ever struck off.
+        # The nearest target stays the nearest until nothing is outstanding there: targets are only ever removed.
         self._nearest: dict[int, int] = {}
 
     def next_play(self, target: int) -> int:
-        """The outstanding play of a target with the largest remaining share; of equal ones the first."""
+        """Returns the outstanding play of a target with the largest remaining share; of equal ones the first."""
         return max(self._plays_at[target], key=self._shares.__getitem__)
 
     def strike_off(self, play: int, state: int) -> None:
-        """Notes that a play was made in a state that waited for it."""
+        """Records that a play was made in a state where it was outstanding."""
         target = self.waiting[state]
         self._left[play] -= 1
         self._shares[play] = self._left[play] / self._asked[play]
@@ -191,8 +191,8 @@ class TourProgress:
             del self.waiting[state]
 
     def nearest_from(self, state: int) -> int:
-        """The nearest target with outstanding plays, of equal ones the first; there must be one."""
-        # Where nothing is planned the agent resets, so the initial state chooses, whose number is 0.
+        """Returns the nearest target with outstanding plays, of equal ones the first; there must be one."""
+        # Where nothing is planned the agent resets, so distances from the initial state, index 0, decide.
         asking = state if state < self.planned else 0
         target = self._nearest.get(asking)
         if target is None or self._remaining[target] == 0:
