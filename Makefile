@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed-to-develop
 LOWEST := .venv-lowest
 LOWEST_STAMP := $(LOWEST)/.installed
 
-.PHONY: help setup explore test test-lowest lint bench bench-against coverage kills engines clean
+.PHONY: help setup explore test test-lowest lint bench bench-against coverage kills engines certify-study clean
 
 help:
 	@echo "make explore      explore a small slippery maze, prove what was found, and write a page to look at"
@@ -20,6 +20,7 @@ help:
 	@echo "make bench-against COMMIT=...  the scale ladder beside an older commit, as ratios"
 	@echo "make kills        kill 40 runs at random moments and compare what they end with"
 	@echo "make engines      explore a lake on every engine, with losses too, and compare the bytes"
+	@echo "make certify-study  ask 2,000 systems whose labels hide states a question whose answer is known, and count errors"
 	@echo "make coverage     explore 8,000 times on random models and count broken promises; half an hour on two processors"
 	@echo "make clean        remove .venv and caches"
 
@@ -55,6 +56,9 @@ kills: $(STAMP)
 
 engines: $(STAMP)
 	$(BIN)/python tests/workers/engines.py --out docs/results/engines.json
+
+certify-study: $(STAMP)
+	$(BIN)/python tests/certify_study.py 2000 --out docs/results/certify.json
 
 coverage: $(STAMP)
 	$(BIN)/axplore coverage --out docs/results

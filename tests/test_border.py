@@ -119,6 +119,19 @@ def atlas_calls(atlas: Atlas, world: TabularMdp, folder: Path) -> dict[str, Call
         "call a policy": call(atlas.policy("y"), state="s0", step=None),
         "run a policy": call(atlas.policy("y").run, world=world, times=2, max_steps=20, seed=0),
         "validate": Call(atlas.validate, validate),
+        "certify": call(
+            axplore.certify,
+            policy=atlas,
+            world=world,
+            goal="y",
+            within=5,
+            chance=None,
+            steps=9,
+            delta=0.1,
+            max_steps=50,
+            seed=0,
+            on_progress=None,
+        ),
         "write_report": call(write_report, folder=folder, out="page.html"),
         "export": call(export, atlas=atlas, format_name="drn", path="model.drn"),
     }
@@ -170,7 +183,7 @@ def model_calls() -> dict[str, Call]:
 
 
 def odd_values(argument: str) -> list[Any]:
-    if argument in ("on_round", "costs"):
+    if argument in ("on_round", "on_progress", "policy", "costs"):
         return ODD
     return [*ODD, *RAISING, *{"world": ODD_WORLDS, "explorer": ODD_EXPLORERS}.get(argument, [])]
 

@@ -11,7 +11,9 @@ from axplore.lazy import lazy_names
 
 if TYPE_CHECKING:
     from axplore.atlas import Atlas, Bounds, Policy, StateReport
+    from axplore.atlas.certification import certify
     from axplore.atlas.verification import verify
+    from axplore.certificate import EpisodeCertificate
     from axplore.domains import DOMAINS, domain
     from axplore.errors import AxploreError
     from axplore.explorers.base import StopReason
@@ -39,6 +41,7 @@ __all__ = [
     "AxploreError",
     "Bounds",
     "ControllableStates",
+    "EpisodeCertificate",
     "Objective",
     "ObjectiveCheck",
     "Policy",
@@ -46,6 +49,7 @@ __all__ = [
     "Status",
     "StopReason",
     "TabularMdp",
+    "certify",
     "check_optimal",
     "check_staged",
     "check_within_radius",
@@ -60,7 +64,9 @@ __all__ = [
 
 _HOMES: Final = {
     "axplore.atlas": ("Atlas", "Bounds", "Policy", "StateReport"),
+    "axplore.atlas.certification": ("certify",),
     "axplore.atlas.verification": ("verify",),
+    "axplore.certificate": ("EpisodeCertificate",),
     "axplore.domains": ("DOMAINS", "domain"),
     "axplore.errors": ("AxploreError",),
     "axplore.explorers.base": ("StopReason",),

@@ -17,7 +17,14 @@ from axplore.arguments import file_path
 from axplore.atlas.atlas import Atlas
 from axplore.atlas.construction import atlas_from_certificate
 from axplore.atlas.verdict import VerdictKind
-from axplore.certificate import Certificate, ClaimCheck, ClaimKind, Verification
+from axplore.certificate import (
+    Certificate,
+    ClaimCheck,
+    ClaimKind,
+    EpisodeCertificate,
+    Verification,
+    verify_episodes,
+)
 from axplore.certificate import verify as verify_certificate
 from axplore.errors import ExitCode, InvalidInputError
 
@@ -25,13 +32,22 @@ RECORD: Final = ("world", "explorer", "found_at", "steps", "rounds", "stop")
 """The record of the run in an atlas. It does not follow from the certificate, and no answer depends on it."""
 
 
-def verify(subject: Atlas | str | Path) -> Verification:
+def verify(subject: Atlas | EpisodeCertificate | str | Path) -> Verification:
     """Verifies, from the counts alone, everything that an atlas or its folder claims to be certified.
 
     It trusts neither the explorer nor its solvers. The result has an item for each claim of the certificate and one for
     the atlas, and ends with the verdict.
+
+    A certificate by episodes (see `axplore.certify`), or the file of one, is verified from its outcomes alone.
     """
-    atlas = subject if isinstance(subject, Atlas) else Atlas.load(file_path("subject", subject))
+    if not isinstance(subject, Atlas | EpisodeCertificate):
+        path = file_path("subject", subject)
+        subject = EpisodeCertificate.load(path) if path.is_file() else Atlas.load(path)
+    return verify_episodes(subject) if isinstance(subject, EpisodeCertificate) else verify_atlas(subject)
+
+
+def verify_atlas(atlas: Atlas) -> Verification:
+    """Checks from the counts alone everything that an atlas says to be certified."""
     if atlas.certificate is None and atlas.proven:
         raise InvalidInputError("a part of an atlas has no certificate; verify the atlas that it was taken from")
     if atlas.certificate is None:

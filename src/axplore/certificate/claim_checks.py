@@ -20,6 +20,8 @@ class ClaimKind(Enum):
     AT_MOST = "at most"
     AT_LEAST = "at least"
     COMPLETE = "complete"
+    EPISODES = "episodes"
+    """What episodes of one policy decide; see `axplore.certificate.episode_certificate`."""
     ATLAS = "atlas"
     """That an atlas says no more than its certificate; see `axplore.atlas.verification`."""
 

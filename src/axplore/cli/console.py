@@ -132,6 +132,23 @@ def progress_bar(description: str) -> Iterator[Callable[[int, int], None]]:
 
 
 @contextmanager
+def evidence_bars() -> Iterator[Callable[[float, float], None]]:
+    """Gives what to call with the evidence for and against a claim, which is decided at 1; shows both as bars."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        tasks = [progress.add_task(f"evidence {side}", total=1.0) for side in ("for", "against")]
+
+        def show(*evidence: float) -> None:
+            for task, share in zip(tasks, evidence, strict=True):
+                progress.update(task, completed=min(share, 1.0))
+
+        yield show
+
+
+@contextmanager
 def interruption() -> Iterator[Callable[[], bool]]:
     """Gives a function that says whether Ctrl-C was pressed. Pressed again, it interrupts; so does SIGTERM, at once."""
     pressed = False

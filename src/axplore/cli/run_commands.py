@@ -1,8 +1,10 @@
-"""Commands about a run that was made: `verify`, `diff`, `report`, `watch`, `validate`, `plan`, `export`."""
+"""Commands about a run that was made: `verify`, `diff`, `report`, `watch`, `validate`, `certify`, `plan`, `export`."""
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,16 +15,19 @@ from axplore.cli.console import (
     DONE,
     EXPORTS,
     AsJson,
+    Delta,
     RunFolder,
     Settings,
     Trust,
     app,
+    evidence_bars,
     parsed,
     print_json,
     print_lines,
     print_table,
     with_consent,
 )
+from axplore.errors import ExitCode
 
 if TYPE_CHECKING:
     from axplore.atlas import Atlas
@@ -31,13 +36,15 @@ if TYPE_CHECKING:
 
 @app.command()
 def verify(
-    run: RunFolder,
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="Folder of a run, or a file that certify wrote.", show_default=False)
+    ],
     complete: Annotated[
         bool, typer.Option("--complete", help="Reject a run that leaves anything to prove (exit code 1).")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check every claim of a run from its counts alone, sharing no code with the explorer.
+    """Check every claim of a run, or of a file of certify, from its counts alone, sharing no code with the explorer.
 
     \b
     Example:
@@ -52,9 +59,10 @@ def verify(
     """  # noqa: D301
     from axplore.atlas import Atlas
     from axplore.atlas.verification import verify as verify_run
+    from axplore.certificate import EpisodeCertificate
 
-    atlas = Atlas.load(run)
-    verification = verify_run(atlas)
+    subject = EpisodeCertificate.load(run) if run.is_file() else Atlas.load(run)
+    verification = verify_run(subject)
     if complete:
         verification = verification.requiring_completeness()
     if as_json:
@@ -63,7 +71,7 @@ def verify(
             for claim in verification.claims
         ]
         outcome = {"holds": verification.holds, "complete": verification.complete, "claims": claims}
-        verdict = atlas.verdict.as_json() if verification.holds else None
+        verdict = subject.verdict.as_json() if isinstance(subject, Atlas) and verification.holds else None
         print_json({"run": str(run), **outcome, "verdict": verdict, "exit_code": int(verification.exit_code)})
     else:
         print_lines(str(verification).splitlines())
@@ -196,6 +204,81 @@ def validate(
 
 
 @app.command()
+def certify(
+    run: RunFolder,
+    goal: Annotated[str, typer.Argument(metavar="GOAL", help="State, such as s5 or (1,2).", show_default=False)],
+    within: Annotated[
+        float | None,
+        typer.Option(metavar="B", help="Bound of the expected steps.", show_default="radius + ε, unless --chance"),
+    ] = None,
+    chance: Annotated[
+        float | None, typer.Option(metavar="P", help="Bound of the chance to arrive within --steps.")
+    ] = None,
+    steps: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Steps after which an episode ends.", show_default="4 times --within"),
+    ] = None,
+    delta: Delta = 0.05,
+    max_steps: Annotated[int, typer.Option(help="No episode begins after this many steps.")] = 1_000_000,
+    world: Annotated[
+        str | None, typer.Option(metavar="WORLD", help="World to play on.", show_default="the world of the run")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the noise; not that of the run, or it is the same noise.")] = 1,
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--out", metavar="FILE", help="File to write.", show_default="RUN/certified-GOAL.json"),
+    ] = None,
+    settings: Settings = None,
+    trust: Trust = False,
+    as_json: AsJson = False,
+) -> None:
+    """Prove or refute by episodes, without any model, that the policy to a state arrives in time.
+
+    Labels may hide whatever they like: all that is needed is that episodes are independent of each other and alike. It
+    stops as soon as it is decided either way, and writes a certificate that `axplore verify FILE` checks.
+
+    \b
+    Examples:
+      axplore certify runs/confusing-chain-1 s5 --within 4.6
+      axplore certify runs/confusing-chain-1 s5 --chance 0.9 --steps 12
+    \b
+    Exit codes:
+      0  proven
+      1  refuted
+      2  the run or the world is missing, or the policy does not fit the world
+      3  undecided after --max-steps
+    """  # noqa: D301
+    from axplore.atlas import Atlas
+    from axplore.atlas.certification import certify as certify_policy
+    from axplore.certificate import Decision
+    from axplore.exploring import world_from
+    from axplore.labels import named
+    from axplore.worlds.catalogue import check_consent
+
+    atlas = Atlas.load(run)
+    target = named(atlas.states, goal, "state of the atlas")
+    if within is None and chance is None:
+        within = atlas.target.radius + atlas.target.epsilon
+    if world is None:
+        with_consent(trust, lambda trust: check_consent(atlas.world, trust))
+    system, name = world_from(world or atlas.world, seed, parsed(settings))
+    with system, evidence_bars() as show:
+        certificate = certify_policy(
+            atlas, system, target, within=within, chance=chance, steps=steps, delta=delta, max_steps=max_steps,
+            on_progress=lambda progress: show(progress.evidence_for, progress.evidence_against),
+        )  # fmt: skip
+    certificate = replace(certificate, world=name)
+    file = out or run / f"certified-{_file_part(goal)}.json"
+    certificate.save(file)
+    if as_json:
+        print_json({"run": str(run), "file": str(file), **certificate.as_json()})
+    else:
+        print_lines([str(certificate), f"Written to {file}."])
+    code = {Decision.PROVEN: DONE, Decision.REFUTED: CLAIM_FAILED, Decision.UNDECIDED: ExitCode.UNFINISHED}
+    raise typer.Exit(code[certificate.decision])
+
+
+@app.command()
 def plan(
     run: RunFolder,
     goals: Annotated[
@@ -262,6 +345,11 @@ def export(
 
     export_atlas(Atlas.load(run), format_name, out)
     print_lines([f"Written to {out}."])
+
+
+def _file_part(text: str) -> str:
+    """A text as a part of the name of a file."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-")[:60] or "goal"
 
 
 def _print_plan(atlas: Atlas, plan: Plan) -> None:

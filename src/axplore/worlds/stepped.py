@@ -21,13 +21,13 @@ from functools import partial
 from typing import Final, Literal, TypeAlias
 
 from axplore.errors import InvalidSettingError, TooManyFaultsError, WorldError
-from axplore.types import RESET_ACTION, Action, State
+from axplore.types import RESET_ACTION, Action, Reset, State
 from axplore.worlds.contract import NOWHERE, Answer, Fault, Order, World, WorldSnapshot
 from axplore.worlds.orders import LARGEST, DiscoveredStates, Tally, check_orders, checked_seed
 from axplore.worlds.state_labels import check_same_kind, checked_actions, plain_state
 from axplore.worlds.supervision import MAX_FAULTS, START_CHECKS, OnInvalid, SupervisedSystem, SystemRecipe
 from axplore.worlds.systems import SYSTEM_ERRORS, Factory, System, SystemAdapter
-from axplore.worlds.walkers import INTERRUPTED, Agent, Outcome, Walker, walker_of
+from axplore.worlds.walkers import INTERRUPTED, Agent, Outcome, Walker, free_episode, walker_of
 
 Start: TypeAlias = Literal["fixed", "virtual"]
 
@@ -180,11 +180,34 @@ class SteppedWorld(World):
         self._needs_reset = True
         return self._system.adapter, self._max_episode_steps
 
+    def run_episode(self, choose: Callable[[State, int], Action | Reset], goal: State, horizon: int) -> int | None:
+        """Runs one episode of any policy, which may roll dice or remember, from a RESET towards a goal.
+
+        Its steps are those of the world, and its transitions are not counted.
+
+        Args:
+            choose: what to play, given the label of the state and the number of steps of the episode so far. In a
+                terminal state, and where the system would end the episode by itself, RESET is played without asking.
+            goal: the label of the state to reach; it need not have been met.
+            horizon: the steps after which the episode ends.
+
+        Returns:
+            The steps to the goal, or more than the horizon if it was missed; None if the system failed on the way.
+        """
+        self._needs_reset = True
+        walker = free_episode(self._agent, self._discovered, choose, goal, horizon)
+        answer = self._carry_out(walker, (self._calls, 0))
+        self._calls += 1
+        return answer.travelled if answer.completed else None
+
     def close(self) -> None:
         """Closes the system."""
         self._system.adapter.close()
 
     def _answer(self, order: Order, key: tuple[int, ...]) -> Answer:
+        return self._carry_out(walker_of(order, self._agent), key)
+
+    def _carry_out(self, walker: Walker, key: tuple[int, ...]) -> Answer:
         agent, before = self._agent, self._agent.steps
         if self._system.begin(key, agent.steps):
             self._stand_at_start()
@@ -193,7 +216,7 @@ class SteppedWorld(World):
         if self._needs_reset:
             self._reset()
         self._needs_reset = True  # until the order is over, because an exception leaves the system anywhere
-        outcome = self._follow(walker_of(order, agent))
+        outcome = self._follow(walker)
         self._needs_reset = False
         for state, action in self._tally.rows:
             self._worked.setdefault(state, set()).add(action)

@@ -7,12 +7,14 @@ loop steps the system, whatever the order is.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
-from axplore.types import RESET_ACTION
+from axplore.errors import UnknownActionError
+from axplore.types import RESET, RESET_ACTION, Action, Reset, State
 from axplore.worlds.contract import Episodes, Order, Tour, Visit
+from axplore.worlds.orders import DiscoveredStates
 
 INTERRUPTED: Final = -2
 """Sent to a walker instead of a state: the journey is lost, and the agent stands in the initial state."""
@@ -109,6 +111,39 @@ def _run_episodes(order: Episodes, agent: Agent) -> Walker:
         if position == INTERRUPTED:
             position = journey = 0
     return Outcome(completed, arrivals, travelled, 0)
+
+
+def free_episode(
+    agent: Agent,
+    discovered: DiscoveredStates,
+    choose: Callable[[State, int], Action | Reset],
+    goal: State,
+    horizon: int,
+) -> Walker:
+    """Returns the walker of one episode of any policy; see `SteppedWorld.run_episode`.
+
+    It is not completed if the system failed, and has travelled beyond the horizon if it missed the goal.
+    """
+    labels, actions = discovered.labels, discovered.actions
+    position = journey = 0
+    while labels[position] != goal:
+        if journey == horizon:
+            return Outcome(1, 0, horizon + 1, 0)
+        offered, chosen = actions[position], RESET_ACTION
+        if offered and agent.steps < agent.deadline:
+            action = choose(labels[position], journey)
+            if action is not RESET:
+                if action not in offered:
+                    raise UnknownActionError(
+                        f"the policy plays {action!r} in state {labels[position]!r}, which has {list(offered)!r} and "
+                        "RESET"
+                    )
+                chosen = offered.index(action)
+        journey += 1
+        position = yield chosen
+        if position == INTERRUPTED:
+            return Outcome(0, 0, 0, 0)
+    return Outcome(1, 1, journey, 0)
 
 
 def _tour(order: Tour, agent: Agent) -> Walker:

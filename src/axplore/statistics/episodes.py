@@ -1,0 +1,265 @@
+"""Tests on independent episodes of one fixed policy: how long it takes, and how often it arrives in time.
+
+An episode starts with RESET, plays the policy, and ends at the goal or after H steps, the *horizon*. All that is kept
+of it is its *outcome*: the number k of steps to the goal, or that it missed. A hypothesis gives every outcome a *loss*
+z of at most 1 whose expectation is at least 0 if the hypothesis is true. Someone who starts with the wealth 1 and
+stakes the fraction λ in (0, 1) of it on each episode has
+
+    ∏ over episodes of (1 - λ z),
+
+a nonnegative supermartingale under the hypothesis, and so has a mixture over several λ chosen beforehand. By Ville's
+inequality it ever reaches 1 / level with probability at most `level`; then the hypothesis is rejected. The wealth
+depends on how often each outcome came and not on the order, so these counts are a sufficient record: whoever has them
+as they were at a moment can compute the wealth of that moment. Nothing is assumed of the system but that episodes are
+independent and alike. docs/algorithms/episodes.md has the proofs; equation numbers below are its own.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Final
+
+import numpy as np
+
+from axplore.compilation import compiled
+from axplore.errors import InvalidSettingError
+from axplore.types import FloatArray, IntArray
+
+LARGEST_FRACTION: Final = 0.98
+"""No larger part of the wealth is staked: a loss of 1 leaves something, and certain gains grow almost as fast."""
+
+SPREAD: Final = 20
+"""So many fractions, each smaller than the one before by the square root of 2, serve where nothing is known."""
+
+FOCUS: Final = ((0.5, 0.2), (1.0, 0.6), (1.7, 0.2))
+"""Where the best fraction was predicted: its multiples that are staked, and their parts of the wealth."""
+
+ROUNDING: Final = 1e-11
+"""Wealth is lowered by this part of the sum of the sizes of all logarithms, far above the rounding of that sum."""
+
+BISECTIONS: Final = 60
+
+
+@dataclass(frozen=True, eq=False)
+class Bets:
+    """Fractions of the wealth to stake on each episode, chosen before the first of them.
+
+    Attributes:
+        fractions: the λ, each between 0 and 1, [b].
+        weights: the part of the first wealth that stakes each of them, summing to at most 1, [b].
+    """
+
+    fractions: FloatArray
+    weights: FloatArray
+
+    def __post_init__(self) -> None:
+        if self.fractions.shape != self.weights.shape or not len(self.weights):
+            raise InvalidSettingError("bets need one weight for each fraction")
+        if not ((self.fractions > 0) & (self.fractions < 1)).all() or not (self.weights > 0).all():
+            raise InvalidSettingError("the fractions of bets must be between 0 and 1, and their weights positive")
+        if math.fsum(self.weights) > 1:
+            raise InvalidSettingError(f"the weights of bets sum to {math.fsum(self.weights)}, more than 1")
+        for field in fields(self):
+            getattr(self, field.name).flags.writeable = False
+
+
+def spread_bets() -> Bets:
+    """Bets for when nothing is known of the outcomes: from 0.98 down to about 0.001."""
+    places = np.arange(SPREAD, dtype=np.float64)
+    weights = 1.0 / (places + 3.0)
+    return Bets(LARGEST_FRACTION * 0.5 ** (places / 2), _normalised(weights))
+
+
+def focused_bets(fraction: float) -> Bets:
+    """Bets around a fraction that was predicted to be best."""
+    multiples, weights = (np.array(column) for column in zip(*FOCUS, strict=True))
+    return Bets(np.minimum(fraction * multiples, LARGEST_FRACTION), _normalised(weights))
+
+
+def _normalised(weights: FloatArray) -> FloatArray:
+    """The weights with a sum that is 1 but for rounding, and not above it."""
+    return weights / (math.fsum(weights) * (1.0 + 1e-12))
+
+
+def losses_if_slower(horizon: int, bound: float) -> FloatArray:
+    """Losses for the hypothesis that the policy, restarted after every miss, takes more than `bound` steps (Eq. 3).
+
+    An episode of k steps loses (k - bound) / (horizon + 1), and one that misses loses 1, [horizon + 2].
+    """
+    _check(horizon, bound)
+    losses = (np.arange(horizon + 2, dtype=np.float64) - bound) / (horizon + 1.0)
+    losses[-1] = 1.0
+    return losses
+
+
+def losses_if_faster(horizon: int, bound: float) -> FloatArray:
+    """Losses for the opposite hypothesis, that it takes at most `bound` steps (Eq. 5).
+
+    An episode of k steps loses 1 - k / bound, and one that misses gains (horizon + 1) / bound, [horizon + 2].
+    """
+    _check(horizon, bound)
+    losses = 1.0 - np.arange(horizon + 2, dtype=np.float64) / bound
+    losses[-1] = -(horizon + 1.0) / bound
+    return losses
+
+
+def losses_if_rarer(horizon: int, chance: float) -> FloatArray:
+    """Losses for the hypothesis that the chance to arrive within the horizon is below `chance` (Eq. 6).
+
+    An episode that arrives gains 1 / chance - 1, and one that misses loses 1, [horizon + 2].
+    """
+    _check_chance(chance)
+    losses = np.full(horizon + 2, 1.0 - 1.0 / chance)
+    losses[-1] = 1.0
+    return losses
+
+
+def losses_if_oftener(horizon: int, chance: float) -> FloatArray:
+    """Losses for the hypothesis that the chance to arrive within the horizon is at least `chance` (Eq. 7).
+
+    An episode that arrives loses 1, and one that misses gains chance / (1 - chance), [horizon + 2].
+    """
+    _check_chance(chance)
+    losses = np.ones(horizon + 2)
+    losses[-1] = -chance / (1.0 - chance)
+    return losses
+
+
+def log_wealth(losses: FloatArray, outcomes: IntArray, bets: Bets) -> float:
+    """A lower bound, by rounding only, of the logarithm of the wealth after these outcomes.
+
+    Args:
+        losses: of each outcome, at most 1, [m].
+        outcomes: how often each came, [m].
+        bets: the fractions staked.
+    """
+    return float(_log_wealth(losses, outcomes, bets.fractions, np.log(bets.weights)))
+
+
+def proven_steps(horizon: int, outcomes: IntArray, bets: Bets, level: float) -> float:
+    """The least bound of the expected steps of the restarted policy that these outcomes prove; infinite if none.
+
+    The wealth grows with the bound, so that all bounds are tested by one martingale, that of the true value (Eq. 4).
+    """
+    needed = -math.log(level)
+    low, high = 0.0, float(horizon + 1)
+    while log_wealth(losses_if_slower(horizon, high), outcomes, bets) < needed:
+        low, high = high, 2 * high
+        if high > 1e9:
+            return math.inf
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        if log_wealth(losses_if_slower(horizon, middle), outcomes, bets) < needed:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a test is expected to take, if an estimate of the law of the outcomes is right.
+
+    Attributes:
+        horizon: the steps after which an episode should be cut.
+        fraction: the λ whose wealth grows fastest.
+        growth: of the logarithm of that wealth, in nats an episode.
+        episode_steps: the expected steps of an episode, the RESET before it included.
+    """
+
+    horizon: int
+    fraction: float
+    growth: float
+    episode_steps: float
+
+    def steps(self, nats: float) -> float:
+        """The steps that it takes on average to gain so many nats."""
+        return nats / self.growth * self.episode_steps if self.growth > 0 else math.inf
+
+
+def forecast_horizon(arrivals: FloatArray, bound: float) -> Forecast:
+    """The horizon, and the fraction with it, that prove `bound` in the fewest steps.
+
+    Args:
+        arrivals: the estimated probability to reach the goal after exactly k steps, for k = 0, ..., m; the horizon is
+            at most m and at least 1, [m + 1].
+        bound: of the expected steps.
+    """
+    return Forecast(*_best_horizon(arrivals, bound, 1, len(arrivals) - 1))
+
+
+def forecast_growth(arrivals: FloatArray, bound: float, horizon: int) -> Forecast:
+    """The fraction whose wealth grows fastest with a horizon that is given; arguments as in `forecast_horizon`."""
+    return Forecast(*_best_horizon(arrivals, bound, horizon, horizon))
+
+
+@compiled
+def _log_wealth(losses: FloatArray, outcomes: IntArray, fractions: FloatArray, log_weights: FloatArray) -> float:
+    logarithms = np.empty(len(fractions))
+    for bet in range(len(fractions)):
+        total = log_weights[bet]
+        size = -log_weights[bet]
+        for outcome in range(len(outcomes)):
+            if outcomes[outcome] > 0:
+                term = outcomes[outcome] * math.log1p(-fractions[bet] * losses[outcome])
+                total += term
+                size += abs(term)
+        logarithms[bet] = total - ROUNDING * (1.0 + size)
+    largest = logarithms.max()
+    return float(largest + math.log(np.exp(logarithms - largest).sum()) - ROUNDING)
+
+
+@compiled
+def _best_fraction(losses: FloatArray, probabilities: FloatArray) -> tuple[float, float]:
+    """The fraction with the greatest expected logarithm of 1 - λ z, which is concave in it, and that logarithm."""
+    low, high = 0.0, LARGEST_FRACTION
+    for _ in range(30):
+        middle = (low + high) / 2
+        slope = 0.0
+        for outcome in range(len(losses)):
+            slope -= probabilities[outcome] * losses[outcome] / (1.0 - middle * losses[outcome])
+        if slope > 0.0:
+            low = middle
+        else:
+            high = middle
+    fraction = (low + high) / 2
+    growth = 0.0
+    for outcome in range(len(losses)):
+        growth += probabilities[outcome] * math.log1p(-fraction * losses[outcome])
+    return fraction, growth
+
+
+@compiled
+def _best_horizon(arrivals: FloatArray, bound: float, first: int, last: int) -> tuple[int, float, float, float]:
+    chosen, fraction, growth, episode_steps = last, 0.0, 0.0, 0.0
+    for horizon in range(first, last + 1):
+        losses = (np.arange(horizon + 2, dtype=np.float64) - bound) / (horizon + 1.0)
+        losses[-1] = 1.0
+        probabilities = np.empty(horizon + 2)
+        probabilities[:-1] = arrivals[: horizon + 1]
+        probabilities[-1] = max(1.0 - probabilities[:-1].sum(), 0.0)
+        steps = 1.0 + probabilities[-1] * horizon + (probabilities[:-1] * np.arange(horizon + 1)).sum()
+        candidate, gained = _best_fraction(losses, probabilities)
+        if horizon == first or gained * episode_steps > growth * steps:
+            chosen, fraction, growth, episode_steps = horizon, candidate, gained, steps
+    return chosen, fraction, growth, episode_steps
+
+
+def _check(horizon: int, bound: float) -> None:
+    if horizon < 1 or not (math.isfinite(bound) and bound > 0):
+        raise InvalidSettingError(f"a horizon of {horizon} and a bound of {bound} steps cannot be tested")
+
+
+def _check_chance(chance: float) -> None:
+    if not 0 < chance < 1:
+        raise InvalidSettingError(f"a chance of {chance} cannot be tested; it must be between 0 and 1")
+
+
+def line_level(share: float, line: int) -> float:
+    """The level of the tests of a line, counted from 1: share / (line (line + 1)), which sums to the share (Eq. 8).
+
+    The tests of a line come one after the other, and the next begins only after the one before it was proven. So its
+    level serves all of them: a line gets past no true hypothesis without an error of that level.
+    """
+    return share / (line * (line + 1.0))

@@ -1,0 +1,85 @@
+"""Random systems whose labels hide states, and the exact law of a policy on them."""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect
+from dataclasses import dataclass
+from itertools import accumulate
+
+import numpy as np
+
+from axplore.types import FloatArray
+
+ACTIONS = ("left", "right")
+
+
+@dataclass(frozen=True, eq=False)
+class AliasedModel:
+    """Hidden states 0, ..., n - 1, of which the first is the start.
+
+    Attributes:
+        rows: the probabilities of the next hidden state, by action and hidden state, [A, n, n].
+        labels: what is seen of each hidden state, [n]; that of the start is its own.
+    """
+
+    rows: FloatArray
+    labels: tuple[int, ...]
+
+    def system(self, seed: int = 0) -> AliasedSystem:
+        return AliasedSystem(self, seed)
+
+    def arrival_law(self, policy: dict[int, str], goal: int, horizon: int) -> FloatArray:
+        """The probability to see the goal first after k = 0, ..., horizon steps, and to miss it, [horizon + 2]."""
+        chain = np.array([self.rows[ACTIONS.index(policy[label]), state] for state, label in enumerate(self.labels)])
+        is_goal = np.array(self.labels) == goal
+        mass = np.zeros(len(self.labels))
+        mass[0] = 1.0
+        law = np.zeros(horizon + 2)
+        for step in range(horizon + 1):
+            law[step] = mass[is_goal].sum()
+            mass = np.where(is_goal, 0.0, mass) @ chain
+        law[-1] = max(1.0 - law[:-1].sum(), 0.0)
+        return law
+
+    def restarted_steps(self, policy: dict[int, str], goal: int, horizon: int) -> float:
+        """The expected steps of the policy that is restarted by RESET after every miss."""
+        law = self.arrival_law(policy, goal, horizon)
+        arrives = float(law[:-1].sum())
+        if arrives == 0.0:
+            return np.inf
+        return float((law[:-1] * np.arange(horizon + 1)).sum() + law[-1] * (horizon + 1)) / arrives
+
+
+class AliasedSystem:
+    """Shows labels only."""
+
+    actions = ACTIONS
+
+    def __init__(self, model: AliasedModel, seed: int) -> None:
+        self._cumulative = [[list(accumulate(row)) for row in rows] for rows in model.rows.tolist()]
+        self._labels = model.labels
+        self._random = random.Random(seed)
+        self._state = 0
+
+    def reset(self) -> int:
+        self._state = 0
+        return self._labels[0]
+
+    def step(self, action: str) -> int:
+        row = self._cumulative[ACTIONS.index(action)][self._state]
+        self._state = min(bisect(row, self._random.random() * row[-1]), len(row) - 1)
+        return self._labels[self._state]
+
+
+def random_model(rng: np.random.Generator, n_states: int, n_labels: int) -> AliasedModel:
+    """Three successors for each row; every label but the start's is shared by about n_states / n_labels states."""
+    rows = np.zeros((len(ACTIONS), n_states, n_states))
+    for row in rows.reshape(-1, n_states):
+        row[rng.choice(n_states, size=3, replace=False)] = rng.dirichlet([0.7] * 3)
+    labels = (0, *(1 + rng.permutation(n_states - 1) % (n_labels - 1)).tolist())
+    return AliasedModel(rows, labels)
+
+
+def random_policy(rng: np.random.Generator, model: AliasedModel) -> dict[int, str]:
+    return {label: ACTIONS[rng.integers(len(ACTIONS))] for label in sorted(set(model.labels))}

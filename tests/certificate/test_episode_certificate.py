@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from axplore import storage
+from axplore.certificate import Decision, EpisodeCertificate, verify_episodes
+from axplore.certificate.episode_certificate import log_wealth
+from axplore.errors import AxploreError, DamagedFileError
+from axplore.statistics import episodes
+
+PROVEN = EpisodeCertificate(
+    world="coins",
+    policy="the policy",
+    goal="heads",
+    within=4.0,
+    chance=None,
+    horizon=8,
+    delta=0.05,
+    decision=Decision.PROVEN,
+    arrivals={1: 60, 3: 20},
+    missed=1,
+    lost=0,
+    steps=300,
+)
+
+
+@given(
+    horizon=st.integers(1, 30),
+    bound=st.floats(0.5, 40.0),
+    is_chance=st.booleans(),
+    decision=st.sampled_from((Decision.PROVEN, Decision.REFUTED)),
+    data=st.data(),
+)
+def test_the_verifiers_wealth_is_that_of_the_statistics(
+    horizon: int, bound: float, is_chance: bool, decision: Decision, data: st.DataObject
+) -> None:
+    arrivals = data.draw(st.dictionaries(st.integers(0, horizon), st.integers(1, 500)))
+    missed, lost = data.draw(st.integers(0, 50)), data.draw(st.integers(0, 5))
+    chance = bound / 41
+    tests = {
+        (False, Decision.PROVEN): lambda: episodes.losses_if_slower(horizon, bound),
+        (False, Decision.REFUTED): lambda: episodes.losses_if_faster(horizon, bound),
+        (True, Decision.PROVEN): lambda: episodes.losses_if_rarer(horizon, chance),
+        (True, Decision.REFUTED): lambda: episodes.losses_if_oftener(horizon, chance),
+    }
+    outcomes = np.zeros(horizon + 3, dtype=np.int64)
+    for steps, times in arrivals.items():
+        outcomes[steps] = times
+    outcomes[-2:] = missed, lost
+    losses = np.append(tests[is_chance, decision](), 1.0)
+    expected = episodes.log_wealth(losses, outcomes, episodes.spread_bets())
+    certificate = replace(
+        PROVEN,
+        within=None if is_chance else bound,
+        chance=chance if is_chance else None,
+        horizon=horizon,
+        decision=decision,
+        arrivals=arrivals,
+        missed=missed,
+        lost=lost,
+    )
+    wealth = log_wealth(certificate)
+    assert wealth == pytest.approx(expected, abs=1e-6)
+    assert wealth >= expected, "what the explorer decided, the verifier must accept"
+
+
+def test_the_wealth_of_one_bet_is_its_closed_form() -> None:
+    """After one miss nothing but the sum of w (1 - λ) is left."""
+    certificate = replace(PROVEN, arrivals={}, missed=1)
+    weights = [1 / (bet + 3) for bet in range(20)]
+    left = sum(w * (1 - 0.98 * 0.5 ** (bet / 2)) for bet, w in enumerate(weights)) / sum(weights)
+    assert log_wealth(certificate) == pytest.approx(math.log(left), abs=1e-9)
+
+
+def test_outcomes_that_decide_are_verified() -> None:
+    verification = verify_episodes(PROVEN)
+    assert verification.complete
+    assert verification.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"decision": Decision.REFUTED},
+        {"missed": 20},
+        {"lost": 20},
+        {"delta": 1e-30},
+        {"within": 1.5},
+        {"arrivals": {1: 6}},
+        {"within": None, "chance": 0.999},
+    ],
+)
+def test_outcomes_that_do_not_decide_are_rejected(change: dict[str, Any]) -> None:
+    verification = verify_episodes(replace(PROVEN, **change))
+    assert not verification.holds
+    assert verification.exit_code == 1
+
+
+def test_a_certificate_is_read_as_it_was_written(tmp_path: Path) -> None:
+    for certificate in (PROVEN, replace(PROVEN, within=None, chance=0.5, goal=(1, ("a", None)))):
+        certificate.save(tmp_path / "proof.json")
+        assert EpisodeCertificate.load(tmp_path / "proof.json") == certificate
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"version": 2},
+        {"version": True},
+        {"format": "axplore certificate"},
+        {"delta": 0.0},
+        {"delta": 5e-324},
+        {"delta": "0.1"},
+        {"within": None},
+        {"within": -1.0},
+        {"within": 4},
+        {"chance": 0.5},
+        {"horizon": 0},
+        {"horizon": 2.0},
+        {"missed": -1},
+        {"missed": True},
+        {"lost": None},
+        {"arrivals": {"1": 60}},
+        {"arrivals": [[1, 60], [1, 20]]},
+        {"arrivals": [[9, 60]]},
+        {"arrivals": [["1", 60]]},
+        {"arrivals": [[1, 0]]},
+        {"decision": "true"},
+        {"decision": None},
+        {"world": 3},
+        {"goal": {"code": "os"}},
+        {"more": 1},
+    ],
+)
+def test_a_file_of_another_shape_is_refused_though_its_digest_fits(tmp_path: Path, change: dict[str, Any]) -> None:
+    PROVEN.save(tmp_path / "proof.json")
+    body = storage.read_json(tmp_path / "proof.json")
+    body.pop("digest")
+    storage.write_document(tmp_path / "proof.json", body | change)
+    with pytest.raises(DamagedFileError):
+        EpisodeCertificate.load(tmp_path / "proof.json")
+
+
+def test_no_file_is_no_certificate(tmp_path: Path) -> None:
+    with pytest.raises(AxploreError):
+        EpisodeCertificate.load(tmp_path / "nothing.json")
