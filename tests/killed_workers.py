@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
@@ -40,4 +41,5 @@ class Killer:
         """Kills all who are running."""
         for worker in self.started:
             if worker.is_running:
-                os.kill(worker.pid, signal.SIGKILL)
+                with suppress(ProcessLookupError):
+                    os.kill(worker.pid, signal.SIGKILL)

@@ -126,21 +126,24 @@ def make_echo() -> Server:
     return lambda message: message
 
 
-def test_workers_end_with_the_process_that_started_them() -> None:
+def test_workers_and_what_they_have_started_end_with_the_process_that_started_them() -> None:
     program = """
-import os, sys, time
+import os, subprocess, sys, time
 from axplore.workers.pool import WorkerPool
 from axplore.workers.processes import Processes
 engine = Processes(2)
-pool = WorkerPool(engine, lambda: time.sleep)
-for _ in pool.results([0, 0]): pass
-print(*engine.pids, flush=True)
+def make_server():
+    daemon = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+    return lambda seconds: time.sleep(seconds) or daemon.pid
+pool = WorkerPool(engine, make_server)
+daemons = [pid for _, pid in pool.results([0, 0])]
+print(*engine.pids, *set(daemons), flush=True)
 for _ in pool.results([60, 60]): pass
 """
     starter = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
     assert starter.stdout is not None
     pids = [int(pid) for pid in starter.stdout.readline().split()]
-    assert len(pids) == 2
+    assert len(pids) >= 3
     starter.kill()
     starter.wait()
     starter.stdout.close()

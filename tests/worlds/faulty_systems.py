@@ -206,3 +206,32 @@ class TerminalSometimes(Ring):
 
     def is_terminal(self, _state: Any) -> bool:
         return self.over
+
+
+class Tree(Ring):
+    """A binary tree of depth 16, in which no place comes twice on one way; its leaves are terminal. Without fault."""
+
+    actions: Any = ("left", "right")
+    depth = 16
+
+    def reset(self) -> Any:
+        self.place = 1
+        return self.place
+
+    def step(self, action: Any) -> Any:
+        turned = (action == "right") != (self.rng.random() < 0.1)
+        self.place = 2 * self.place + turned
+        return self.place
+
+    def is_terminal(self, state: Any) -> bool:
+        return bool(state >= 2**self.depth)
+
+
+class Road(Ring):
+    """A road of 5,000 places without a way back; a step goes one or two places on. Without fault."""
+
+    actions: Any = ("walk",)
+
+    def step(self, _action: Any) -> Any:
+        self.place = min(5000, self.place + 1 + int(self.rng.random() < 0.5))
+        return self.place

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from axplore.errors import StorageError
+from axplore.errors import StorageError, WorldError
 from axplore.storage import Lock
 from axplore.worlds.child_process import Child, how_it_ended
 from axplore.worlds.systems import SystemFaultError
@@ -46,6 +46,40 @@ system.reset()
 """
 
 
+FORKING = """
+import os, subprocess, sys, time
+def sleeping(*, daemon):
+    return subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=daemon).pid
+started = [sleeping(daemon=False), sleeping(daemon=True)]
+if os.fork() == 0:  # an orphan in a session of its own, as a daemon is
+    os.setsid()
+    if os.fork() == 0:
+        started.append(os.getpid())
+        open(sys.argv[1] + ".new", "w").write(" ".join(map(str, started)))
+        os.rename(sys.argv[1] + ".new", sys.argv[1])
+        time.sleep(600)
+    os._exit(0)
+"""
+"""A program that starts a process in its group, one in a session of its own, and a daemon, and writes their numbers."""
+
+FORKING_PROGRAM = FORKING + "time.sleep(600)"
+FORKING_AND_ENDING = (
+    FORKING
+    + """
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.01)
+sys.exit(7)
+"""
+)
+
+EXPLORING = """
+import sys, time
+from axplore.worlds.child_process import Child
+child = Child([sys.executable, "-c", sys.argv[1], sys.argv[2]])
+time.sleep(600)
+"""
+
+
 def is_running(pid: int) -> bool:
     try:
         status = Path(f"/proc/{pid}/stat").read_text(encoding="ascii")
@@ -71,6 +105,65 @@ def test_a_system_in_its_own_process_ends_with_whoever_steps_it(script: str, sig
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
         pytest.fail("it stayed behind")
+
+
+def numbers_in(file: Path) -> list[int]:
+    """The numbers of processes, as soon as they are written."""
+    deadline = time.monotonic() + SECONDS
+    while not file.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return [int(number) for number in file.read_text(encoding="ascii").split()]
+
+
+def left_behind(pids: list[int]) -> list[int]:
+    """The processes that are still running after a while, which are ended then."""
+    deadline = time.monotonic() + SECONDS
+    while any(map(is_running, pids)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    left = [pid for pid in pids if is_running(pid)]
+    for pid in left:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return left
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
+@pytest.mark.parametrize("signal_number", [signal.SIGKILL, signal.SIGTERM])
+def test_b5_what_a_program_has_started_ends_with_whoever_explores(tmp_path: Path, signal_number: int) -> None:
+    started = tmp_path / "pids"
+    with subprocess.Popen([sys.executable, "-c", EXPLORING, FORKING_PROGRAM, str(started)]) as exploring:
+        pids = numbers_in(started)
+        assert all(map(is_running, pids))
+        exploring.send_signal(signal_number)
+        exploring.wait()
+    assert len(pids) == 3
+    assert left_behind(pids) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to a guardian")
+@pytest.mark.parametrize("end", ["closed", "killed", "ended"])
+def test_b5_what_a_program_has_started_ends_with_the_program(tmp_path: Path, end: str) -> None:
+    started = tmp_path / "pids"
+    code = FORKING_AND_ENDING if end == "ended" else FORKING_PROGRAM
+    child = Child([sys.executable, "-c", code, str(started)])
+    pids = numbers_in(started)
+    if end == "killed":
+        os.kill(child.pid, signal.SIGKILL)
+    if end == "closed":
+        child.close()
+    else:
+        with pytest.raises(SystemFaultError, match="exit status 7" if end == "ended" else "killed by SIGKILL"):
+            child.ask(b"hello", 20.0)
+    assert left_behind([child.pid, *pids]) == []
+    child.close()
+
+
+def test_a_command_that_cannot_be_run_is_refused_with_the_reason(tmp_path: Path) -> None:
+    no_program = tmp_path / "text"
+    no_program.write_text("no program", encoding="utf-8")
+    for command, reason in ((str(no_program), "Permission denied"), ("no-such-program", "No such file")):
+        with pytest.raises(WorldError, match=f"cannot be run: .*{reason}"):
+            Child([command])
 
 
 def test_a_process_that_was_killed_by_a_signal_without_a_name_is_told_by_its_number() -> None:

@@ -29,7 +29,7 @@ from axplore.workers.engines import (
     check_n_workers,
     current_command,
 )
-from axplore.worlds.child_process import SECONDS_TO_END, end_with_group, how_it_ended, interpreter_environment
+from axplore.worlds.child_process import SECONDS_TO_END, GuardedProcess, how_it_ended, interpreter_environment
 
 
 class Processes:
@@ -78,12 +78,11 @@ class ProcessWorker:
         self.connection, theirs = Pipe()
         environment = {**dict.fromkeys(SINGLE_THREADED, "1"), **interpreter_environment(), COMMAND: current_command()}
         try:
-            self._process = subprocess.Popen(
+            self._process = GuardedProcess(
                 [sys.executable, "-m", "axplore.workers.processes", str(theirs.fileno())],
+                environment,
                 stdin=subprocess.DEVNULL,
-                env=environment,
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,  # Ctrl-C is handled by the exploration
+                files=[theirs.fileno()],
             )
         finally:
             theirs.close()
@@ -103,7 +102,7 @@ class ProcessWorker:
     @property
     def is_running(self) -> bool:
         """Whether it is running."""
-        return self._process.poll() is None
+        return self._process.code is None
 
     def send(self, message: Any) -> None:
         """Sends a message, pickled with cloudpickle."""
@@ -128,12 +127,12 @@ class ProcessWorker:
     def stop(self) -> None:
         """Kills the process and its children."""
         self.hang_up()
-        end_with_group(self._process)
+        self._process.end()
 
     def _lost(self) -> WorkerLostError:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(SECONDS_TO_END)
-        code = self._process.poll()
+        code = self._process.code
         if code is None:
             return WorkerLostError(f"{self.name} has closed its connection")
         how = f"was {how_it_ended(code)}" if code < 0 else f"ended with status {code}"

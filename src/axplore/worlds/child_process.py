@@ -7,7 +7,6 @@ values in base64. What the system prints goes to standard error.
 from __future__ import annotations
 
 import base64
-import ctypes
 import os
 import pickle
 import select
@@ -27,6 +26,7 @@ import numpy as np
 
 from axplore.errors import InvalidSettingError, WorldError
 from axplore.types import Action, State
+from axplore.worlds import guardian
 from axplore.worlds.contract import FaultKind
 from axplore.worlds.state_labels import plain_state
 from axplore.worlds.systems import Factory, SystemFaultError, adapter_for
@@ -38,24 +38,12 @@ SECONDS_TO_END: Final = 2.0
 """Seconds that a process may take to end by itself when it is told to."""
 
 
-PR_SET_PDEATHSIG: Final = 1
-"""An option of prctl on Linux: the signal to receive when the parent ends."""
-
-
 class Child:
     """A running process, which ends when this one does. Ctrl-C does not reach it: the exploration handles that."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
         try:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                bufsize=0,
-                env=environment,
-                start_new_session=True,
-                preexec_fn=end_with_parent(),  # noqa: PLW1509 (it calls two functions of the system, and no lock)
-            )
+            self._process = GuardedProcess(command, environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         except (OSError, ValueError) as error:
             raise WorldError(f"{command[0] if command else 'the command'!r} cannot be run: {error}") from error
         self._unread = b""
@@ -95,10 +83,92 @@ class Child:
     def _died(self) -> SystemFaultError:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(SECONDS_TO_END)
-        code = self._process.returncode
+        code = self._process.code
         if code is None:
             return SystemFaultError(FaultKind.DIED, "it closed its output")
         return SystemFaultError(FaultKind.DIED, how_it_ended(code))
+
+
+class GuardedProcess:
+    """A process out of the reach of Ctrl-C that ends with this one, however it ends, and with all that it has started.
+
+    On Linux another process sees to that: see `guardian`. Elsewhere a process ends when its input does, if it heeds
+    that, and what it has started and is still in its group is killed when it is told to end.
+
+    Attributes:
+        pid: its number.
+        stdin, stdout: the ends of its pipes, if there are any.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str] | None,
+        *,
+        stdin: int,
+        stdout: int | None = None,
+        files: Sequence[int] = (),
+    ) -> None:
+        """Starts it.
+
+        Args:
+            command: what to run.
+            environment: its variables; those of this process when None.
+            stdin, stdout: as for `subprocess.Popen`.
+            files: the descriptors that it inherits.
+
+        Raises:
+            OSError: the command cannot be run.
+        """
+        reading, writing = os.pipe()
+        try:
+            guarded = [sys.executable, "-I", "-S", guardian.__file__, str(os.getpid()), str(writing), *command]
+            self._process = subprocess.Popen(
+                guarded if _CAN_BE_GUARDED else command,
+                stdin=stdin,
+                stdout=stdout,
+                bufsize=0,
+                env=environment,
+                pass_fds=[*files, writing] if _CAN_BE_GUARDED else files,
+                start_new_session=True,
+            )
+        except BaseException:
+            os.close(reading)
+            raise
+        finally:
+            os.close(writing)
+        self.stdin, self.stdout = self._process.stdin, self._process.stdout
+        with os.fdopen(reading, encoding="ascii") as report:
+            told = dict(line.split() for line in report)
+        self.pid = int(told.get("process", self._process.pid))
+        if "error" in told:
+            self._process.communicate()
+            number = int(told["error"])
+            raise OSError(number, os.strerror(number), command[0])
+
+    @property
+    def code(self) -> int | None:
+        """Its exit code, negative if it is a signal; None while it is running."""
+        return self._process.poll()
+
+    def wait(self, seconds: float) -> None:
+        """Waits until it has ended; raises `subprocess.TimeoutExpired` if that takes longer."""
+        self._process.wait(seconds)
+
+    def end(self) -> None:
+        """Waits for a process that should be ending, and kills it and what it has started if it has not ended soon."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(SECONDS_TO_END)
+        if _CAN_BE_GUARDED:
+            self._process.terminate()  # the guardian, which kills the others first
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(SECONDS_TO_END)
+        with suppress(OSError):  # all have ended
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+
+_CAN_BE_GUARDED: Final = sys.platform == "linux" and bool(sys.executable)
 
 
 def how_it_ended(code: int) -> str:
@@ -111,38 +181,9 @@ def how_it_ended(code: int) -> str:
         return f"killed by signal {-code}"
 
 
-def end_with_parent() -> Callable[[], None] | None:
-    """Returns a function for a new process to call first, so that it is killed when this one ends, even by SIGKILL.
-
-    Only Linux supports this; elsewhere a process ends when its input does, if it watches for that.
-    """
-    if sys.platform != "linux":
-        return None
-    set_option, parent = ctypes.CDLL(None).prctl, os.getpid()
-
-    def in_new_process() -> None:
-        set_option(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # the parent has ended in the meantime
-            os._exit(1)
-
-    return in_new_process
-
-
 def interpreter_environment() -> dict[str, str]:
     """Returns environment variables with which another Python finds the same modules as this one."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-
-
-def end_with_group(process: subprocess.Popen[bytes]) -> None:
-    """Waits for a process that should be ending, and kills it and its children if it does not end soon.
-
-    The process must lead its own session, so that its children are in its group.
-    """
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(SECONDS_TO_END)
-    with suppress(OSError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
 
 
 def _stream(stream: IO[bytes] | None) -> IO[bytes]:
@@ -150,11 +191,11 @@ def _stream(stream: IO[bytes] | None) -> IO[bytes]:
     return stream
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: GuardedProcess) -> None:
     """Ends a process by closing its input, and kills it if that does not help."""
     with suppress(OSError):
         _stream(process.stdin).close()
-    end_with_group(process)
+    process.end()
     _stream(process.stdout).close()
 
 

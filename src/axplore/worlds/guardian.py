@@ -1,0 +1,131 @@
+"""Runs a command, and sees to it that nothing of it stays behind.
+
+This file is run by itself, as a script:
+
+    python -I -S guardian.py PARENT REPORT COMMAND [ARGUMENT]...
+
+The guardian stands between the process that starts it and the command. What the command starts, and no longer has a
+parent, becomes a child of the guardian, even if it has left its process group. When the command ends, or PARENT does,
+by SIGKILL too, or when PARENT sends SIGTERM, the guardian kills all of it and ends as the command did.
+
+To the file descriptor REPORT it writes a line `process N` with the number of the command's process, and, before it or
+after it, a line `error N` if the command cannot be run.
+
+Only Linux can do this. The script imports nothing of axplore, so that it starts quickly.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Final, Never
+
+PR_SET_PDEATHSIG: Final = 1
+PR_SET_CHILD_SUBREAPER: Final = 36
+"""Of Linux's prctl: the signal to get when the parent ends, and to become the parent of orphans."""
+
+PARENT_ENDED: Final = signal.SIGUSR1
+
+SECONDS_BETWEEN_LOOKS: Final = 5.0
+"""How often to see whether the parent is still there, though a signal should say so."""
+
+SECONDS_TO_KILL: Final = 5.0
+"""After this, what cannot be killed, such as a process of another user, is left alone."""
+
+
+def guard(parent: int, report: int, command: list[str]) -> Never:
+    """Runs the command until it or the parent ends, kills what is left, and ends as the command did."""
+    prctl = ctypes.CDLL(None).prctl
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    prctl(PR_SET_PDEATHSIG, PARENT_ENDED)
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    guardian = os.getpid()
+    process = os.fork()
+    if process == 0:
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        _become(command, report, guardian)
+    with suppress(OSError):  # nobody listens any more
+        os.write(report, f"process {process}\n".encode())
+    _let_go_of_files()
+    codes: dict[int, int] = {}
+    while process not in codes and os.getppid() == parent:
+        told = signal.sigtimedwait((signal.SIGCHLD, signal.SIGTERM, PARENT_ENDED), SECONDS_BETWEEN_LOOKS)
+        if told is not None and told.si_signo == signal.SIGTERM and told.si_pid == parent:
+            break
+        codes.update(_ended())
+    codes.update(_kill_all())
+    _end_as(codes.get(process, -signal.SIGKILL))
+
+
+def _become(command: list[str], report: int, guardian: int) -> Never:
+    """Turns into the command, in the new process."""
+    if os.getppid() != guardian:
+        os._exit(1)
+    for ignored_by_python in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(ignored_by_python, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    os.set_inheritable(report, False)
+    try:
+        os.execvp(command[0], command)
+    except OSError as error:
+        os.write(report, f"error {error.errno}\n".encode())
+    os._exit(127)
+
+
+def _let_go_of_files() -> None:
+    """Closes everything but standard error: an end of file must not wait for the guardian."""
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) != 2:
+            with suppress(OSError):  # the one of the listing itself
+                os.close(int(name))
+
+
+def _ended() -> Iterator[tuple[int, int]]:
+    """The children that have ended since, each with its exit code, negative if it is a signal."""
+    with suppress(ChildProcessError):
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            yield ended[0], os.waitstatus_to_exitcode(ended[1])
+
+
+def _kill_all() -> Iterator[tuple[int, int]]:
+    """Kills children until there are none. What they leave behind becomes a child too, and its turn comes."""
+    deadline = time.monotonic() + SECONDS_TO_KILL
+    while (children := _children()) and time.monotonic() < deadline:
+        for child in children:
+            with suppress(OSError):
+                os.kill(child, signal.SIGKILL)
+        signal.sigtimedwait((signal.SIGCHLD,), 0.01)
+        yield from _ended()
+
+
+def _children() -> list[int]:
+    """The processes whose parent this one is."""
+    own, found = str(os.getpid()), []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with suppress(OSError), open(f"/proc/{name}/stat", "rb") as stat:
+                after_name = stat.read().rpartition(b")")[2].split()
+                if after_name[1].decode() == own:
+                    found.append(int(name))
+    return found
+
+
+def _end_as(code: int) -> Never:
+    """Ends with an exit code, or by the signal that it stands for."""
+    if code < 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        with suppress(OSError, ValueError):  # SIGKILL is what it is
+            signal.signal(-code, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        os.kill(os.getpid(), -code)
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    guard(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])
