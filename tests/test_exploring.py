@@ -123,7 +123,7 @@ BAD_SETTINGS: list[tuple[dict[str, Any], type[AxploreError], str]] = [
     ({"objective": "optimal", "explorer": "disco-experiment"}, InvalidSettingError, "has one objective only"),
     ({"seed": -1}, InvalidSettingError, "seed is -1"),
     ({"max_steps": -1}, InvalidSettingError, "max_steps is -1"),
-    ({"world": "maze"}, UnknownNameError, "no world named 'maze'"),
+    ({"world": "atlantis"}, UnknownNameError, "no world named 'atlantis'"),
     ({"world": 7}, InvalidInputError, "7 cannot be explored"),
     ({"world": CHAIN, "world_parameters": {"skip": 2}}, InvalidSettingError, "world_parameters"),
     ({"world_parameters": {"legs": 2}}, UnknownNameError, "no parameter of confusing-chain named 'legs'"),

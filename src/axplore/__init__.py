@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from axplore.domains import DOMAINS, domain
     from axplore.errors import AxploreError
     from axplore.explorers.base import StopReason
-    from axplore.exploring import explore, resume
+    from axplore.exploring import explore
     from axplore.mdp import TabularMdp
+    from axplore.resuming import resume
     from axplore.target import Objective
     from axplore.truth import (
         ControllableStates,
@@ -70,8 +71,9 @@ _HOMES: Final = {
     "axplore.domains": ("DOMAINS", "domain"),
     "axplore.errors": ("AxploreError",),
     "axplore.explorers.base": ("StopReason",),
-    "axplore.exploring": ("explore", "resume"),
+    "axplore.exploring": ("explore",),
     "axplore.mdp": ("TabularMdp",),
+    "axplore.resuming": ("resume",),
     "axplore.target": ("Objective",),
     "axplore.truth": (
         "ControllableStates",

@@ -1,11 +1,11 @@
-"""`explore`: from a world to an atlas in one call; `resume`: the same for a run that was interrupted or has ended."""
+"""`explore`: from a world to an atlas in one call."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -13,19 +13,19 @@ from axplore.arguments import checked, file_path, flag, function, optional, real
 from axplore.atlas import Atlas
 from axplore.atlas.construction import atlas_of, fault_records, finding_records
 from axplore.certificate.doubts import FindingRecord
-from axplore.errors import Interrupted, InvalidSettingError, UntrustedFileError, WorldError
+from axplore.errors import Interrupted, InvalidSettingError, WorldError
 from axplore.explorers.base import STATES_BOUND, Exploration, Explorer, ExplorerState, Observer, checked_explorer
 from axplore.explorers.base import run as run_explorer
 from axplore.explorers.registry import DEFAULT_EXPLORER, preset
 from axplore.mdp import TabularMdp
 from axplore.report.progress import on_standard_error
-from axplore.runs.checkpoints import decode_state
-from axplore.runs.folder import RunFolder, begin_run, open_run
-from axplore.runs.manifest import RunManifest, explorer_from_description, load_manifest, plain_parameters
+from axplore.runs.folder import begin_run
+from axplore.runs.manifest import RunManifest, plain_parameters
+from axplore.runs.recording import RunRecorder
 from axplore.target import Objective
 from axplore.workers.distributed import DistributedWorld
 from axplore.workers.engines import engine_for, has_workers
-from axplore.worlds.catalogue import check_consent, is_handed_in, parametrised_world
+from axplore.worlds.catalogue import is_handed_in, parametrised_world
 from axplore.worlds.contract import World
 from axplore.worlds.stepped import SteppedWorld
 
@@ -118,13 +118,13 @@ def explore(
         if not is_handed_in(world):
             closing.callback(system.close)
         findings = _examine(system, seed) if doctor and isinstance(system, SteppedWorld) else ()
-        system = _shared(system, workers, ray, closing)
+        system = shared_by_workers(system, workers, ray, closing)
         state = chosen.start(system)
-        exploring = _Exploring(
+        session = Session(
             chosen, explorer_name, world_name, system.steps, max_steps, progress, on_round, state, findings
         )
         if run is None:
-            return exploring.atlas_of(system, None)
+            return session.run(system, None)
         manifest = RunManifest(
             world=world_name,
             **_name_and_parameters(world, world_parameters),
@@ -137,103 +137,13 @@ def explore(
             ray=ray,
             findings=findings,
         )
-        kept = closing.enter_context(begin_run(Path(run), manifest, chosen, state, system, max_steps))
-        return exploring.atlas_of(kept.world, kept)
+        folder = closing.enter_context(begin_run(Path(run), manifest, chosen, state, system, max_steps))
+        recorder = closing.enter_context(RunRecorder(folder, system, chosen))
+        recorder.note_start("began")
+        return session.run(recorder.world, recorder)
 
 
-@checked(
-    run=file_path,
-    radius=optional(real()),
-    epsilon=optional(real()),
-    max_steps=optional(whole()),
-    progress=flag,
-    on_round=optional(function),
-    workers=optional(whole()),
-    ray=optional(text),
-    trust=flag,
-)
-def resume(
-    run: str | Path,
-    world: WorldLike | None = None,
-    *,
-    explorer: Explorer[Any] | None = None,
-    radius: float | None = None,
-    epsilon: float | None = None,
-    objective: Objective | str | None = None,
-    max_steps: int | None = None,
-    progress: bool = False,
-    on_round: Observer | None = None,
-    workers: int | None = None,
-    ray: str | None = None,
-    trust: bool = False,
-) -> Atlas:
-    """Takes up a run where it was interrupted or has ended.
-
-    A simulated world ends as if nothing had happened: with the same atlas and the same certificate. So does a system
-    that is stepped by workers, if it can be reseeded. One that is stepped without begins with a RESET, because nobody
-    knows where it stands; what was learnt of it is kept.
-
-    The certified explorer can go on with another radius, ε or objective. It keeps what it has sampled, and its
-    certificate is as good as any: see docs/runs.md.
-
-    Args:
-        run: the folder.
-        world: what was explored. A built-in world need not be given, and neither need any named one with `trust`.
-        explorer: what explored it, if it was a configuration other than of the certified explorer.
-        radius: L from now on.
-        epsilon: ε from now on.
-        objective: of the certified explorer from now on.
-        max_steps: no order begins after so many steps of the whole run. Without it, a limit that has ended the run is
-            lifted, and one that has not stays.
-        progress: show on standard error how it goes.
-        on_round: as for `explore`; it is called for repeated pieces of work too.
-        workers: so many from now on, 0 for none; as before when neither this nor `ray` is given.
-        ray: the cluster from now on.
-        trust: start the world that the run names, and use the cluster, though that runs code: see docs/security.md.
-
-    Raises:
-        UntrustedFileError: the run names a world that is not built in, or a cluster, and `trust` is not set.
-        WorldError: the world failed, as for `explore`.
-        KeyboardInterrupt: Ctrl-C, as for `explore`.
-    """
-    manifest = load_manifest(Path(run))
-    if workers is None and ray is None:
-        workers, ray = manifest.workers, _trusted_cluster(manifest.ray, trust)
-    if world is None and manifest.world_name is not None:
-        check_consent(manifest.world_name, trust)
-    with ExitStack() as closing:
-        kept = closing.enter_context(open_run(Path(run)))
-        manifest = kept.manifest
-        before = explorer_from_description(manifest, kept.checkpoint.explorer, explorer)
-        changes = {"radius": radius, "epsilon": epsilon}
-        asked = replace(before.target, **{name: value for name, value in changes.items() if value is not None})
-        chosen = before.retarget(asked, None if objective is None else objective_from(objective))
-        system = _world_again(manifest, world)
-        if not is_handed_in(world):
-            closing.callback(system.close)
-        system = _shared(system, workers, ray, closing)
-        kept.limit(max_steps)
-        kept.resume_from(system, chosen)
-        state = decode_state(kept.checkpoint.state, before)
-        if chosen != before:
-            state = _changed(kept, state, before, chosen)
-        kept.note_start("resumed")
-        limit = kept.checkpoint.max_steps
-        exploring = _Exploring(
-            chosen,
-            manifest.explorer,
-            manifest.world,
-            manifest.steps_before,
-            limit,
-            progress,
-            on_round,
-            state,
-            manifest.findings,
-        )
-        return exploring.atlas_of(kept.world, kept)
-
-
-def _shared(world: World, workers: int | None, ray: str | None, closing: ExitStack) -> World:
+def shared_by_workers(world: World, workers: int | None, ray: str | None, closing: ExitStack) -> World:
     """The world as workers carry it out, until the end of the context; itself if there are to be none."""
     engine = closing.enter_context(engine_for(workers, ray))
     if engine is None:
@@ -248,8 +158,8 @@ def _shared(world: World, workers: int | None, ray: str | None, closing: ExitSta
 
 
 @dataclass(frozen=True)
-class _Exploring:
-    """What there is to do, with a world and perhaps in a run.
+class Session:
+    """What is to be explored in this process, with a world and perhaps in a run.
 
     Attributes:
         explorer: what decides.
@@ -272,10 +182,10 @@ class _Exploring:
     state: ExplorerState
     findings: tuple[FindingRecord, ...] = ()
 
-    def atlas_of(self, world: World, kept: RunFolder | None) -> Atlas:
+    def run(self, world: World, recorder: RunRecorder | None) -> Atlas:
         """Explores, and in a run writes the atlas. Where the world fails, or at Ctrl-C, it raises with the atlas."""
         with on_standard_error(self.explorer, world) if self.progress else nullcontext() as watch:
-            observers = (None if kept is None else kept.note, watch, self.on_round)
+            observers = (None if recorder is None else recorder.note, watch, self.on_round)
             exploration, failure = self._explored(world, [observer for observer in observers if observer is not None])
         atlas = atlas_of(
             exploration,
@@ -284,15 +194,15 @@ class _Exploring:
             explorer_name=self.explorer_name,
             steps_before=self.steps_before,
             findings=self.findings,
-            faults=fault_records(world.faults) if kept is None else kept.faults_so_far(),
+            faults=fault_records(world.faults) if recorder is None else recorder.faults_so_far(),
         )
-        if kept is not None:
-            kept.end(atlas, is_whole=failure is None)
+        if recorder is not None:
+            recorder.end(atlas, is_whole=failure is None)
         if isinstance(failure, Interrupted):
             failure.atlas = atlas
             raise failure
         if failure is not None:
-            raise _with_atlas(failure, atlas, None if kept is None else kept.folder)
+            raise _with_atlas(failure, atlas, None if recorder is None else recorder.folder.path)
         return atlas
 
     def _explored(
@@ -390,41 +300,3 @@ def _name_and_parameters(world: WorldLike, parameters: Mapping[str, Any] | None)
     if isinstance(world, str) and plain is not None:
         return {"world_name": world, "world_parameters": plain}
     return {"world_name": None, "world_parameters": {}}
-
-
-def _trusted_cluster(address: str | None, trust: bool) -> str | None:
-    """The cluster of a run; refuses another than the one of this machine without consent, as workers send pickles."""
-    if address not in (None, "auto") and not trust:
-        raise UntrustedFileError(
-            f"the run names the Ray cluster {address!r}, with which this machine would exchange code. If you trust it, "
-            "consent: --trust on the command line, trust=True in Python; or give workers or ray yourself"
-        )
-    return address
-
-
-def _world_again(manifest: RunManifest, given: WorldLike | None) -> World:
-    """The world of a run, made again or handed in."""
-    if given is not None and not (isinstance(given, str) and given == manifest.world_name):
-        system, _ = world_from(given, manifest.seed)
-    elif manifest.world_name is not None:
-        system, _ = world_from(manifest.world_name, manifest.seed, manifest.world_parameters)
-    else:
-        raise InvalidSettingError(
-            f"the run explored {manifest.world}, which was handed in as an object; resume it from Python, and hand it "
-            "in again: axplore.resume(run, world)"
-        )
-    if system.fingerprint != manifest.fingerprint:
-        raise InvalidSettingError(
-            f"the run explored {manifest.world}, but this is another world: its transitions or its seed differ"
-        )
-    return system
-
-
-def _changed(kept: RunFolder, state: ExplorerState, before: Explorer[Any], chosen: Explorer[Any]) -> ExplorerState:
-    """The state of a run that resumes with another target or objective, written down before anything is done."""
-    while kept.world.repeating:  # to the orders that were given before, so that no answer is lost
-        state = before.advance(state, kept.world)
-    reopened: ExplorerState = chosen.reopen(state)
-    narrowed = kept.checkpoint.narrowed or chosen.target.reach < before.target.reach
-    kept.write_checkpoint(reopened, narrowed=narrowed)
-    return reopened

@@ -20,14 +20,14 @@ from axplore import Atlas, explore
 from axplore.errors import StorageError
 from axplore.explorers.base import RoundReport
 from axplore.report.watching import HOST, MAX_CONNECTIONS, WatchServer
-from axplore.runs.live_atlas import atlas_now, has_ended, version_of
+from axplore.runs.folder import atlas_now, has_ended, version_of
 
 
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """A checkpoint after every piece of work."""
-    monkeypatch.setattr("axplore.runs.folder.SECONDS_BETWEEN_CHECKPOINTS", 0.0)
-    monkeypatch.setattr("axplore.runs.folder.PART_FOR_CHECKPOINTS", 1e9)
+    monkeypatch.setattr("axplore.runs.recording.SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+    monkeypatch.setattr("axplore.runs.recording.PART_FOR_CHECKPOINTS", 1e9)
 
 
 @contextmanager

@@ -30,9 +30,10 @@ RESULTS = ("atlas.json", "atlas.npz", "certificate.json", "certificate.npz")
 
 PROGRAM = """
 import json, sys
-import axplore.runs.folder as keeper
-from axplore.exploring import explore, resume
-keeper.SECONDS_BETWEEN_CHECKPOINTS, keeper.PART_FOR_CHECKPOINTS = 0.3, 1.0
+import axplore.runs.recording as recording
+from axplore.exploring import explore
+from axplore.resuming import resume
+recording.SECONDS_BETWEEN_CHECKPOINTS, recording.PART_FOR_CHECKPOINTS = 0.3, 1.0
 what, folder, settings = sys.argv[1:]
 if what == "explore":
     explore(**json.loads(settings), run=folder)

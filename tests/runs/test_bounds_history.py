@@ -10,7 +10,7 @@ import pytest
 from kills import RESULTS
 
 from axplore import explore
-from axplore.runs import folder as keeper
+from axplore.runs import recording
 from axplore.runs.events import read_events
 from axplore.target import Objective
 
@@ -23,8 +23,8 @@ def noted(folder: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def _bounds_always(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeper, "SECONDS_FOR_BOUNDS", 1e9)
-    monkeypatch.setattr(keeper, "GROWTH_BETWEEN_BOUNDS", 0.0)
+    monkeypatch.setattr(recording, "SECONDS_FOR_BOUNDS", 1e9)
+    monkeypatch.setattr(recording, "GROWTH_BETWEEN_BOUNDS", 0.0)
 
 
 @pytest.mark.parametrize("objective", [Objective.OPTIMAL, Objective.WITHIN_RADIUS])
@@ -33,7 +33,7 @@ def test_noting_bounds_after_every_piece_of_work_leaves_the_same_bytes(
     objective: Objective, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     explore(CHAIN, 4.5, 0.5, objective=objective, run=tmp_path / "with")
-    monkeypatch.setattr(keeper, "SECONDS_FOR_BOUNDS", -1e9)
+    monkeypatch.setattr(recording, "SECONDS_FOR_BOUNDS", -1e9)
     explore(CHAIN, 4.5, 0.5, objective=objective, run=tmp_path / "without")
     assert len(noted(tmp_path / "with")) > 20
     assert len(noted(tmp_path / "without")) == 1

@@ -8,8 +8,8 @@ import pytest
 
 from axplore.domains import confusing_chain, domain
 from axplore.errors import InvalidInputError, InvalidSettingError, UnknownStateError
-from axplore.runs.journal import Call
-from axplore.runs.recorded import RecordedWorld, checksum_of
+from axplore.runs.journal import Call, checksum_of
+from axplore.runs.recorded import RecordedWorld
 from axplore.types import Action, State
 from axplore.worlds.contract import Answer, Episodes, Order, Visit, World, WorldSnapshot, snapshot_of
 from axplore.worlds.simulated import SimulatedWorld

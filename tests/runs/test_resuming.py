@@ -25,7 +25,7 @@ from axplore.errors import DamagedFileError, InvalidInputError, InvalidSettingEr
 from axplore.explorers.base import RoundReport
 from axplore.explorers.certified import Certified, CertifiedState
 from axplore.explorers.ucb_explore import UcbExplore, UcbExploreState, ucb_explore_experiment
-from axplore.runs import folder as keeper
+from axplore.runs import recording
 from axplore.runs.events import read_events
 from axplore.runs.manifest import described, explorer_from_description, load_manifest
 from axplore.storage import Lock, read_document, write_document
@@ -78,8 +78,8 @@ def content(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def _checkpoints_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeper, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
-    monkeypatch.setattr(keeper, "PART_FOR_CHECKPOINTS", 1e9)
+    monkeypatch.setattr(recording, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+    monkeypatch.setattr(recording, "PART_FOR_CHECKPOINTS", 1e9)
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ import axplore
 from axplore.domains import slippery_grid
 from axplore.errors import InvalidSettingError
 from axplore.explorers.certified import Certified
-from axplore.runs.batch_journal import NAME, BatchJournal
+from axplore.runs.journal import NAME, BatchJournal
 from axplore.target import Target
 from axplore.workers.batches import cut
 from axplore.workers.distributed import DistributedWorld

@@ -167,7 +167,7 @@ def resume(
       4    done, but in doubt: the doctor found something, or steps of the system failed
       130  interrupted by Ctrl-C or SIGTERM; what is proven so far is printed and saved
     """  # noqa: D301
-    from axplore.exploring import resume as resume_run
+    from axplore.resuming import resume as resume_run
 
     atlas = with_consent(
         trust,

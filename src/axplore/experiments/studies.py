@@ -20,8 +20,9 @@ from axplore.atlas import Atlas
 from axplore.errors import InvalidSettingError, NotConvergedError, UnknownNameError, WorldError
 from axplore.experiments.runner import policy_steps_on
 from axplore.explorers.base import Explorer, StopReason, check_max_steps
-from axplore.exploring import DEFAULT_DELTA, DEFAULT_EPSILON, explore, explorer_from, resume
+from axplore.exploring import DEFAULT_DELTA, DEFAULT_EPSILON, explore, explorer_from
 from axplore.mdp import TabularMdp
+from axplore.resuming import resume
 from axplore.runs.checkpoints import load_checkpoint
 from axplore.runs.folder import ENDED, ENDED_FORMAT, ENDED_VERSION
 from axplore.runs.history import History, history_of

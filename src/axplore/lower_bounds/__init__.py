@@ -1,6 +1,6 @@
 """A proven lower bound on the steps of every algorithm: how far any explorer is from the least that is possible.
 
-`programme` is the linear programme, `alternatives` the exact check on which the bound rests; `search` and `other_ways`
+`programme` is the linear programme, `alternatives` the exact check on which the bound rests; `search` and `candidates`
 propose alternatives, and `bound` is the loop. docs/algorithms/lower-bound.md has the proof.
 """
 

@@ -19,8 +19,8 @@ from typing import Any, Final
 
 from axplore.errors import AxploreError, StorageError
 from axplore.report.page import page_of, rendered
+from axplore.runs.folder import ATLAS, atlas_now, has_ended, version_of
 from axplore.runs.history import History, history_of
-from axplore.runs.live_atlas import ATLAS, atlas_now, has_ended, version_of
 from axplore.runs.manifest import NAME as MANIFEST
 from axplore.storage import LOCK
 

@@ -15,9 +15,9 @@ import os
 import struct
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -27,10 +27,15 @@ from axplore.errors import AxploreError, DamagedFileError
 from axplore.labels import Json, canonical_json, decode_label, encode_label
 from axplore.storage import check_format, open_regular, parsed_json, read_file, storage_errors, write_all
 from axplore.types import Action, IntArray, State
-from axplore.worlds.contract import Answer, Fault, FaultKind
+from axplore.workers.batches import Key, Outcome
+from axplore.worlds.contract import Answer, Fault, FaultKind, Order
 
 FORMAT: Final = "axplore journal"
+BATCHES_FORMAT: Final = "axplore batches"
 VERSION: Final = 2
+
+BATCHES: Final = "batches"
+"""The file that stores the batches of the call in progress."""
 
 SECONDS_BETWEEN_SYNCS: Final = 0.5
 """The shortest time between two syncs to disk, in seconds. A kill loses no record in any case."""
@@ -268,3 +273,74 @@ def encode_states(states: Iterable[tuple[State, tuple[Action, ...]]]) -> Json:
 def decode_states(encoded: Json) -> tuple[tuple[State, tuple[Action, ...]], ...]:
     """Returns the states that `encode_states` was given."""
     return tuple((decode_label(state), tuple(decode_label(action) for action in actions)) for state, actions in encoded)
+
+
+def checksum_of(orders: Sequence[Order]) -> int:
+    """Returns a checksum of orders."""
+    checksum = 0
+    for order in orders:
+        checksum = zlib.crc32(type(order).__name__.encode(), checksum)
+        for field in fields(order):
+            value = getattr(order, field.name)
+            if isinstance(value, np.ndarray):
+                checksum = zlib.crc32(f"{value.shape}".encode(), checksum)
+                checksum = zlib.crc32(np.ascontiguousarray(value).tobytes(), checksum)
+            else:
+                checksum = zlib.crc32(f"{value}".encode(), checksum)
+    return checksum
+
+
+class BatchJournal:
+    """The `BatchStore` of a `DistributedWorld` as a file, so that a kill loses only the batches in progress.
+
+    The file is a journal in which each batch is stored as a call of its own: the checksum covers the orders and the
+    number of the call, `steps` is the index of the order, and `position` that of the batch. All are dropped when the
+    next call begins.
+    """
+
+    def __init__(self, folder: Path, run: str) -> None:
+        """Reads what an earlier process has left, and appends to it.
+
+        Args:
+            folder: the folder of the run.
+            run: the name of the run.
+        """
+        self._path = folder / BATCHES
+        header = {"format": BATCHES_FORMAT, "version": VERSION, "run": run}
+        records, lengths = read_journal(self._path, header)
+        self._journal = Journal(self._path, header, lengths[-1])
+        self._empty = lengths[0] or self._journal.length
+        self._checksum = records[-1].checksum if records else None
+        self._outcomes = {
+            (record.steps, record.position): Outcome(record.answers[0], record.discovered, record.faults)
+            for record in records
+            if record.checksum == self._checksum
+        }
+
+    def begin(self, call: int, orders: Sequence[Order]) -> None:
+        """Drops the outcomes of other calls."""
+        checksum = zlib.crc32(str(call).encode(), checksum_of(orders))
+        if checksum != self._checksum:
+            self._checksum = checksum
+            self._outcomes.clear()
+            self._journal.cut(self._empty)
+
+    def find(self, key: Key) -> Outcome | None:
+        """Returns the outcome of a batch of this call, if it is known."""
+        return self._outcomes.get(key[1:])
+
+    def keep(self, key: Key, outcome: Outcome) -> None:
+        """Stores the outcome of a batch of this call."""
+        assert self._checksum is not None
+        _, place, batch = key
+        call = Call(self._checksum, (outcome.answer,), outcome.discovered, place, batch, outcome.faults)
+        self._journal.append(call)
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._journal.close()
+
+    def remove(self) -> None:
+        """Removes the file of a run that has ended."""
+        self.close()
+        self._path.unlink(missing_ok=True)

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import logging
-import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields
-
-import numpy as np
 
 from axplore.errors import InvalidInputError, InvalidSettingError
-from axplore.runs.journal import Call
+from axplore.runs.journal import Call, checksum_of
 from axplore.types import Action, State
 from axplore.worlds.contract import (
     Answer,
@@ -167,18 +163,3 @@ class RecordedWorld(World):
         for number, (label, actions) in enumerate(zip(snapshot.labels, snapshot.actions, strict=True)):
             if tuple(world.actions_of(number)) != actions:
                 raise InvalidSettingError(f"the world is not the one that was explored: {label!r} had {actions!r}")
-
-
-def checksum_of(orders: Sequence[Order]) -> int:
-    """Returns a checksum of orders."""
-    checksum = 0
-    for order in orders:
-        checksum = zlib.crc32(type(order).__name__.encode(), checksum)
-        for field in fields(order):
-            value = getattr(order, field.name)
-            if isinstance(value, np.ndarray):
-                checksum = zlib.crc32(f"{value.shape}".encode(), checksum)
-                checksum = zlib.crc32(np.ascontiguousarray(value).tobytes(), checksum)
-            else:
-                checksum = zlib.crc32(f"{value}".encode(), checksum)
-    return checksum

@@ -1,0 +1,282 @@
+"""Records an exploration in its run folder: answers, checkpoints, events, faults and bounds."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Final
+
+from axplore.atlas import Atlas
+from axplore.atlas.construction import fault_records, summed_faults
+from axplore.certificate.doubts import FaultRecord
+from axplore.errors import AxploreError
+from axplore.explorers.base import Explorer, ExplorerState, RoundReport
+from axplore.labels import encode_label
+from axplore.runs.checkpoints import Checkpoint, encode_state
+from axplore.runs.events import EventLog
+from axplore.runs.folder import RunFolder
+from axplore.runs.history import faults_in
+from axplore.runs.journal import Call
+from axplore.runs.manifest import current_versions, described
+from axplore.runs.recorded import RecordedWorld
+from axplore.types import FloatArray
+from axplore.workers.distributed import DistributedWorld
+from axplore.workers.engines import current_command
+from axplore.worlds.contract import World
+
+SECONDS_BETWEEN_CHECKPOINTS: Final = 10.0
+PART_FOR_CHECKPOINTS: Final = 0.05
+"""The largest share of the time that checkpoints take."""
+
+SECONDS_BETWEEN_ROUNDS: Final = 1.0
+"""The shortest time between two rounds that are logged, in seconds."""
+
+REPORTED: Final = ("round", "known", "frontier", "steps", "activity")
+"""The fields of a round that are logged."""
+
+SECONDS_FOR_BOUNDS: Final = 0.05
+"""Bounds take at most about this many seconds, so that a run of one second has some, too,"""
+
+PART_FOR_BOUNDS: Final = 0.05
+"""or this share of the time of the run."""
+
+GROWTH_BETWEEN_BOUNDS: Final = 1.1
+"""The factor of steps after which bounds are logged again, so that a long run has a few hundred of them."""
+
+BOUND_DIGITS: Final = 4
+"""The number of decimals of a logged bound, which is rounded to the safe side."""
+
+
+class RunRecorder:
+    """Records one exploration of a run, from its last checkpoint on. Use it as a context manager."""
+
+    def __init__(self, folder: RunFolder, world: World, explorer: Explorer[Any]) -> None:
+        """Restores the world to the last checkpoint; calls that were answered after it are repeated from the journal first.
+
+        Args:
+            folder: the folder of the run.
+            world: the world that was explored, or one like it.
+            explorer: the explorer from now on.
+        """
+        self._folder = folder
+        self._explorer = explorer
+        self._began = self._noted_at = time.monotonic()
+        self._processor_began = time.process_time()
+        past = folder.open_journal()
+        if isinstance(world, DistributedWorld):
+            world.ledger = folder.open_batches()
+        self._faults = faults = FaultLog(folder, world)
+
+        def keep(call: Call) -> None:
+            faults.update()  # before the answer counts, so that a kill cannot separate it from its faults
+            folder.append(call)
+
+        self._world = RecordedWorld(world, folder.checkpoint.world, keep, past, folder.drop)
+        self._bounds = BoundsSampler(folder.events, explorer, self._began)
+        self._state: ExplorerState | None = None
+        self._n_known = 0
+        # If there are calls to repeat, a checkpoint is due as soon as that is done.
+        self._next_checkpoint = -math.inf if past else self._began + SECONDS_BETWEEN_CHECKPOINTS
+        folder.mark_open()
+
+    @property
+    def folder(self) -> RunFolder:
+        """The folder of the run."""
+        return self._folder
+
+    @property
+    def world(self) -> RecordedWorld:
+        """The world that the explorer gives its orders to."""
+        return self._world
+
+    def note_start(self, event: str) -> None:
+        """Logs that the run begins or resumes, and with which command and versions."""
+        checkpoint = self._folder.checkpoint
+        self._folder.events.note(
+            event,
+            command=current_command(),
+            versions=current_versions(),
+            checkpoint=checkpoint.number,
+            steps=self._steps(),
+            max_steps=checkpoint.max_steps,
+            explorer=checkpoint.explorer,
+        )
+
+    def note(self, report: RoundReport) -> None:
+        """Logs the report of a round, and writes a checkpoint when one is due."""
+        self._state = state = report.state
+        n_known, self._n_known = self._n_known or len(state.known), len(state.known)
+        self._faults.update()
+        if self._world.repeating:
+            return
+        moment = time.monotonic()
+        if moment >= self._noted_at + SECONDS_BETWEEN_ROUNDS or len(state.known) > n_known:
+            self._noted_at = moment
+            admitted = [encode_label(self._world.states[number]) for number in state.known[n_known:]]
+            counted = {name: getattr(report, name) for name in REPORTED}
+            self._folder.events.note("round", **counted, **({"admitted": admitted} if admitted else {}))
+        self._bounds.sample(state, self._steps(), moment)
+        if moment >= self._next_checkpoint and state.stop is None:
+            self.write_checkpoint(state)
+
+    def write_checkpoint(self, state: ExplorerState, *, narrowed: bool | None = None) -> None:
+        """Writes a checkpoint; there must be no calls left to repeat.
+
+        Args:
+            state: the state of the explorer.
+            narrowed: see `Checkpoint`; unchanged by default.
+        """
+        last = self._folder.checkpoint
+        narrowed = last.narrowed if narrowed is None else narrowed
+        if narrowed:
+            self._explorer.refuse_beyond_reach(state, self._world)
+        began = time.monotonic()
+        self._folder.save(
+            Checkpoint(
+                number=last.number + 1,
+                explorer=described(self._explorer),
+                max_steps=last.max_steps,
+                narrowed=narrowed,
+                state=encode_state(state, self._explorer),
+                world=self._world.snapshot(),
+            )
+        )
+        taken = time.monotonic() - began
+        self._next_checkpoint = began + max(SECONDS_BETWEEN_CHECKPOINTS, taken / PART_FOR_CHECKPOINTS)
+
+    def faults_so_far(self) -> tuple[FaultRecord, ...]:
+        """Returns the failures of the system since the run began, as an atlas stores them."""
+        self._faults.update()
+        return self._faults.records
+
+    def end(self, atlas: Atlas, *, is_whole: bool) -> None:
+        """Writes the atlas of a run that has ended, for now or for good.
+
+        Args:
+            atlas: the atlas.
+            is_whole: whether the run ended between two rounds. Within a round the world may be ahead of the state: then
+                the last checkpoint stays, and the journal holds the calls since.
+        """
+        self._faults.update()
+        is_whole = is_whole and not self._world.repeating
+        if is_whole and self._state is not None:
+            self.write_checkpoint(self._state)
+        self._folder.end(atlas, is_whole=is_whole)
+        if atlas.proven:
+            n_known = len(atlas.states)
+            self._bounds.note(atlas.steps, atlas.lower[:n_known], atlas.upper[:n_known])
+        self._folder.events.note(
+            "ended",
+            stop=atlas.stop.name,
+            steps=atlas.steps,
+            states=len(atlas.states),
+            complete=atlas.complete,
+            seconds=round(time.monotonic() - self._began, 3),
+            processor_seconds=round(time.process_time() - self._processor_began, 3),
+        )
+
+    def __enter__(self) -> RunRecorder:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
+        if kind is not None:
+            with suppress(AxploreError):  # the error being raised says more
+                self._faults.update()
+
+    def _steps(self) -> int:
+        return self._world.steps - self._folder.manifest.steps_before
+
+
+class FaultLog:
+    """Logs the failures of a system and of its workers as events of a run."""
+
+    def __init__(self, folder: RunFolder, world: World) -> None:
+        """Begins with the failures that the folder has; earlier ones of the world are not logged."""
+        self._events = folder.events
+        self._steps_before = folder.manifest.steps_before
+        self._world = world
+        self._records = faults_in(folder.path)
+        self._n_faults, self._n_incidents = len(world.faults), len(world.incidents)
+
+    @property
+    def records(self) -> tuple[FaultRecord, ...]:
+        """The failures of the system since the run began, as an atlas stores them."""
+        return self._records
+
+    def update(self) -> None:
+        """Logs the failures since the last call."""
+        faults = self._world.faults
+        for fault in faults[self._n_faults :]:
+            (record,) = fault_records([fault])
+            self._records = summed_faults([*self._records, record])
+            self._events.note(
+                "fault", kind=fault.kind.name, message=str(fault), steps=fault.steps, record=record.as_json()
+            )
+        self._n_faults = len(faults)
+        incidents = self._world.incidents
+        steps = self._world.steps - self._steps_before
+        for incident in incidents[self._n_incidents :]:
+            self._events.note("worker", kind=incident.kind.name, message=str(incident), steps=steps)
+        self._n_incidents = len(incidents)
+
+
+class BoundsSampler:
+    """Logs from time to time the bounds proven so far, as long as that takes only a small share of the time."""
+
+    def __init__(self, events: EventLog, explorer: Explorer[Any], began: float) -> None:
+        """Begins with no bounds.
+
+        Args:
+            events: the log.
+            explorer: the explorer, which may or may not prove bounds.
+            began: when the run began, by the clock of `time.monotonic`.
+        """
+        self._events = events
+        self._explorer = explorer
+        self._began = began
+        self._proves_bounds = True  # until the explorer computes bounds
+        self._steps = 0
+        self._seconds = self._last_seconds = 0.0
+
+    def sample(self, state: ExplorerState, steps: int, moment: float) -> None:
+        """Logs the bounds proven so far if that is due, without changing the state.
+
+        Args:
+            state: the state of the explorer.
+            steps: the steps of the run.
+            moment: the time now, by the clock of `time.monotonic`.
+        """
+        if not self._is_due(state, steps, moment):
+            return
+        began = time.monotonic()
+        bounds = self._explorer.bounds(state)
+        self._proves_bounds = bounds is not None
+        if bounds is not None:
+            self._steps = steps
+            self.note(steps, *bounds)
+        self._last_seconds = time.monotonic() - began
+        self._seconds += self._last_seconds
+
+    def note(self, steps: int, lower: FloatArray, upper: FloatArray) -> None:
+        """Logs the bounds of the known states, in the order of admission; infinite ones are null."""
+        self._events.note(
+            "bounds",
+            steps=steps,
+            lower=[_outwards(value, math.floor) for value in lower.tolist()],
+            upper=[_outwards(value, math.ceil) for value in upper.tolist()],
+        )
+
+    def _is_due(self, state: ExplorerState, steps: int, moment: float) -> bool:
+        if not self._proves_bounds or len(state.known) == 1 or state.stop is not None:
+            return False
+        seconds = self._seconds + self._last_seconds  # assuming that it takes as long as the last time
+        affordable = seconds <= SECONDS_FOR_BOUNDS + PART_FOR_BOUNDS * (moment - self._began)
+        return affordable and steps >= GROWTH_BETWEEN_BOUNDS * self._steps
+
+
+def _outwards(value: float, rounding: Callable[[float], int]) -> float | None:
+    scale = 10**BOUND_DIGITS
+    return rounding(value * scale) / scale if math.isfinite(value) else None
