@@ -113,7 +113,7 @@ def atlas_calls(atlas: Atlas, world: TabularMdp, folder: Path) -> dict[str, Call
         "path": call(atlas.path, goal="y"),
         "bounds": call(atlas.bounds, goal="y"),
         "policy": call(atlas.policy, goal="y"),
-        "status": call(atlas.status, state="y"),
+        "describe": call(atlas.describe, state="y"),
         "why_not": call(atlas.why_not, state="y"),
         "successors": call(atlas.successors, state="s0", action="go"),
         "call a policy": call(atlas.policy("y"), state="s0", step=None),

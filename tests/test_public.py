@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import axplore
+import axplore.explorers
 import axplore.workers
 import axplore.worlds
 
@@ -16,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 SLOW_TO_IMPORT = ("numba", "scipy.sparse.linalg", "gymnasium", "matplotlib", "stormpy")
 
 
-FACADES = (axplore, axplore.worlds, axplore.workers)
+FACADES = (axplore, axplore.explorers, axplore.worlds, axplore.workers)
 
 
 @pytest.mark.parametrize("package", FACADES)
@@ -38,7 +39,7 @@ def test_an_unknown_name_is_no_attribute() -> None:
 
 
 @pytest.mark.parametrize(
-    "statement", ["import axplore", "import axplore.cli", "import axplore.worlds, axplore.workers"]
+    "statement", ["import axplore", "import axplore.cli", "import axplore.explorers, axplore.worlds, axplore.workers"]
 )
 def test_nothing_slow_is_imported_before_it_is_used(statement: str) -> None:
     code = f"{statement}; import sys; print([name for name in {SLOW_TO_IMPORT!r} if name in sys.modules])"

@@ -195,14 +195,14 @@ def test_an_atlas_within_a_smaller_radius_keeps_the_promise_for_it(chain: Atlas,
     outside = set(controllable_states(CHAIN, radius + chain.target.epsilon).states)
     assert set(part.states) <= outside
     missing = inside - set(part.states)
-    assert all(part.status(state).status is Status.OPEN for state in missing)  # honest about what is undecided
+    assert all(part.describe(state).status is Status.OPEN for state in missing)  # honest about what is undecided
     assert not (part.complete and missing)
     for state in part.states:
         best = optimal_steps(CHAIN, state, allowed=part.states)
         assert part.bounds(state).lower <= best + 1e-9
         assert best <= part.bounds(state).upper + 1e-9
-    for standing in part.left_out:
-        assert standing.bounds.lower <= optimal_steps(CHAIN, standing.state, allowed=part.states) + 1e-9
+    for report in part.left_out:
+        assert report.bounds.lower <= optimal_steps(CHAIN, report.state, allowed=part.states) + 1e-9
 
 
 def test_a_part_of_an_atlas_can_be_asked_like_the_whole(chain: Atlas) -> None:
@@ -232,7 +232,7 @@ def test_a_state_too_far_is_told_by_how_much(chain: Atlas) -> None:
         why = chain.why_not(f"s{number}")
         assert why.reason in (Reason.TOO_FAR, Reason.TOO_UNLIKELY)
         assert 0 < why.beyond <= 11 - 4.5
-        assert why.beyond == chain.status(f"s{number}").bounds.lower - 4.5
+        assert why.beyond == chain.describe(f"s{number}").bounds.lower - 4.5
 
 
 def test_a_state_too_unlikely_is_called_so() -> None:
@@ -244,7 +244,7 @@ def test_a_state_too_unlikely_is_called_so() -> None:
 
 
 def test_an_undecided_state_is_told_what_would_decide_it(unfinished: Atlas) -> None:
-    undecided = [standing.state for standing in unfinished.left_out if standing.status is Status.OPEN]
+    undecided = [report.state for report in unfinished.left_out if report.status is Status.OPEN]
     assert undecided
     for state in undecided:
         why = unfinished.why_not(state)
@@ -301,7 +301,7 @@ def test_pandas_is_asked_for_by_name_where_it_is_missing(chain: Atlas, monkeypat
 def test_a_data_frame_has_a_row_for_each_state_seen(chain: Atlas) -> None:
     pytest.importorskip("pandas")
     frame = chain.to_pandas()
-    assert list(frame["state"]) == [*chain.states, *(standing.state for standing in chain.left_out)]
+    assert list(frame["state"]) == [*chain.states, *(report.state for report in chain.left_out)]
     assert list(frame[frame["in_atlas"]]["lower"]) == [chain.bounds(state).lower for state in chain.states]
     assert list(frame.columns) == [field.name for field in fields(StateRow)]
 
@@ -312,7 +312,7 @@ def test_a_row_says_what_the_atlas_says_of_its_state(which: str, request: pytest
     rows = state_rows(atlas)
     assert [row.state for row in rows] == [*atlas.states, *(report.state for report in atlas.left_out)]
     for row in rows:
-        report = atlas.status(row.state)
+        report = atlas.describe(row.state)
         assert (row.lower, row.upper, row.regret) == (report.bounds.lower, report.bounds.upper, report.bounds.regret)
         assert row.reason == report.reason
         assert row.status == (report.status.value if atlas.proven else "not proven")

@@ -77,8 +77,8 @@ def test_on_random_models_nothing_is_missing_and_bounds_contain_the_optimum(seed
     for goal in atlas.states:
         assert optimal_steps(mdp, goal, allowed=atlas.states) in atlas.bounds(goal)
         assert exact_steps(mdp, atlas, goal) in atlas.bounds(goal)
-    for standing in atlas.left_out:
-        assert optimal_steps(mdp, standing.state, allowed=atlas.states) >= standing.bounds.lower > 2.5
+    for report in atlas.left_out:
+        assert optimal_steps(mdp, report.state, allowed=atlas.states) >= report.bounds.lower > 2.5
 
 
 def test_a_policy_resets_at_its_goal_and_wherever_nothing_is_planned(chain: Atlas) -> None:
@@ -108,26 +108,26 @@ def test_a_policy_that_does_not_depend_on_the_step_ignores_it(chain: Atlas) -> N
 
 def test_a_state_outside_the_atlas_has_neither_bounds_nor_policy(chain: Atlas) -> None:
     for question in (chain.bounds, chain.policy):
-        with pytest.raises(UnknownStateError, match=r"'s7' is not among the 6 states of the atlas.*status\('s7'\)"):
+        with pytest.raises(UnknownStateError, match=r"'s7' is not among the 6 states of the atlas.*describe\('s7'\)"):
             question("s7")
 
 
 def test_states_left_out_are_proven_to_be_too_far(chain: Atlas) -> None:
-    assert {standing.state for standing in chain.left_out} == CONFUSING
-    for standing in chain.left_out:
-        assert standing.status is Status.SET_ASIDE
-        assert 4.5 < standing.bounds.lower <= FAR
-        assert standing.bounds.upper == math.inf
-        assert "the radius is 4.5" in standing.reason
-        assert chain.status(standing.state) == standing
+    assert {report.state for report in chain.left_out} == CONFUSING
+    for report in chain.left_out:
+        assert report.status is Status.SET_ASIDE
+        assert 4.5 < report.bounds.lower <= FAR
+        assert report.bounds.upper == math.inf
+        assert "the radius is 4.5" in report.reason
+        assert chain.describe(report.state) == report
 
 
 def test_the_status_says_why(chain: Atlas) -> None:
-    assert str(chain.status("s0")) == "s0: certified. It is the initial state."
-    certified = chain.status("s5")
+    assert str(chain.describe("s0")) == "s0: certified. It is the initial state."
+    certified = chain.describe("s5")
     assert certified.status is Status.CERTIFIED
     assert f"within {rounded_up(chain.bounds('s5').upper)} expected steps" in certified.reason
-    unseen = chain.status("atlantis")
+    unseen = chain.describe("atlantis")
     assert unseen.status is Status.SET_ASIDE
     assert "never seen" in unseen.reason
 
@@ -135,11 +135,11 @@ def test_the_status_says_why(chain: Atlas) -> None:
 def test_what_is_open_says_what_blocks_it(unfinished: Atlas) -> None:
     assert unfinished.stop is StopReason.STEP_LIMIT
     assert not unfinished.complete
-    members = [unfinished.status(state) for state in unfinished.states]
-    (first, *_) = [standing for standing in members if standing.status is Status.OPEN]
+    members = [unfinished.describe(state) for state in unfinished.states]
+    (first, *_) = [report for report in members if report.status is Status.OPEN]
     assert f"may lose {rounded_up(first.bounds.regret)} against the best one" in first.reason
     assert first.bounds.regret > 0.1
-    (undecided, *_) = [standing for standing in unfinished.left_out if standing.status is Status.OPEN]
+    (undecided, *_) = [report for report in unfinished.left_out if report.status is Status.OPEN]
     assert undecided.bounds.lower <= 4.5
     assert "It may be within the radius of 4.5" in undecided.reason
 
@@ -147,7 +147,7 @@ def test_what_is_open_says_what_blocks_it(unfinished: Atlas) -> None:
 def test_before_the_first_step_states_never_seen_are_open() -> None:
     atlas = axplore.explore(CHAIN, radius=4.5, max_steps=0)
     assert (atlas.states, atlas.left_out, atlas.steps) == (("s0",), (), 0)
-    assert atlas.status("s1").status is Status.OPEN
+    assert atlas.describe("s1").status is Status.OPEN
     assert "States never seen are not ruled out" in str(atlas)
 
 
@@ -160,9 +160,9 @@ def test_an_explorer_without_proof_gives_estimates_and_says_so(estimated: Atlas)
     assert (bounds.upper, bounds.regret) == (math.inf, math.inf)
     assert bounds.lower == pytest.approx(4, abs=0.8)
     assert str(bounds).endswith("not proven")
-    assert {estimated.status(state).status for state in (*estimated.states, "s7", "atlantis")} == {Status.OPEN}
-    assert estimated.status("s4").reason == "Found by disco-experiment, which proves nothing."
-    assert estimated.status("s7").reason == "Left out by disco-experiment, which proves nothing."
+    assert {estimated.describe(state).status for state in (*estimated.states, "s7", "atlantis")} == {Status.OPEN}
+    assert estimated.describe("s4").reason == "Found by disco-experiment, which proves nothing."
+    assert estimated.describe("s7").reason == "Left out by disco-experiment, which proves nothing."
 
 
 def test_counts_are_those_of_the_transitions_met(chain: Atlas) -> None:

@@ -78,7 +78,7 @@ def test_what_lies_behind_a_state_at_the_border_of_the_radius_is_not_proven_lost
     strict = axplore.explore(system, 4, 0.2, objective="within-radius")
     assert (set(loose), set(strict)) == ({"a", "b", "c"}, {"a"})
     assert strict.nothing_missing
-    assert strict.status("c").bounds.lower > loose.bounds("c").upper, "bounds alone would call it proven"
+    assert strict.describe("c").bounds.lower > loose.bounds("c").upper, "bounds alone would call it proven"
     difference = loose.diff(strict)
     assert {change.state: change.proven for change in difference.lost} == {"b": False, "c": False}
     assert difference.exit_code is ExitCode.UNFINISHED

@@ -57,7 +57,7 @@ def saved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def answers(atlas: Atlas) -> dict[str, Any]:
     """Everything that an atlas says to be proven, and everything that is computed from its counts."""
     states = atlas.states
-    reports = [*map(atlas.status, states), *atlas.left_out, atlas.status("atlantis")]
+    reports = [*map(atlas.describe, states), *atlas.left_out, atlas.describe("atlantis")]
     return {
         "reports": [(repr(report.state), report.status, report.bounds) for report in reports],
         "policies": [[repr(atlas.policy(goal)(state)) for state in states] for goal in states],

@@ -95,7 +95,7 @@ def test_an_atlas_of_a_world_that_changed_has_seen_every_state_that_its_counts_s
     assert atlas.stop is StopReason.WORLD_FAILED
     assert atlas.successors("0", "go")["side room"] > 300
     assert "side room" in [report.state for report in atlas.left_out]
-    assert "never seen" not in atlas.status("side room").reason
+    assert "never seen" not in atlas.describe("side room").reason
 
 
 class Breaking(SimulatedWorld):
@@ -131,7 +131,7 @@ def test_a_state_met_only_in_the_call_that_failed_is_not_said_to_be_never_seen()
     atlas = failure.value.atlas
     assert isinstance(atlas, axplore.Atlas)
     assert atlas.seen[1:]
-    assert atlas.status(atlas.seen[1]).reason.startswith("No transition to it was counted.")
+    assert atlas.describe(atlas.seen[1]).reason.startswith("No transition to it was counted.")
 
 
 @pytest.mark.parametrize("name", NAMES)

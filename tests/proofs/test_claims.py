@@ -11,7 +11,7 @@ import pytest
 from axplore.mdp import TabularMdp
 from axplore.proofs.bounds import IntervalModel
 from axplore.proofs.claims import Claim, Draws, NearOptimal, Reachable, TooFar, cheapest_draws
-from axplore.proofs.travel import effective_horizon, tour_of, travel_per_draw
+from axplore.proofs.travel import journey_limit, tour_of, travel_per_draw
 from axplore.target import Target
 from axplore.types import RESET_ACTION
 from observed import drawn_counts, expected_counts, model_of, random_model
@@ -178,5 +178,5 @@ def test_a_tour_in_a_world_with_terminal_states_names_the_right_states() -> None
     assert (tour.states.tolist(), tour.actions.tolist()) == ([2], [1])
 
 
-def test_the_effective_horizon_is_that_of_the_paper() -> None:
-    assert effective_horizon(Target(radius=4.5, epsilon=0.1)) == 4 * 6 * math.ceil(math.log(4 * 5.5 / 0.1))
+def test_the_journey_limit_is_that_of_the_paper() -> None:
+    assert journey_limit(Target(radius=4.5, epsilon=0.1)) == 4 * 6 * math.ceil(math.log(4 * 5.5 / 0.1))

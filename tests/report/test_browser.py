@@ -49,7 +49,7 @@ def test_a_click_on_a_goal_shows_the_numbers_of_the_atlas(browser: Browser, chai
         assert (
             browser.text("#panel-steps") == f"{rounded_down(bounds.lower)} to {rounded_up(bounds.upper)} expected steps"
         )
-        assert browser.text("#panel-reason") == atlas.status(state).reason
+        assert browser.text("#panel-reason") == atlas.describe(state).reason
 
 
 def test_a_click_on_a_goal_shows_its_bounds_over_steps(browser: Browser, chain_run: Path) -> None:

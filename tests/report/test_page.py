@@ -88,14 +88,14 @@ def test_rows_of_the_table_are_those_of_the_atlas(chain_run: Path) -> None:
         for b in [atlas.bounds(state)]
     ]
     assert [int(row[6].replace(",", "")) for row in plain] == atlas.found_at.tolist()
-    assert [row[4] for row in plain] == [atlas.status(state).status.value for state in atlas.states]
+    assert [row[4] for row in plain] == [atlas.describe(state).status.value for state in atlas.states]
 
 
 def test_every_state_left_out_has_its_reason(chain_run: Path) -> None:
     page = unescape(write_report(chain_run).read_text())
     section = page[page.index('id="left-out-section"') : page.index('id="guarantee-section"')]
-    for standing in Atlas.load(chain_run).left_out:
-        assert standing.reason in section
+    for report in Atlas.load(chain_run).left_out:
+        assert report.reason in section
 
 
 def test_the_guarantee_settings_versions_and_the_way_to_check_them_are_there(chain_run: Path) -> None:

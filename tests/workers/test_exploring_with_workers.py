@@ -17,7 +17,7 @@ import axplore
 from axplore.domains import slippery_grid
 from axplore.errors import InvalidSettingError
 from axplore.explorers.certified import Certified
-from axplore.runs.journal import NAME, BatchJournal
+from axplore.runs.journal import BATCHES, BatchJournal
 from axplore.target import Target
 from axplore.workers.batches import cut
 from axplore.workers.distributed import DistributedWorld
@@ -60,7 +60,7 @@ def test_frozen_lake_is_the_same_for_any_number_of_workers(
 ) -> None:
     axplore.explore("gym:FrozenLake-v1", **FROZEN_LAKE, workers=workers, run=tmp_path / "run")
     assert files_of(tmp_path / "run") == frozen_lake
-    assert not (tmp_path / "run" / NAME).exists(), "a run that has ended needs no batches any more"
+    assert not (tmp_path / "run" / BATCHES).exists(), "a run that has ended needs no batches any more"
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def kill_within_a_call(process: list[str], folder: Path) -> list[int]:
     running = subprocess.Popen(process)
     try:
         deadline = time.monotonic() + 60
-        file = folder / NAME
+        file = folder / BATCHES
         while time.monotonic() < deadline and running.poll() is None:
             if file.exists() and file.stat().st_size > 1500:
                 break

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from axplore.atlas.difference import Difference
     from axplore.atlas.journeys import Arrival, Route
-    from axplore.atlas.learned_model import Transitions
     from axplore.atlas.plans import Costs, Plan
+    from axplore.atlas.transitions import Transitions
     from axplore.atlas.validation import Validation
     from axplore.atlas.verdict import Verdict
     from axplore.atlas.why_not import WhyNot
@@ -156,7 +156,7 @@ class Atlas:
     @cached_property
     def transitions(self) -> Transitions:
         """The transitions from the states of the atlas, by place."""
-        from axplore.atlas.learned_model import transitions_of
+        from axplore.atlas.transitions import transitions_of
 
         return transitions_of(self)
 
@@ -176,7 +176,7 @@ class Atlas:
         return Policy(goal, self.places, self.actions, self.policies[self.place_of(goal)])
 
     @checked(state=label)
-    def status(self, state: State) -> StateReport:
+    def describe(self, state: State) -> StateReport:
         """Returns what is known of any state, even one never seen: certified, set aside or open, and why."""
         places = self.places if state in self.places else self._places_left_out
         return self._report(places[state]) if state in places else self._report_of_unseen(state)
@@ -214,7 +214,7 @@ class Atlas:
     @checked(radius=real())
     def within(self, radius: float) -> Atlas:
         """Returns the atlas that is proven for a smaller radius; undecided states are open. It has no certificate."""
-        from axplore.atlas.construction import within
+        from axplore.atlas.learned_model import within
 
         return within(self, radius)
 
@@ -273,7 +273,7 @@ class Atlas:
         successor of one action: its key is the action, and it has the `count` of the transition and its `frequency`.
         RESET has no edges. The label of the initial state is `graph.graph["initial"]`.
         """
-        from axplore.atlas.learned_model import to_networkx
+        from axplore.atlas.transitions import to_networkx
 
         return to_networkx(self)
 
@@ -330,7 +330,7 @@ class Atlas:
         """Returns the place of a state in `states`."""
         if label("goal", goal) not in self.places:
             raise UnknownStateError(
-                f"{goal!r} is not among the {len(self.states)} states of the atlas; `atlas.status({goal!r})` says why"
+                f"{goal!r} is not among the {len(self.states)} states of the atlas; `atlas.describe({goal!r})` says why"
             )
         return self.places[goal]
 

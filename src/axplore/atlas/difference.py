@@ -207,7 +207,7 @@ def _became_worse(old: Atlas, new: Atlas) -> dict[State, float]:
         return worse
     while True:
         at_most = _upper_bounds(old, {*new.states, *worse})
-        found = {state: most for state, most in at_most.items() if new.status(state).bounds.lower > most}
+        found = {state: most for state, most in at_most.items() if new.describe(state).bounds.lower > most}
         if found.keys() <= worse.keys():
             return worse
         worse = {**found, **worse}
@@ -236,7 +236,7 @@ def _change(old: Atlas, new: Atlas, state: State, before: float | None, now: flo
         before: the steps that it took at most, if it is proven to have become worse.
         now: the steps that it takes at most, if it is proven to have become better.
     """
-    reports = old.status(state), new.status(state)
+    reports = old.describe(state), new.describe(state)
     if state not in new.places:
         kind, proven = ChangeKind.LOST, before is not None
     elif state not in old.places:

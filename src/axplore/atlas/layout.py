@@ -13,7 +13,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from axplore.atlas.atlas import Atlas
-from axplore.atlas.learned_model import Transitions
+from axplore.atlas.transitions import Transitions
 from axplore.types import FloatArray, IntArray, State, Status
 
 WIDTH: Final = 1000.0

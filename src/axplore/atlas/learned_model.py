@@ -1,21 +1,21 @@
-"""The model learned by an atlas: frequencies and confidence region, in the form that planning reads.
-
-`Transitions` has them by place: the states of the atlas in order of admission, followed by those left out.
-"""
+"""The model learned by an atlas, in the form that planning reads, and what it proves for a smaller radius."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from axplore.errors import AxploreError
-from axplore.proofs.bounds import IntervalModel, interval_model
+from axplore.atlas.state_report import checked_regret
+from axplore.errors import InvalidInputError, InvalidSettingError
+from axplore.proofs.bounds import IntervalModel, interval_model, upper_path
+from axplore.proofs.evidence import Evidence, gather_evidence
 from axplore.statistics.confidence import ConfidenceRegion, confidence_region
 from axplore.statistics.counts import CountedRows
-from axplore.types import RESET_ACTION, RESET_PAIR, FloatArray, IntArray
+from axplore.target import Objective, Target
+from axplore.types import RESET_ACTION, RESET_PAIR, IntArray, Status
 
 if TYPE_CHECKING:
     from axplore.atlas.atlas import Atlas
@@ -79,6 +79,79 @@ def position_of(model: IntervalModel, number: int) -> int:
     return int(positions[0]) if len(positions) else model.unseen
 
 
+def within(atlas: Atlas, radius: float) -> Atlas:
+    """Returns the atlas that the counts prove for a smaller radius, with its own states, policies and bounds.
+
+    Starting from the initial state, it admits every state that some policy through the states admitted before is
+    proven to reach within the smaller radius and ε. Others are set aside where that is proven, and open otherwise.
+    """
+    if not atlas.proven:
+        raise InvalidInputError(
+            f"nothing is proven of this atlas, so nothing of a part of it: {atlas.explorer} gives no bounds; "
+            "explore with 'certified', or explore again with the smaller radius"
+        )
+    target = replace(atlas.target, radius=radius)
+    if radius > atlas.target.radius:
+        raise InvalidSettingError(
+            f"the radius of {radius:g} is larger than that of the atlas, {atlas.target.radius:g}: what lies beyond "
+            "was not explored; explore with the larger radius"
+        )
+    numbers = _admitted(atlas, target)
+    objective = atlas.objective or Objective.OPTIMAL
+    evidence = gather_evidence(model_with(atlas, numbers), target, objective)
+    return _restricted(atlas, evidence, numbers, target)
+
+
+def _admitted(atlas: Atlas, target: Target) -> list[int]:
+    """Returns the numbers of the states that are proven to be controllable, in order of admission."""
+    reach = target.radius + target.epsilon
+    admitted = [int(atlas.numbers[0])]
+    waiting = [int(number) for number in atlas.numbers[1:]]
+    while waiting:
+        model = model_with(atlas, admitted)
+        positions = {number: position for position, number in enumerate(model.numbers.tolist())}
+        seen = [number for number in waiting if number in positions]
+        near = [number for number in seen if upper_path(model, positions[number]).at_most <= reach]
+        if not near:
+            break
+        admitted += near
+        waiting = [number for number in waiting if number not in near]
+    return admitted
+
+
+def _restricted(atlas: Atlas, evidence: Evidence, numbers: list[int], target: Target) -> Atlas:
+    n_known = len(numbers)
+    lower = np.array([path.steps for path in evidence.lower])
+    upper = np.full(len(lower), math.inf)
+    upper[:n_known] = [path.steps for path in evidence.best_upper]
+    regret = upper - lower
+    for place, bound in enumerate(evidence.regrets):
+        regret[place] = checked_regret(upper[place], lower[place], bound.steps, target)
+    left_out = evidence.model.numbers[n_known:]
+    # A state to which no state of the part was seen to lead has the bound of states never seen.
+    rest: IntArray = np.setdiff1d(np.concatenate((atlas.numbers, atlas.left_out_numbers)), evidence.model.numbers)
+    unseen = evidence.unseen.steps
+    status = Status.SET_ASIDE if unseen > target.radius else Status.OPEN
+    places = {number: place for place, number in enumerate(atlas.numbers.tolist())}
+    old = [places[number] for number in numbers]
+    return replace(
+        atlas,
+        target=target,
+        numbers=np.array(numbers, dtype=np.int64),
+        found_at=atlas.found_at[old],
+        actions=tuple(atlas.actions[place] for place in old),
+        policies=tuple(evidence.actions(path.policy) for path in evidence.best_upper),
+        left_out_numbers=np.concatenate((left_out, rest)).astype(np.int64),
+        lower=np.concatenate((lower, np.full(len(rest), unseen))),
+        upper=np.concatenate((upper, np.full(len(rest), math.inf))),
+        regret=np.concatenate((regret, np.full(len(rest), math.inf))),
+        statuses=(*(evidence.status(place) for place in range(len(lower))), *(status,) * len(rest)),
+        unseen_lower=unseen,
+        complete=evidence.complete,
+        certificate=None,
+    )
+
+
 def _part(counts: CountedRows, region: ConfidenceRegion, rows: IntArray) -> tuple[CountedRows, ConfidenceRegion]:
     """Returns the counts and the region restricted to some of the counted states."""
     pairs = _ranges(counts.state_pairs, rows)
@@ -102,113 +175,3 @@ def _ranges(offsets: IntArray, rows: IntArray) -> IntArray:
 
 def _offsets(lengths: IntArray) -> IntArray:
     return np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-
-
-ELSEWHERE = -1
-"""The place of a state that is neither in the atlas nor among those left out."""
-
-
-@dataclass(frozen=True, eq=False)
-class Transitions:
-    """The transitions met in the states of an atlas.
-
-    Attributes:
-        state_pairs: the first pair of each state of the atlas, and the number of pairs, [k + 1].
-        visits: the visits of each pair, [P].
-        row_offsets: the first entry of each pair, and the number of entries, [P + 1].
-        successors: the place of the state that each entry leads to, or `ELSEWHERE`, [E].
-        counts: the number of times that each entry was met, [E].
-    """
-
-    state_pairs: IntArray
-    visits: IntArray
-    row_offsets: IntArray
-    successors: IntArray
-    counts: IntArray
-
-    @property
-    def entry_places(self) -> IntArray:
-        """The place of the state that each entry starts from, [E]."""
-        places = np.repeat(np.arange(len(self.state_pairs) - 1), np.diff(self.state_pairs))
-        return np.repeat(places, np.diff(self.row_offsets))
-
-    @cached_property
-    def entry_frequencies(self) -> FloatArray:
-        """The count of each entry divided by the visits of its pair, [E]."""
-        frequencies: FloatArray = self.counts / np.repeat(self.visits, np.diff(self.row_offsets))
-        return frequencies
-
-    @property
-    def state_visits(self) -> IntArray:
-        """The visits of all actions of each state of the atlas together, [k]."""
-        totals = np.concatenate(([0], np.cumsum(self.visits)))
-        return totals[self.state_pairs[1:]] - totals[self.state_pairs[:-1]]
-
-    def pairs_played(self, choices: IntArray, goal: int) -> IntArray:
-        """Returns the pair that a policy plays in each state of the atlas, or RESET_PAIR, by step of a journey, [H, k].
-
-        Args:
-            choices: the choices of the policy, [m], or by step, [H, m].
-            goal: the place of its goal.
-        """
-        by_step = np.atleast_2d(choices)
-        m = by_step.shape[1]
-        counted = self.state_pairs[1 : m + 1] > self.state_pairs[:m]
-        pairs = np.full((len(by_step), len(self.state_pairs) - 1), RESET_PAIR)
-        pairs[:, :m] = np.where(counted & (by_step != RESET_ACTION), self.state_pairs[:m] + by_step, RESET_PAIR)
-        pairs[:, goal] = RESET_PAIR
-        return pairs
-
-
-def transitions_of(atlas: Atlas) -> Transitions:
-    """Returns the transitions of an atlas, without those that start in states outside it."""
-    counts = atlas.count_arrays
-    rows = {number: row for row, number in enumerate(counts["states"].tolist())}
-    pairs = [_pairs_of(rows.get(number), counts["state_pairs"]) for number in atlas.numbers.tolist()]
-    pair_order = np.concatenate([np.empty(0, dtype=np.int64), *pairs])
-    offsets = counts["row_offsets"]
-    lengths = np.diff(offsets)[pair_order]
-    row_offsets = np.concatenate(([0], np.cumsum(lengths)))
-    entries = np.repeat(offsets[:-1][pair_order] - row_offsets[:-1], lengths) + np.arange(row_offsets[-1])
-    places = np.full(len(atlas.seen), ELSEWHERE)
-    named = np.concatenate((atlas.numbers, atlas.left_out_numbers))
-    places[named] = np.arange(len(named))
-    return Transitions(
-        state_pairs=np.cumsum([0, *map(len, pairs)]),
-        visits=counts["visits"][pair_order],
-        row_offsets=row_offsets,
-        successors=places[counts["successors"][entries]],
-        counts=counts["counts"][entries],
-    )
-
-
-def to_networkx(atlas: Atlas) -> Any:
-    """Returns a `networkx.MultiDiGraph` of the transitions that were met; see `Atlas.to_networkx`."""
-    try:
-        import networkx as nx
-    except ImportError:
-        raise AxploreError("networkx is not installed; `pip install 'axplore[networkx]'` installs it") from None
-    graph = nx.MultiDiGraph(initial=atlas.states[0])
-    reports = [*map(atlas.status, atlas.states), *atlas.left_out]
-    for place, report in enumerate(reports):
-        bounds = {"lower": report.bounds.lower, "upper": report.bounds.upper}
-        graph.add_node(report.state, in_atlas=place < len(atlas.states), status=report.status.value, **bounds)
-    entries = atlas.transitions
-    pairs = np.repeat(np.arange(len(entries.visits)), np.diff(entries.row_offsets)).tolist()
-    for entry, (pair, successor) in enumerate(zip(pairs, entries.successors.tolist(), strict=True)):
-        if successor != ELSEWHERE:
-            state, action = atlas.pairs[pair]
-            graph.add_edge(
-                state,
-                reports[successor].state,
-                key=action,
-                count=int(entries.counts[entry]),
-                frequency=float(entries.entry_frequencies[entry]),
-            )
-    return graph
-
-
-def _pairs_of(row: int | None, state_pairs: IntArray) -> IntArray:
-    if row is None:
-        return np.empty(0, dtype=np.int64)
-    return np.arange(state_pairs[row], state_pairs[row + 1])

@@ -203,7 +203,7 @@ LEGEND: Final = (
 
 def state_rows(atlas: Atlas) -> list[StateRow]:
     """Returns a row for each state met: those of the atlas in order of admission, and then those left out."""
-    reports = [*(atlas.status(state) for state in atlas.states), *atlas.left_out]
+    reports = [*(atlas.describe(state) for state in atlas.states), *atlas.left_out]
     visits = _visits(atlas)
     found_at = [*atlas.found_at.tolist(), *[None] * len(atlas.left_out)]
     return [

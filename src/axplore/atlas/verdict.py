@@ -158,7 +158,7 @@ def _unfinished(atlas: Atlas) -> list[str]:
         reason = f"the counts do not decide everything for the radius of {atlas.target.radius:g}"
     if not atlas.proven:
         return [f"Unfinished: {reason}. {_states(len(atlas.states))} found so far, and nothing is proven."]
-    members = [atlas.status(state) for state in atlas.states]
+    members = [atlas.describe(state) for state in atlas.states]
     unproven = [report for report in members if report.status is Status.OPEN]
     undecided = [report for report in atlas.left_out if report.status is Status.OPEN]
     n_open = len(unproven) + len(undecided)

@@ -64,14 +64,14 @@ def why_not(atlas: Atlas, state: State) -> WhyNot:
     if state in atlas.places:
         return WhyNot(state, Reason.IS_IN, "It is in the atlas.", estimate=atlas.plan(state).estimate)
     if state not in atlas.seen:
-        return WhyNot(state, Reason.NEVER_SEEN, atlas.status(state).reason)
+        return WhyNot(state, Reason.NEVER_SEEN, atlas.describe(state).reason)
     model = atlas.model
     position = position_of(model, atlas.seen.index(state))
     estimate = empirical_path(model, position).steps if position != model.unseen else np.inf
-    standing = atlas.status(state)
+    report = atlas.describe(state)
     if not atlas.proven:
-        return WhyNot(state, Reason.NOT_FOUND, f"{standing.reason} {_estimated(atlas, estimate)}", estimate=estimate)
-    beyond = standing.bounds.lower - atlas.target.radius
+        return WhyNot(state, Reason.NOT_FOUND, f"{report.reason} {_estimated(atlas, estimate)}", estimate=estimate)
+    beyond = report.bounds.lower - atlas.target.radius
     if beyond > 0:
         reason, text = _ruled_out(atlas, model, position, beyond)
         return WhyNot(state, reason, text, beyond=beyond, estimate=estimate)
@@ -109,14 +109,13 @@ def _undecided(atlas: Atlas, model: IntervalModel, state: State, position: int, 
     claim = Reachable(position, target.radius + target.epsilon) if looks_near else TooFar(position, target.radius)
     if (model.visits == 0).any():
         wanted = dict.fromkeys(_named(atlas, model, np.flatnonzero(model.visits == 0)), 1)
-        text = (
-            f"{atlas.status(state).reason} Some actions of the states of the atlas were never played; play them first."
-        )
+        never_played = "Some actions of the states of the atlas were never played; play them first."
+        text = f"{atlas.describe(state).reason} {never_played}"
         return WhyNot(state, Reason.UNDECIDED, text, estimate=estimate, draws=wanted, steps=len(wanted))
     draws = cheapest_draws(claim, model, travel_per_draw(model))
     pairs = np.flatnonzero(np.ceil(draws.more) > 0)
     wanted = dict(zip(_named(atlas, model, pairs), np.ceil(draws.more[pairs]).astype(int).tolist(), strict=True))
-    text = f"{atlas.status(state).reason} {_estimated(atlas, estimate)} {_what_decides(draws, wanted, looks_near)}"
+    text = f"{atlas.describe(state).reason} {_estimated(atlas, estimate)} {_what_decides(draws, wanted, looks_near)}"
     return WhyNot(state, Reason.UNDECIDED, text, 0.0, estimate, wanted, round(draws.travel))
 
 

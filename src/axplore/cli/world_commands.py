@@ -26,6 +26,7 @@ from axplore.cli.console import (
     print_table,
 )
 from axplore.errors import InvalidSettingError
+from axplore.labels import encode_label, finite, readable
 
 if TYPE_CHECKING:
     from axplore.forecast import Forecast
@@ -224,7 +225,6 @@ def _diagnosis(world: str, seed: int, parameters: dict[str, str], max_steps: int
 
 
 def _forecast_as_json(world: str, found: Forecast) -> dict[str, Any]:
-    from axplore.labels import finite
 
     return {
         "world": world,
@@ -268,7 +268,6 @@ def _listed(parameters: dict[str, Any]) -> str:
 
 
 def _truth_as_json(world: str, answer: ControllableStates) -> dict[str, Any]:
-    from axplore.labels import encode_label
 
     return {
         "world": world,
@@ -281,7 +280,6 @@ def _truth_as_json(world: str, answer: ControllableStates) -> dict[str, Any]:
 
 
 def _print_truth(world: str, answer: ControllableStates, *, all_rows: bool) -> None:
-    from axplore.labels import readable
 
     rows = [
         (
@@ -398,18 +396,17 @@ class PrintedLowerBound:
             "search_ended": found.finished,
             "alternatives": alternatives_as_json(found),
             "allocation": [
-                {"state": str(one.state), "action": _action(one.action), "draws": one.draws} for one in found.allocation
+                {"state": readable(one.state), "action": readable(one.action), "draws": one.draws}
+                for one in found.allocation
             ],
         }
 
     def print(self) -> None:
         """Prints the bound, and the alternatives that it rests on."""
-        from axplore.cli.console import print_lines, print_table
-
         found = self.found
         shown = found.alternatives[:SHOWN_ALTERNATIVES]
         rows = [
-            (f"{one.steps:,.1f}", str(one.goal), one.kind.value, "\n".join(map(_in_words, _largest(one.changes))))
+            (f"{one.steps:,.1f}", readable(one.goal), one.kind.value, "\n".join(map(_in_words, _largest(one.changes))))
             for one in shown
         ]
         title = (
@@ -435,11 +432,5 @@ def _in_words(change: ChangedRow) -> str:
         for state, chance in change.after.items()
         if abs(chance - change.before.get(state, 0.0)) > 5e-4
     }
-    chances = ", ".join(f"{state} {before:.3g} → {after:.3g}" for state, (before, after) in moved.items())
-    return f"{change.state}, {change.action}: {chances or 'a little'}"
-
-
-def _action(action: object) -> str:
-    from axplore.types import RESET
-
-    return "RESET" if action is RESET else str(action)
+    chances = ", ".join(f"{readable(state)} {before:.3g} → {after:.3g}" for state, (before, after) in moved.items())
+    return f"{readable(change.state)}, {readable(change.action)}: {chances or 'a little'}"

@@ -16,6 +16,7 @@ from axplore.errors import DamagedFileError
 from axplore.experiments.paper import CHAIN, CHAIN_EPSILONS, GRID, LOCK
 from axplore.experiments.result_tables import Table
 from axplore.experiments.runner import read_lines
+from axplore.labels import readable
 from axplore.lower_bounds import LowerBound, lower_bound
 from axplore.worlds.catalogue import known_model
 
@@ -134,14 +135,14 @@ def alternatives_as_json(found: LowerBound) -> list[dict[str, Any]]:
     return [
         {
             "kind": one.kind.value,
-            "goal": str(one.goal),
+            "goal": readable(one.goal),
             "steps": round(one.steps, 3),
             "changes": [
                 {
-                    "state": str(change.state),
-                    "action": str(change.action),
+                    "state": readable(change.state),
+                    "action": readable(change.action),
                     "divergence": float(f"{change.divergence:.4g}"),
-                    "after": {str(state): float(f"{chance:.6g}") for state, chance in change.after.items()},
+                    "after": {readable(state): float(f"{chance:.6g}") for state, chance in change.after.items()},
                 }
                 for change in one.changes
             ],

@@ -49,11 +49,14 @@ def tour_of(model: IntervalModel, draws: IntArray, target: Target) -> Tour:
         times=draws[pairs],
         policies=policies,
         distances=distances,
-        max_journey=effective_horizon(target),
+        max_journey=journey_limit(target),
     )
 
 
-def effective_horizon(target: Target) -> int:
-    """The steps after which a journey is cut: resetting then costs at most ε ([DisCo] Lem. "effective horizon")."""
+def journey_limit(target: Target) -> int:
+    """Returns the steps after which a journey is cut: resetting then costs at most ε ([DisCo] Lem. (log_dependency_H)).
+
+    Differs from [DisCo], whose `effective_horizon` is a rule of DisCo: L + 1 is rounded up, and ε counts as 1 at most.
+    """
     reach = target.radius + 1
     return 4 * math.ceil(reach) * math.ceil(math.log(4 * reach / min(target.epsilon, 1.0)))

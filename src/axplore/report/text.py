@@ -98,7 +98,7 @@ def visits_in_words(atlas: Atlas) -> str:
 
 def unseen(atlas: Atlas) -> str:
     """Returns what is known of a state that was never seen."""
-    return REFUTED if is_refuted(atlas) else atlas.status(_Unseen()).reason
+    return REFUTED if is_refuted(atlas) else atlas.describe(_Unseen()).reason
 
 
 class _Unseen:

@@ -54,7 +54,7 @@ class RunRecorder:
     """Records one exploration of a run, from its last checkpoint on. Use it as a context manager."""
 
     def __init__(self, folder: RunFolder, world: World, explorer: Explorer[Any]) -> None:
-        """Restores the world to the last checkpoint; calls that were answered after it are repeated from the journal first.
+        """Restores the world to the last checkpoint; later calls are repeated from the journal first.
 
         Args:
             folder: the folder of the run.
