@@ -200,7 +200,7 @@ def test_the_worlds_are_listed_with_their_parameters() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["explore", "maze", "--radius", "3"], "no world named 'maze'"),
+        (["explore", "labyrinth", "--radius", "3"], "no world named 'labyrinth'"),
         (["explore", "star", "--radius", "0.5"], "radius is 0.5"),
         (["explore", "star", "--radius", "3", "--explorer", "magellan"], "no explorer named 'magellan'"),
         (["explore", "star", "--radius", "3", "--explorer", "disco-theory"], "states_bound is missing"),
@@ -214,7 +214,7 @@ def test_the_worlds_are_listed_with_their_parameters() -> None:
         (["explore", "FrozenLake-v1", "--radius", "3"], "did you mean 'gym:FrozenLake-v1'?"),
         (["explore", "star", "--radius", "3", "--explorer", "certifed"], "did you mean 'certified'?"),
         (["verify", "nowhere"], "there is no atlas in nowhere"),
-        (["truth", "maze", "--radius", "3"], "no world named 'maze'"),
+        (["truth", "labyrinth", "--radius", "3"], "no world named 'labyrinth'"),
         (["truth", "star", "--radius", "-1"], "radius is -1.0"),
         (["truth", "star", "--radius", "3", "--set", "arms"], "--set arms: write it as NAME=VALUE"),
         (["truth", "star", "--radius", "3", "--set", "legs=2"], "no parameter of star named 'legs'"),

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,20 @@ from axplore.errors import (
     StorageError,
     UnknownNameError,
 )
-from axplore.explorers.base import RoundReport
+from axplore.explorers.base import Remaining, RoundReport
 from axplore.explorers.certified import Certified
 from axplore.explorers.registry import EXPLORERS, preset
-from axplore.report.progress import SECONDS_BETWEEN_LINES, Line, PlainLines, showing
+from axplore.report.progress import (
+    SECONDS_BEFORE_ESTIMATES,
+    SECONDS_BETWEEN_LINES,
+    SECONDS_OF_SPEED,
+    Line,
+    Pace,
+    PlainLines,
+    left_in_words,
+    showing,
+)
+from axplore.runs.events import read_events
 from axplore.target import Target
 from axplore.worlds.simulated import SimulatedWorld
 
@@ -196,8 +207,57 @@ def test_a_line_says_where_the_exploration_stands_and_how_fast_it_goes() -> None
     line = Line(lambda: next(times))
     assert line.of(report(1_000, "starting")) == "round 12 · known 4 · frontier 6 · 1,000 steps · starting"
     assert line.of(report(5_000)) == (
-        "round 12 · known 4 · frontier 6 · 5,000 steps · 2,000 steps/s · proving states too far (3 left)"
+        "round 12 · known 4 · frontier 6 · 5,000 steps · 2,000 steps/s · 0.0 states/min · "
+        "proving states too far (3 left)"
     )
+
+
+def test_a_line_tells_the_present_speed_and_not_that_of_long_ago() -> None:
+    times = iter([0.0, 100.0, 100.0 + SECONDS_OF_SPEED])
+    line = Line(lambda: next(times))
+    line.of(report(0))
+    line.of(report(1_000_000))
+    assert " · 100 steps/s · " in line.of(report(1_000_000 + int(100 * SECONDS_OF_SPEED)))
+
+
+def test_a_line_begins_with_what_is_left_and_how_sure_that_is() -> None:
+    left = Remaining(settled=30, claims=40, steps=12_345, fewest=6_000, most=24_000)
+    text = left_in_words(replace(report(1_000), remaining=left, speed=100.0))
+    assert text == "█████████░░░ 75 % of 40 claims · about 12,000 steps, 2 min (60 s to 4 min) left · "
+    growing = replace(left, may_grow=True)
+    assert "at least about 12,000 steps left" in left_in_words(replace(report(1_000), remaining=growing))
+
+
+def test_estimates_are_rare_and_every_report_has_the_latest(caplog: pytest.LogCaptureFixture) -> None:
+    asked: list[Any] = []
+    seen: list[RoundReport] = []
+    now = 0.0
+
+    class Foreseeing(Certified):
+        def remaining(self, state: Any, seconds: float) -> Remaining:
+            asked.append((state, seconds))
+            return Remaining(len(asked), 10, 100.0, 50.0, 200.0)
+
+    explorer = Foreseeing(target=Target(radius=2, epsilon=1))
+    state = explorer.start(SimulatedWorld(CHAIN, 0))
+    pace = Pace(explorer, [seen.append, lambda _: StopReason.INTERRUPTED], lambda: now)
+    with caplog.at_level(logging.INFO, "axplore"):
+        for now in (0.0, SECONDS_BEFORE_ESTIMATES, SECONDS_BEFORE_ESTIMATES + 1, 1000.0):
+            assert pace(replace(report(int(100 * now)), state=state)) is StopReason.INTERRUPTED
+    assert len(asked) == 2
+    assert [None if told.remaining is None else told.remaining.settled for told in seen] == [None, 1, 1, 2]
+    assert seen[-1].speed == pytest.approx(100)
+    assert len(caplog.records) == 2
+    assert "10 % of 10 claims" in caplog.records[0].getMessage()
+
+
+def test_what_is_left_is_in_the_log_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("axplore.report.progress.SECONDS_BEFORE_ESTIMATES", 0.0)
+    monkeypatch.setattr("axplore.report.progress.SECONDS_BETWEEN_ESTIMATES", 0.0)
+    axplore.explore(CHAIN, 4.5, 0.5, run=tmp_path / "run")
+    told = [event["remaining"] for event in read_events(tmp_path / "run") if "remaining" in event]
+    assert told
+    assert all(0 <= left["settled"] <= left["claims"] and left["fewest"] <= left["most"] for left in told)
 
 
 def test_plain_lines_come_from_time_to_time() -> None:

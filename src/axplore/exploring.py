@@ -18,7 +18,7 @@ from axplore.explorers.base import STATES_BOUND, Exploration, Explorer, Explorer
 from axplore.explorers.base import run as run_explorer
 from axplore.explorers.registry import DEFAULT_EXPLORER, preset
 from axplore.mdp import TabularMdp
-from axplore.report.progress import on_standard_error
+from axplore.report.progress import Pace, on_standard_error
 from axplore.runs.folder import begin_run
 from axplore.runs.manifest import RunManifest, plain_parameters
 from axplore.runs.recording import RunRecorder
@@ -186,7 +186,8 @@ class Session:
         """Explores, and in a run writes the atlas. Where the world fails, or at Ctrl-C, it raises with the atlas."""
         with on_standard_error(self.explorer, world) if self.progress else nullcontext() as watch:
             observers = (None if recorder is None else recorder.note, watch, self.on_round)
-            exploration, failure = self._explored(world, [observer for observer in observers if observer is not None])
+            pace = Pace(self.explorer, [observer for observer in observers if observer is not None])
+            exploration, failure = self._explored(world, [pace])
         atlas = atlas_of(
             exploration,
             world,

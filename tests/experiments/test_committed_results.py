@@ -49,3 +49,14 @@ def test_the_committed_run_of_the_theory_kept_its_promise() -> None:
     rows = rows_of("theory")
     assert {row["state"] for row in rows} >= {f"s{i}" for i in range(6)}
     assert all(row["run_keeps_promise"] for row in rows)
+
+
+def test_the_page_on_progress_quotes_the_committed_study() -> None:
+    study = json.loads((RESULTS / "progress.json").read_text(encoding="utf-8"))
+    page = (RESULTS.parent / "progress.md").read_text(encoding="utf-8")
+    assert len(study) == 10
+    for name, row in study.items():
+        shares = f"{100 * row['within_factor_2']:.0f} % | {100 * row['in_range']:.0f} %"
+        assert f"| {name} | {row['steps']:,} | {row['median_ratio']:.2f} | {shares} |" in page
+    good = sum(row["within_factor_2"] >= 0.8 for row in study.values())
+    assert f"On {good} of ten worlds at least 80 %" in page

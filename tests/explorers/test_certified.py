@@ -20,7 +20,7 @@ from axplore.domains import (
 from axplore.experiments.coverage import violations_of
 from axplore.experiments.coverage_models import KINDS, Case, case
 from axplore.experiments.runner import policy_steps_of
-from axplore.explorers.base import Exploration, RoundReport, StopReason, run
+from axplore.explorers.base import Exploration, Remaining, RoundReport, StopReason, run
 from axplore.explorers.certified import Certified, CertifiedState
 from axplore.mdp import TabularMdp
 from axplore.proofs.evidence import Evidence
@@ -318,3 +318,35 @@ def test_a_row_with_many_successors_is_not_taken_for_endless() -> None:
     explorer = Certified(target=Target(radius=2, epsilon=1), endless_draws=100)
     exploration = run(explorer, SimulatedWorld(TabularMdp.from_rows(rows, 0), 0), max_steps=2000)
     assert exploration.stop is not StopReason.ENDLESS_LABELS
+
+
+def test_what_is_left_is_estimated_from_the_plans_for_open_claims_and_is_nothing_in_the_end() -> None:
+    explorer = Certified(target=Target(radius=4.5, epsilon=0.5))
+    world = SimulatedWorld(confusing_chain(), 0)
+    told: list[tuple[int, Remaining]] = []
+
+    def ask(report: RoundReport) -> None:
+        left = explorer.remaining(report.state, seconds=10.0)
+        if left is not None:
+            told.append((report.steps, left))
+
+    run(explorer, world, observers=[ask])
+    assert all(left.fewest <= left.steps <= left.most and left.settled <= left.claims for _, left in told)
+    middle = [left for steps, left in told if 0.4 < steps / world.steps < 0.9]
+    assert middle
+    assert any(left.steps > 0 for left in middle)
+    last = told[-1][1]
+    assert (last.settled, last.steps, last.may_grow) == (last.claims, 0.0, False)
+
+
+def test_an_estimate_without_time_for_all_claims_takes_the_rest_to_be_alike() -> None:
+    explorer = Certified(target=Target(radius=4.5, epsilon=0.5))
+    world = SimulatedWorld(confusing_chain(), 0)
+    state = explorer.start(world)
+    while world.steps < 1000:
+        state = explorer.advance(state, world)
+    hurried, thorough = explorer.remaining(state, seconds=0.0), explorer.remaining(state, seconds=10.0)
+    assert hurried is not None
+    assert thorough is not None
+    assert hurried.claims == thorough.claims
+    assert hurried.steps > 0

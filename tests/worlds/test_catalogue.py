@@ -119,7 +119,7 @@ def test_what_a_factory_makes_can_run_in_a_process_of_its_own(module: str) -> No
     ("name", "message"),
     [
         ("gym:", "no world named 'gym:'"),
-        ("maze", "no world named 'maze'"),
+        ("labyrinth", "no world named 'labyrinth'"),
         ("no_such_module:make", "no module 'no_such_module'"),
         ("os.no_such_part:make", "no module 'os.no_such_part'"),
         ("math:no_such_function", "has no 'no_such_function'"),

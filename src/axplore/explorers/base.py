@@ -121,6 +121,10 @@ class Explorer(ABC, Generic[StateT]):
         """Returns proven lower and upper bounds of the steps to each known state, [n] each; None if it proves none."""
         return None
 
+    def remaining(self, state: StateT, seconds: float) -> Remaining | None:  # noqa: ARG002
+        """Returns what is left to do, estimated within about this many seconds; None if it cannot tell."""
+        return None
+
     def forecast(self, probe: Probe) -> Outlook | None:  # noqa: ARG002
         """Returns what the explorer expects to take, from a probe of the world; None if it makes no forecast."""
         return None
@@ -167,6 +171,26 @@ class Outlook:
     seconds: float | None = None
     needs_states_bound: bool = False
     counts_the_probe: bool = False
+
+
+@dataclass(frozen=True)
+class Remaining:
+    """What is left to do, as far as an explorer can tell; nothing rests on it.
+
+    Attributes:
+        settled: the number of claims that are proven by now.
+        claims: the number of all claims to prove of the states met so far.
+        steps: about how many more steps that takes,
+        fewest, most: and between which numbers they are expected.
+        may_grow: whether states are likely to be admitted that bring claims of their own, of which nothing is known.
+    """
+
+    settled: int
+    claims: int
+    steps: float
+    fewest: float
+    most: float
+    may_grow: bool = False
 
 
 class StopReason(Enum):
@@ -364,6 +388,8 @@ class RoundReport:
         steps: steps taken in the world so far.
         activity: what was done last, in a few words.
         state: the explorer's own state, for whoever wants to know more.
+        remaining: what is left to do by the last estimate, which may be some seconds old; None if there is none.
+        speed: steps a second over the last seconds; None before there is anything to measure.
     """
 
     round: int
@@ -372,6 +398,14 @@ class RoundReport:
     steps: int
     activity: str
     state: Any = field(default=None, repr=False, compare=False)
+    remaining: Remaining | None = None
+    speed: float | None = None
+
+    @property
+    def seconds_left(self) -> tuple[float, float, float] | None:
+        """About how long it takes at the present speed, and between which times; None if nobody knows."""
+        left, speed = self.remaining, self.speed
+        return (left.steps / speed, left.fewest / speed, left.most / speed) if left and speed else None
 
 
 Observer: TypeAlias = Callable[[RoundReport], "StopReason | None"]

@@ -10,6 +10,7 @@ docs/algorithms/certified.md.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
@@ -24,6 +25,7 @@ from axplore.explorers.base import (
     ExplorerState,
     Outlook,
     Probe,
+    Remaining,
     StopReason,
     exploration_of,
     frontier_of,
@@ -42,6 +44,12 @@ from axplore.worlds.contract import World
 
 MOSTLY_NEW: Final = 0.95
 """A pair whose draws led somewhere new in at least this part of the cases has labels without end."""
+
+PLANNED: Final = (1.6, 4.0, 0.8)
+"""Plans ask for about this many times the steps that remain; at most, and at least (docs/progress.md has the study)."""
+
+RECENT_PLANS: Final = 5
+"""Claims for which there was no time are taken to cost as much as the last so many that were planned for."""
 
 PROBE_ENDED: Final = "the probe came to its end"
 
@@ -144,14 +152,35 @@ class Certified(Explorer[CertifiedState]):
         Claims are proven one after the other; draws for one serve later ones too. States that will be admitted later
         are not counted.
         """
-        travel = travel_per_draw(model)
-        total = 0.0
-        for claim in self._claims_left(model):
-            draws = cheapest_draws(claim, model, travel)
-            total += draws.travel
-            drawn = model.visits + np.ceil(draws.more).astype(np.int64)
-            model = replace(model.with_visits(drawn.astype(np.float64)), visits=drawn)
-        return total
+        return sum(_planned_travel(self._claims_left(model), model))
+
+    def remaining(self, state: CertifiedState, seconds: float) -> Remaining | None:
+        """Returns the plans for open claims one after the other, as `remaining_steps` adds them up.
+
+        Where the time does not suffice for all claims, those left are taken to be like those looked at. Plans ask for
+        more steps than it takes in the end, because estimates become better on the way; `PLANNED` corrects for that.
+        """
+        model = self.model(state)
+        if (model.visits < self.first_draws).any():
+            return None
+        claims = [claim for claim in self._claims_left(model) if claim not in state.proven]
+        deadline = time.monotonic() + seconds
+        planned: list[float] = []
+        for travel in _planned_travel(claims, model):
+            planned.append(travel)
+            if time.monotonic() > deadline:
+                break
+        looked_at = max(1, len(planned))
+        more = len(claims) - looked_at if planned else 0
+        recent = planned[-RECENT_PLANS:]
+        total = sum(planned) + more * (sum(recent) / max(1, len(recent)))
+        unsettled = sum(travel > 0 for travel in planned) * len(claims) / looked_at
+        n_claims = len(claims) + len(state.proven)
+        if not math.isfinite(total):
+            return None
+        may_grow = any(isinstance(claim, Reachable) for claim in claims)
+        steps, fewest, most = (total / part for part in PLANNED)
+        return Remaining(n_claims - round(unsettled), n_claims, steps, fewest, most, may_grow)
 
     def _claims_left(self, model: IntervalModel) -> list[Claim]:
         """Returns every claim to prove once: what looks near is to be reached, and admissions need no second proof."""
@@ -294,6 +323,16 @@ class Certified(Explorer[CertifiedState]):
         (answer,) = world.carry_out([order])
         counts = state.counts.with_answers([answer])
         return replace(state, counts=counts, frontier=frontier_of(counts), activity=activity)
+
+
+def _planned_travel(claims: list[Claim], model: IntervalModel) -> Iterator[float]:
+    """Yields the steps that each claim would take if those before it were proven; draws for one serve later ones."""
+    travel = travel_per_draw(model)
+    for claim in claims:
+        draws = cheapest_draws(claim, model, travel)
+        yield draws.travel
+        drawn = model.visits + np.ceil(draws.more).astype(np.int64)
+        model = replace(model.with_visits(drawn.astype(np.float64)), visits=drawn)
 
 
 def _is_refuted(claim: Claim, model: IntervalModel) -> bool:

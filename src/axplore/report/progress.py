@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from axplore.errors import printable
-from axplore.explorers.base import Explorer, RoundReport
+from axplore.explorers.base import Explorer, Observer, Remaining, RoundReport, StopReason
 from axplore.worlds.contract import World
 
 if TYPE_CHECKING:
@@ -26,6 +28,25 @@ SECONDS_BETWEEN_LINES: Final = 5.0
 
 SECONDS_BETWEEN_LOOKS: Final = 0.5
 """and about as often, also when there is no report: so often it is looked whether one is due."""
+
+
+SECONDS_OF_SPEED: Final = 20.0
+"""Speeds are means over about this long."""
+
+SECONDS_BEFORE_ESTIMATES: Final = 3.0
+SECONDS_BETWEEN_ESTIMATES: Final = 5.0
+PART_FOR_ESTIMATES: Final = 0.05
+"""What is left is estimated no more often than this, and in no more than this part of the time,"""
+
+MOST_SECONDS: Final = 2.0
+"""an estimate takes about this long at most,"""
+
+LONGEST_WAIT: Final = 60.0
+"""and the next one comes after no longer than this, even if it takes a larger part of the time."""
+
+BAR_WIDTH: Final = 12
+
+_logger = logging.getLogger("axplore")
 
 
 @contextmanager
@@ -67,7 +88,7 @@ def in_cell(first: str) -> Iterator[Watcher]:
         latest = line.of(report)
         if time.monotonic() >= due:
             due = time.monotonic() + SECONDS_BETWEEN_LOOKS
-            shown.update(HTML(_as_html(latest)))
+            shown.update(HTML(_as_html(latest, report.remaining)))
 
     try:
         yield watch
@@ -75,8 +96,9 @@ def in_cell(first: str) -> Iterator[Watcher]:
         shown.update(HTML(f"<code>{escape(latest)}</code>"))
 
 
-def _as_html(text: str) -> str:
-    return f"<progress></progress> <code>{escape(text)}</code>"
+def _as_html(text: str, left: Remaining | None = None) -> str:
+    part = "" if left is None else f' value="{left.settled}" max="{max(1, left.claims)}"'
+    return f"<progress{part}></progress> <code>{escape(text)}</code>"
 
 
 @contextmanager
@@ -151,22 +173,96 @@ def _repeating(act: Callable[[], None]) -> Iterator[None]:
 
 
 class Line:
-    """Where an exploration stands, in a line with its speed."""
+    """Where an exploration stands, in a line with its speed and what is left."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._began: tuple[float, int] | None = None
+        self._seen: deque[tuple[float, int, int]] = deque()
 
     def of(self, report: RoundReport) -> str:
         """The line of a report."""
         now = self._clock()
-        began, steps_before = self._began = self._began or (now, report.steps)
+        while len(self._seen) > 1 and self._seen[1][0] <= now - SECONDS_OF_SPEED:
+            self._seen.popleft()
+        if not self._seen or now > self._seen[-1][0]:
+            self._seen.append((now, report.steps, report.known))
+        began, steps_before, known_before = self._seen[0]
         seconds = now - began
-        speed = f" · {(report.steps - steps_before) / seconds:,.0f} steps/s" if seconds > 0 else ""
+        speed, states = "", ""
+        if seconds > 0:
+            report = replace(report, speed=(report.steps - steps_before) / seconds)
+            speed = f" · {report.speed:,.0f} steps/s"
+            states = f" · {60 * (report.known - known_before) / seconds:,.1f} states/min"
         return printable(
-            f"round {report.round:,} · known {report.known:,} · frontier {report.frontier:,} · "
-            f"{report.steps:,} steps{speed} · {report.activity}"
+            f"{left_in_words(report)}round {report.round:,} · known {report.known:,} · frontier {report.frontier:,} · "
+            f"{report.steps:,} steps{speed}{states} · {report.activity}"
         )
+
+
+def left_in_words(report: RoundReport) -> str:
+    """Returns a bar of the claims settled, and about how many steps and how much time are left; empty if unknown."""
+    left = report.remaining
+    if left is None:
+        return ""
+    share = left.settled / max(1, left.claims)
+    filled = round(BAR_WIDTH * share)
+    times = report.seconds_left
+    time_left = "" if times is None else f", {duration(times[0])} ({duration(times[1])} to {duration(times[2])})"
+    at_least = "at least " if left.may_grow else ""
+    return (
+        f"{'█' * filled}{'░' * (BAR_WIDTH - filled)} {100 * share:.0f} % of {left.claims:,} claims · "
+        f"{at_least}about {rounded(left.steps)} steps{time_left} left · "
+    )
+
+
+def duration(seconds: float) -> str:
+    """Returns a time for reading, in one unit."""
+    for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= 1.5 * size:
+            return f"{seconds / size:,.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def rounded(steps: float) -> str:
+    """Returns an estimate with two digits that mean something."""
+    return f"{float(f'{steps:.2g}'):,.0f}"
+
+
+class Pace:
+    """Asks an explorer from time to time what is left, and passes every report on with the answer.
+
+    It takes no more than a small part of the time, and nothing in the first seconds.
+    """
+
+    def __init__(
+        self, explorer: Explorer[Any], observers: Sequence[Observer], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._explorer = explorer
+        self._observers = observers
+        self._clock = clock
+        self._due = clock() + SECONDS_BEFORE_ESTIMATES
+        self._asked = False
+        self._latest: Remaining | None = None
+        self._before = (clock(), 0)
+        self._speed: float | None = None
+
+    def __call__(self, report: RoundReport) -> StopReason | None:
+        """Passes a report on to all observers; returns the first reason to stop."""
+        began = self._clock()
+        if began >= self._due and report.state is not None and report.state.stop is None:
+            self._latest = self._explorer.remaining(report.state, MOST_SECONDS) or self._latest
+            (moment, steps), self._before = self._before, (began, report.steps)
+            self._speed = (report.steps - steps) / (began - moment) if steps and began > moment else None
+            wait = (self._clock() - began) / PART_FOR_ESTIMATES
+            # The first estimate may have had to compile.
+            self._due = began + (min(wait, LONGEST_WAIT) if self._asked else 0) + SECONDS_BETWEEN_ESTIMATES
+            self._asked = True
+            report = replace(report, remaining=self._latest, speed=self._speed)
+            if self._latest is not None:
+                _logger.info("%s%s steps taken", left_in_words(report), f"{report.steps:,}")
+        report = replace(report, remaining=self._latest, speed=self._speed)
+        reasons = [observer(report) for observer in self._observers]
+        return next((reason for reason in reasons if reason is not None), None)
 
 
 class PlainLines:

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import asdict
 from types import TracebackType
 from typing import Any, Final
 
@@ -117,7 +118,8 @@ class RunRecorder:
             self._noted_at = moment
             admitted = [encode_label(self._world.states[number]) for number in state.known[n_known:]]
             counted = {name: getattr(report, name) for name in REPORTED}
-            self._folder.events.note("round", **counted, **({"admitted": admitted} if admitted else {}))
+            left = {} if report.remaining is None else {"remaining": asdict(report.remaining)}
+            self._folder.events.note("round", **counted, **left, **({"admitted": admitted} if admitted else {}))
         self._bounds.sample(state, self._steps(), moment)
         if moment >= self._next_checkpoint and state.stop is None:
             self.write_checkpoint(state)
