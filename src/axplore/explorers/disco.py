@@ -8,6 +8,7 @@ known state. Its promise is AX*: every policy is ε-optimal among those restrict
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -127,7 +128,7 @@ class DisCo(Explorer[DiscoState]):
         self.allocation(Spreads(most, most, 1, 1, self.states_bound), self.capped_target)
         self.bonus(self.capped_target, self.states_bound, 1)
 
-    @property
+    @cached_property  # it is asked for in every round, and a target checks its values
     def capped_target(self) -> Target:
         """L, min(ε, 1) and δ ([DisCo] Alg. 1, line 2)."""
         return replace(self.target, epsilon=min(self.target.epsilon, 1.0))

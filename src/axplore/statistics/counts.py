@@ -8,7 +8,7 @@ which they were first seen, each with the draw of the pair, counted from 1, at w
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Final, Protocol
 
@@ -71,10 +71,10 @@ class CountedRows:
     first_draws: IntArray
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            getattr(self, field.name).flags.writeable = False
+        for array in fields(self):
+            getattr(self, array.name).flags.writeable = False
 
-    @property
+    @cached_property
     def entry_pairs(self) -> IntArray:
         """The pair of each entry, [E]."""
         return np.repeat(np.arange(len(self.visits)), np.diff(self.row_offsets))
@@ -92,6 +92,7 @@ class TransitionCounts:
     """
 
     _rows: CountedRows = _NOTHING
+    _places: IntArray = field(default_factory=lambda: _places_of(_NOTHING.states))
 
     @property
     def n_states(self) -> int:
@@ -126,15 +127,15 @@ class TransitionCounts:
                 raise InvalidInputError(f"state {number} was added before")
         sizes = np.array(list(n_actions.values()), dtype=np.int64)
         n_fresh = int(sizes.sum())
-        return TransitionCounts(
-            replace(
-                rows,
-                states=np.append(rows.states, list(n_actions)).astype(np.int64),
-                state_pairs=np.append(rows.state_pairs, self.n_pairs + np.cumsum(sizes)),
-                visits=np.append(rows.visits, np.zeros(n_fresh, dtype=np.int64)),
-                row_offsets=np.append(rows.row_offsets, np.full(n_fresh, self.n_entries)),
-            )
+        states = np.append(rows.states, list(n_actions)).astype(np.int64)
+        rows = replace(
+            rows,
+            states=states,
+            state_pairs=np.append(rows.state_pairs, self.n_pairs + np.cumsum(sizes)),
+            visits=np.append(rows.visits, np.zeros(n_fresh, dtype=np.int64)),
+            row_offsets=np.append(rows.row_offsets, np.full(n_fresh, self.n_entries)),
         )
+        return TransitionCounts(rows, _places_of(states))
 
     def with_answers(self, answers: Iterable[Transitions]) -> TransitionCounts:
         """Returns the counts with those of these answers, in their order; refuses a state that was not added."""
@@ -147,30 +148,22 @@ class TransitionCounts:
             first_draws = visits[entry_pairs] + answer.entry_first_draws
             met.append(np.column_stack((entry_pairs, answer.entry_successors, answer.entry_counts, first_draws)))
             visits[pairs] += answer.pair_draws
-        return TransitionCounts(_merged(self._rows, visits, np.concatenate(met)))
+        return TransitionCounts(_merged(self._rows, visits, np.concatenate(met)), self._places)
 
     def to_arrays(self) -> dict[str, IntArray]:
         """Returns the arrays of `rows()` by name, for saving."""
-        return {field.name: getattr(self._rows, field.name) for field in fields(self._rows)}
+        return {array.name: getattr(self._rows, array.name) for array in fields(self._rows)}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.ArrayLike]) -> TransitionCounts:
         """Restores what `to_arrays` returned; refuses arrays that contradict each other."""
-        names = [field.name for field in fields(CountedRows)]
+        names = [array.name for array in fields(CountedRows)]
         missing = [name for name in names if name not in arrays]
         if missing:
             raise InvalidInputError(f"the saved counts are damaged: the array {missing[0]!r} is missing")
         rows = CountedRows(**{name: np.array(arrays[name], np.int64) for name in names})
         _check_rows(rows)
-        return cls(rows)
-
-    @cached_property
-    def _places(self) -> IntArray:
-        """The place of each state among the added ones, by its number; `_NONE` of the others."""
-        states = self._rows.states
-        places = np.full(int(states.max(initial=-1)) + 1, _NONE)
-        places[states] = np.arange(len(states))
-        return places
+        return cls(rows, _places_of(rows.states))
 
     def _pairs_of(self, states: IntArray, actions: IntArray) -> IntArray:
         """The pairs of added states with actions of theirs, [m]."""
@@ -187,6 +180,13 @@ class TransitionCounts:
             first = np.argmax(wrong)
             raise InvalidInputError(f"state {states[first]} was added without an action {actions[first]}")
         return pairs
+
+
+def _places_of(states: IntArray) -> IntArray:
+    """Returns the place of each state among the added ones, by its number; `_NONE` for the others."""
+    places = np.full(int(states.max(initial=-1)) + 1, _NONE)
+    places[states] = np.arange(len(states))
+    return places
 
 
 def _merged(rows: CountedRows, visits: IntArray, met: IntArray) -> CountedRows:
