@@ -12,12 +12,15 @@ from explored import CUT_SHORT, SETTINGS, certificate_of, exploration_of
 
 from axplore.atlas.construction import certificate_from_exploration
 from axplore.certificate import ClaimKind, verify
+from axplore.certificate.conclusions import conclusions_of
+from axplore.certificate.contents import AtLeast
 from axplore.domains import confusing_chain
 from axplore.errors import InvalidInputError
 from axplore.explorers.base import run
 from axplore.explorers.disco import disco_experiment
 from axplore.target import Objective, Target
 from axplore.truth import controllable_states
+from axplore.types import Status
 from axplore.worlds.simulated import SimulatedWorld
 
 
@@ -116,6 +119,19 @@ def test_a_verdict_has_a_line_for_each_claim_and_says_what_is_promised() -> None
     assert any(line.startswith("ok") and "too far" in line and "every state never seen" in line for line in lines)
     assert lines[-2] == "VERIFIED: all 19 claims follow from the counts."
     assert lines[-1].startswith("With probability at least 0.9 over the draws: no state outside these 6 can be reached")
+
+
+def test_what_no_claim_sets_aside_is_not_concluded_to_be_beyond_the_radius_however_close_its_bound() -> None:
+    """A bound between L and what an explorer asks for would rule states out and leave the certificate incomplete."""
+    certificate = certificate_of("chain")
+    bounds = tuple(AtLeast(claim.goal, claim.lower) for claim in certificate.too_far)
+    weaker = replace(certificate, too_far=(), at_least=bounds, complete=False)
+    assert verify(weaker).holds
+    concluded = conclusions_of(weaker)
+    assert concluded.unseen_lower == certificate.radius < conclusions_of(certificate).unseen_lower
+    for position in range(len(certificate.known), certificate.n_seen):
+        assert concluded.statuses[position] is Status.OPEN
+        assert concluded.lower[position] <= certificate.radius
 
 
 def test_an_explorer_without_proof_gives_no_certificate() -> None:

@@ -85,6 +85,10 @@ def conclusions_of(certificate: Certificate) -> Conclusions:
     for claims in (certificate.too_far, certificate.near_optimal, certificate.at_least):
         for bound in claims:
             lower[bound.goal] = max(lower[bound.goal], corrected_lower(bound.lower)[0])
+    set_aside = _goals(certificate.too_far)
+    for goal in range(n_known, n_seen + 1):
+        if goal not in set_aside:  # then nothing is said that would set it aside, however close the bound is
+            lower[goal] = min(lower[goal], certificate.radius)
     lower[0] = upper[0] = regret[0] = 0.0
     policies = [np.full(n_known, RESET_ACTION, dtype=np.int64) for _ in range(n_known)]
     for ways in (certificate.reachable, certificate.at_most, certificate.near_optimal):  # the last one counts

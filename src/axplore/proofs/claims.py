@@ -102,7 +102,7 @@ class NearOptimal:
     def regret(self, model: IntervalModel) -> Regret:
         """The better of two policies: the robust optimum, and what looks best."""
         robust, looks_best = self._candidates(model)
-        return robust if robust.steps <= looks_best.steps else looks_best
+        return robust if robust.at_most <= looks_best.at_most else looks_best
 
     def gain(self, model: IntervalModel) -> FloatArray | None:
         robust, looks_best = self._candidates(model)
