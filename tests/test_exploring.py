@@ -127,7 +127,7 @@ BAD_SETTINGS: list[tuple[dict[str, Any], type[AxploreError], str]] = [
     (
         {"explorer": preset("certified", radius=4.5, epsilon=0.1), "states_bound": 9},
         InvalidSettingError,
-        "states_bound is for a preset",
+        "states_bound applies only to a preset",
     ),
     ({"objective": "fastest"}, InvalidSettingError, "objective is 'fastest'"),
     ({"objective": Objective.STAGED}, InvalidSettingError, "must be one of optimal, within-radius"),

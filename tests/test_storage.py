@@ -71,7 +71,7 @@ def test_resuming_follows_no_link_and_waits_for_no_pipe(
     folder = Path(shutil.copytree(interrupted, tmp_path / "run"))
     elsewhere, content = replaced(folder, name, how)
     with pytest.raises(
-        AxploreError, match=r"symbolic link|no regular file|second name|holds no run\.json|No such device"
+        AxploreError, match=r"symbolic link|not a regular file|second name|holds no run\.json|No such device"
     ):
         axplore.resume(folder)
     assert elsewhere.read_bytes() == content
@@ -111,7 +111,7 @@ def test_a_file_beyond_the_limit_is_not_read(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="it is no regular file"):
+    with pytest.raises(OSError, match="it is not a regular file"):
         open_regular(tmp_path, os.O_RDONLY)
 
 

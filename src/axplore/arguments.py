@@ -1,10 +1,10 @@
-"""The border of the library: arguments are checked and converted before anything is done with them.
+"""Checks of public arguments: they are validated and converted before anything is done with them.
 
     @checked(radius=real(least=1), run=optional(file_path))
     def explore(world, radius, run=None): ...
 
-A check takes the name of an argument and what was given for it, and returns the value that the rest of the code works
-with. NumPy's scalars are welcome everywhere. What is wrong raises an `AxploreError` that names the argument.
+A check takes the name and the value of an argument, and returns the value that the rest of the code works with. NumPy
+scalars are accepted everywhere. An invalid value raises an `AxploreError` that names the argument.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ import numpy.typing as npt
 from axplore.errors import InvalidSettingError, StorageError
 
 Check: TypeAlias = Callable[[str, Any], Any]
-"""Returns an argument in the form in which it is used, given its name and what was handed in, or raises."""
+"""Returns an argument in the form in which it is used, given its name and value, or raises."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 LARGEST_WHOLE: Final = 2**63 - 1
-"""Counts and indices are kept in arrays of 64 bits."""
+"""The largest whole number, because counts and indices are stored in 64 bits."""
 
 _SHOWN_CHARACTERS: Final = 60
-"""A message shows no more of a value that it refuses."""
+"""The number of characters of a refused value that a message shows."""
 
 
 def checked(**checks: Check) -> Callable[[Function], Function]:
@@ -46,7 +46,7 @@ def checked(**checks: Check) -> Callable[[Function], Function]:
         def call(*arguments: Any, **named: Any) -> Any:
             try:
                 bound = signature.bind(*arguments, **named)
-            except TypeError:  # an argument is missing or unknown: Python says so best
+            except TypeError:  # an argument is missing or unknown: let Python say so
                 return function(*arguments, **named)
             for name, check in checks.items():
                 if name in bound.arguments:
@@ -120,7 +120,7 @@ def instance(kind: type, what: str) -> Check:
 
 
 def collection(what: str) -> Check:
-    """Returns a check for a collection, which becomes a tuple and which messages call `what`; text is none."""
+    """Returns a check for a collection, which becomes a tuple and which messages call `what`; refuses text."""
 
     def check(name: str, value: Any) -> tuple[Any, ...]:
         is_text = isinstance(value, str | bytes)
@@ -187,7 +187,7 @@ def label(name: str, value: Any) -> Hashable:
 
 
 def real_array(name: str, value: Any) -> npt.NDArray[Any]:
-    """Checks that an argument is an array of numbers, or makes one; text that reads as numbers is none."""
+    """Checks that an argument is an array of numbers, or makes one; text that looks like numbers is refused."""
     try:
         converted = np.asarray(value)
     except (TypeError, ValueError, OverflowError):
@@ -208,7 +208,7 @@ def refusal(name: str, value: Any, wanted: str) -> InvalidSettingError:
 
 
 def shown(value: Any) -> str:
-    """Returns a value as a message shows it, however long it is and whatever its `repr` does."""
+    """Returns a value as text for a message, shortened, even if its `repr` raises."""
     try:
         written = repr(value)
     except Exception:  # the `repr` of an object of others may raise anything
@@ -217,7 +217,7 @@ def shown(value: Any) -> str:
 
 
 def _range(least: float, most: float, above: float = -math.inf) -> str:
-    """Returns which numbers are allowed, in words."""
+    """Describes the numbers that are allowed."""
     if math.isfinite(above) and math.isfinite(most):
         return f" above {above:g} and at most {most:g}"
     if math.isfinite(above):

@@ -1,7 +1,7 @@
-"""How kernels are compiled: with Numba, outside the interpreter's lock, and once.
+"""Compilation of kernels: with Numba, without the GIL, and cached.
 
-Compiled code is kept on disk, beside the source or in the user's cache folder, so that only the first use after an
-installation waits for it. Where neither can be written, every process compiles for itself.
+Compiled code is cached on disk, beside the source or in the user's cache folder, so that only the first use after an
+installation waits for it. If neither can be written, every process compiles for itself.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numba import njit
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 NOTICE: Final = "compiling (first use only) ..."
-"""What a program says to a person who waits for kernels that are not kept yet."""
+"""The message to a user who waits for kernels that are not cached yet."""
 
 _logger = logging.getLogger("axplore")
 
@@ -26,13 +26,13 @@ def compiled(function: Function) -> Function:
     """Returns the function, compiled for the types with which it is first called."""
     try:
         return cast(Function, njit(cache=True, nogil=True)(function))
-    except RuntimeError:  # Numba finds no folder that it can write to
+    except RuntimeError:  # Numba finds no writable folder
         _say_that_nothing_is_kept()
         return cast(Function, njit(nogil=True)(function))
 
 
 def is_kept(kernel: Any) -> bool:
-    """Returns whether compiled code of a kernel is kept and newer than its source."""
+    """Returns whether compiled code of a kernel is cached and newer than its source."""
     if kernel.stats.cache_path is None:
         return False
     source = Path(kernel.py_func.__code__.co_filename)
@@ -44,6 +44,6 @@ def is_kept(kernel: Any) -> bool:
 def _say_that_nothing_is_kept() -> None:
     """Logs a warning, once in a process."""
     _logger.warning(
-        "compiled code cannot be kept, because neither axplore's folder nor the user's cache can be written: every "
-        "process compiles for some seconds; set NUMBA_CACHE_DIR to a folder that can be written"
+        "compiled code cannot be cached, because neither axplore's folder nor the user's cache is writable: every "
+        "process compiles for some seconds; set NUMBA_CACHE_DIR to a writable folder"
     )

@@ -1,7 +1,7 @@
 """Known models to explore: the domains of the paper's figures and experiments, and generators.
 
-Every function returns a `TabularMdp`. RESET is implied everywhere and is none of the actions below. `DOMAINS` holds
-the functions by the name that the command line uses, and `domain` calls one of them by that name.
+Every function returns a `TabularMdp`. RESET is implied everywhere and is not among the actions below. `DOMAINS` holds
+the functions by their names on the command line, and `domain` calls one of them by its name.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from axplore.types import Action, IntArray, State
 
 MOST_STATES: Final = 10**8
 MOST_TRANSITIONS: Final = 10**8
-"""A model of more would not fit into the memory of most machines."""
+"""The largest number of transitions; more would not fit into the memory of most machines."""
 
 Cell: TypeAlias = tuple[int, int]
 """A row and a column of a grid, counted from zero."""
@@ -30,7 +30,7 @@ Cell: TypeAlias = tuple[int, int]
 Cells: TypeAlias = Collection[Cell]
 
 DIRECTIONS: Final = MappingProxyType({"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)})
-"""How each action of a grid moves, in rows and columns."""
+"""The move of each action of a grid, in rows and columns."""
 
 
 def confusing_chain(
@@ -42,14 +42,14 @@ def confusing_chain(
 ) -> TabularMdp:
     """A chain whose end is two steps off, through states that no action can target ([DisCo] App. "Confusing Chain").
 
-    The states are s0, the chain s1..sC and the confusing states behind it. `forward` (a_0) goes one state on. `skip`
-    (a_1) goes several on; in s0 it leads to a confusing state drawn uniformly. Every action leads from the end of the
-    chain to s0, and from a confusing state to the end of the chain.
+    The states are s0, the chain s1..sC and the confusing states behind it. `forward` (a_0) moves one state ahead.
+    `skip` (a_1) moves several ahead; in s0 it leads to a confusing state drawn uniformly. Every action leads from the
+    end of the chain to s0, and from a confusing state to the end of the chain.
 
     Args:
         chain_length: C.
-        confusing_states: K, how many there are.
-        skip: m, how many states `skip` goes on.
+        confusing_states: K, their number.
+        skip: m, the number of states that `skip` moves ahead.
         skip_probability: p_skip; otherwise `skip` stays.
         forward_probability: p_c; otherwise `forward` stays.
     """
@@ -85,12 +85,12 @@ def combination_lock(states: int = 6, initial_state: int | None = None) -> Tabul
     """A chain that is easy to climb and hard to descend precisely ([DisCo] App. "Combination Lock").
 
     `right` (a_1) leads from s_k to s_{k+1}. `left` (a_0) leads from s_k to some s_l with l < k, with a probability
-    proportional to 1/(k - l). The ends absorb: `left` stays in s_0 and `right` in the last state. There are as many
-    transitions as half the square of the states.
+    proportional to 1/(k - l). The ends absorb: `left` stays in s_0 and `right` in the last state. The number of
+    transitions is about half the square of the number of states.
 
     Args:
         states: N.
-        initial_state: the number k of the state s_k that RESET leads to. Without it, the floor(2N/3)-th state counted
+        initial_state: the index k of the state s_k that RESET leads to. Without it, the floor(2N/3)-th state counted
             from one: s_3 of six. Counted from zero it would be s_4, which contradicts the paper's hitting times.
     """
     n_states = _whole("states", states, least=2)
@@ -192,13 +192,13 @@ def slippery_grid(
 ) -> TabularMdp:
     """A grid where a step may slip to either side.
 
-    The states are the cells (row, column) that are no walls, and the actions `up`, `down`, `left` and `right`. A step
-    that would leave the grid or enter a wall stays put.
+    The states are the cells (row, column) that are not walls, and the actions are `up`, `down`, `left` and `right`. A
+    step that would leave the grid or enter a wall stays put.
 
     Args:
-        rows: of the grid.
-        columns: of the grid.
-        slip: the probability to go to a side instead, half of it for each side; 0 makes every step certain.
+        rows: the number of rows.
+        columns: the number of columns.
+        slip: the probability of moving sideways instead, half of it for each side; 0 makes every step certain.
         walls: the cells that cannot be entered.
         start: the cell that RESET leads to.
     """
@@ -262,10 +262,10 @@ def random_sparse(
     are s0, s1, ... and the actions a0, a1, ...
 
     Args:
-        states: how many.
-        actions: of every state.
-        branching: the least and the largest number of successors of a pair.
-        seed: of the draw; the same seed gives the same model.
+        states: the number of states.
+        actions: the number of actions of every state.
+        branching: the smallest and the largest number of successors of a pair.
+        seed: the seed; the same seed gives the same model.
     """
     n_states = _whole("states", states, least=1)
     n_actions = _whole("actions", actions, least=1)
@@ -306,7 +306,7 @@ DOMAINS: Final[Mapping[str, Callable[..., TabularMdp]]] = MappingProxyType(
 
 
 def domain(name: str, **parameters: Any) -> TabularMdp:
-    """Builds a domain by its name; a parameter given as text is read as its type says.
+    """Builds a domain by its name; a parameter given as text is converted to its type.
 
     Text for a number may be a fraction (`1/3`), for a pair of numbers `2,3`, for cells `0,1 2,3`.
     """
@@ -360,7 +360,7 @@ def _arm_labels(arms: int, arm_length: int) -> list[str]:
 
 
 def _neighbours(numbers: IntArray, move: Cell) -> IntArray:
-    """Where a move leads from each free cell, [S]; `numbers` has the state of each cell and -1 in walls, [R, C]."""
+    """Returns where a move leads from each free cell, [S]; `numbers` has the state of each cell, or -1, [R, C]."""
     padded = np.pad(numbers, 1, constant_values=-1)
     rows, columns = numbers.shape
     shifted = padded[1 + move[0] : 1 + move[0] + rows, 1 + move[1] : 1 + move[1] + columns]
@@ -392,7 +392,7 @@ def _probability(name: str, value: float, positive: bool = False) -> float:
 
 
 def _two(name: str, value: Any) -> tuple[int, int]:
-    """A pair of whole numbers."""
+    """Returns a pair of whole numbers; refuses anything else."""
     members = collection("a pair of whole numbers")(name, value)
     if len(members) != 2:
         raise refusal(name, value, "a pair of whole numbers")
@@ -401,7 +401,7 @@ def _two(name: str, value: Any) -> tuple[int, int]:
 
 
 def _check_size(name: str, transitions: int) -> None:
-    """Refuses a model that would not fit into memory before any memory is taken."""
+    """Refuses a model that would not fit into memory, before any memory is allocated."""
     if transitions > MOST_TRANSITIONS:
         raise InvalidSettingError(
             f"{name} would have about {transitions:,} transitions; no more than {MOST_TRANSITIONS:,} are built"
@@ -416,7 +416,7 @@ def _inside(name: str, cell: Cell, rows: int, columns: int) -> Cell:
 
 
 def _read(name: str, text: str, kind: Any) -> Any:
-    """The value that a text of the command line stands for."""
+    """Returns the value that a text from the command line stands for."""
     readers: dict[Any, Callable[[str], Any]] = {
         str: str,
         int: int,
@@ -428,7 +428,7 @@ def _read(name: str, text: str, kind: Any) -> Any:
     try:
         return readers[kind](text)
     except (ValueError, ZeroDivisionError):
-        raise InvalidSettingError(f"{name} is {text!r}, which does not read as {_described(kind)}") from None
+        raise InvalidSettingError(f"{name} is {text!r}, which is not {_described(kind)}") from None
 
 
 def _pair(text: str) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Every error axplore raises on purpose, and what may be printed of it.
+"""The errors that axplore raises, and the text that may be printed of them.
 
     AxploreError
     ├── InvalidInputError (also a ValueError)
@@ -6,9 +6,9 @@
     │   ├── InvalidSettingError      a radius, epsilon, delta, ... outside its range
     │   ├── InvalidCostsError        costs outside [min_cost, 1]
     │   ├── InvalidOrderError        an order that a world cannot carry out
-    │   ├── InvalidLabelError        a label that no file can hold
+    │   ├── InvalidLabelError        a label that cannot be stored in a file
     │   ├── DamagedFileError         a file that is not what was saved
-    │   ├── UntrustedFileError       a file that names code to run, to which nobody has consented
+    │   ├── UntrustedFileError       a file that names code to run, without consent
     │   ├── UnknownStateError        a label that no state has
     │   ├── UnknownActionError       an action that the state does not have
     │   └── UnknownNameError         a world, explorer, table, ... that does not exist
@@ -17,7 +17,7 @@
     ├── StorageError                 a file or folder that cannot be read or written
     └── WorldError                   the system under exploration broke its contract
         ├── UnfixedStartError        its reset lands in different states
-        ├── InvalidAnswerError       it answered with what is no state
+        ├── InvalidAnswerError       its answer is not a state
         └── TooManyFaultsError       it failed more often than is allowed
 
     KeyboardInterrupt
@@ -34,10 +34,10 @@ from enum import IntEnum
 
 
 def printable(text: str) -> str:
-    """Returns the text with every character escaped that a terminal would obey or hide; line ends stay.
+    """Returns the text with control and invisible characters escaped; line ends stay.
 
-    Labels, answers of programs and names in the files of others may hold escape sequences that move the cursor, rewrite
-    what was printed or change its direction. All text for people passes through here.
+    Labels, answers of programs and names in untrusted files may contain escape sequences that move the cursor, rewrite
+    what was printed or change its direction. All printed text passes through here.
     """
     if text.isprintable():
         return text
@@ -61,14 +61,14 @@ logging.getLogger("axplore").addFilter(_PrintableFilter())
 
 
 class AxploreError(Exception):
-    """Base of all errors raised on purpose."""
+    """Base class of all errors of axplore."""
 
     def __str__(self) -> str:
         return printable(super().__str__())
 
 
 class InvalidInputError(AxploreError, ValueError):
-    """What was handed in cannot be used."""
+    """An argument or input cannot be used."""
 
 
 class InvalidModelError(InvalidInputError):
@@ -96,11 +96,11 @@ class DamagedFileError(InvalidInputError):
 
 
 class UntrustedFileError(InvalidInputError):
-    """A file names a world or a cluster that runs code, and nobody has consented to that."""
+    """A file names a world or a cluster that runs code, and the user has not allowed it."""
 
 
 class UnknownStateError(InvalidInputError):
-    """A label that no state of the model carries."""
+    """A label that no state of the model has."""
 
 
 class UnknownActionError(InvalidInputError):
@@ -108,17 +108,17 @@ class UnknownActionError(InvalidInputError):
 
 
 class UnknownNameError(InvalidInputError):
-    """A name (of a world, an explorer, a table) that means nothing here."""
+    """A name of a world, an explorer, a table, ... that does not exist."""
 
     @classmethod
     def of(cls, kind: str, name: str, known: Iterable[str], listing: str | None = None) -> UnknownNameError:
         """Returns the error for a name that is not among the known ones, with the one that may be meant.
 
         Args:
-            kind: what the name should name.
-            name: what was given.
-            known: the names that there are.
-            listing: the command that lists them; they are listed in the message when not given.
+            kind: the kind of thing that the name stands for.
+            name: the name that was given.
+            known: the existing names.
+            listing: the command that lists them; without it, the message lists them.
         """
         from difflib import get_close_matches
 
@@ -130,11 +130,11 @@ class UnknownNameError(InvalidInputError):
 
 
 class BrokenContractError(AxploreError, AssertionError):
-    """A world or an explorer breaks its contract; raised by the checks of `axplore.testing` alone."""
+    """A world or an explorer breaks its contract; raised only by the checks of `axplore.testing`."""
 
 
 class NotConvergedError(AxploreError):
-    """A solver stopped before its stopping rule held; its numbers are no answer."""
+    """A solver stopped before its stopping rule held, so its result cannot be used."""
 
 
 class StorageError(AxploreError):
@@ -156,7 +156,7 @@ class UnfixedStartError(WorldError):
 
 
 class InvalidAnswerError(WorldError):
-    """The system answered with what is no state."""
+    """The answer of the system is not a state."""
 
 
 class TooManyFaultsError(WorldError):
@@ -173,7 +173,7 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C while a system was being explored.
 
     Attributes:
-        state: the explorer's state before the piece of work that was interrupted.
+        state: the state of the explorer before the round that was interrupted.
         atlas: what was known by then, if `explore` or `resume` was called.
     """
 
@@ -184,14 +184,14 @@ class Interrupted(KeyboardInterrupt):
 
 
 class ExitCode(IntEnum):
-    """What a command exits with; docs/verdicts.md says which verdict has which."""
+    """The exit codes of commands; docs/verdicts.md lists them by verdict."""
 
     DONE = 0
     """Everything asked for is proven; or nothing was to be proven, and the command did what it does."""
     REFUTED = 1
     """Something that was claimed or proven is refuted."""
     FAILED = 2
-    """What was given cannot be used, a file cannot be read or written, or the system failed."""
+    """An argument is wrong, a file cannot be read or written, or the system failed."""
     UNFINISHED = 3
     """Some of what was asked for is not proven yet."""
     IN_DOUBT = 4

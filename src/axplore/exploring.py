@@ -30,7 +30,7 @@ from axplore.worlds.contract import World
 from axplore.worlds.stepped import SteppedWorld
 
 WorldLike: TypeAlias = World | TabularMdp | str | Any
-"""What `explore` takes as a world; what is none of the first three is for `world_of` to judge."""
+"""What `explore` accepts as a world; `world_of` judges anything but the first three."""
 
 _logger = logging.getLogger("axplore")
 
@@ -41,7 +41,7 @@ OBJECTIVES: Final[Mapping[str, Objective]] = {
     "optimal": Objective.OPTIMAL,
     "within-radius": Objective.WITHIN_RADIUS,
 }
-"""The objectives of the certified explorer by the names that the command line uses."""
+"""The objectives of the certified explorer by their names on the command line."""
 
 
 @checked(
@@ -77,7 +77,7 @@ def explore(
     workers: int | None = None,
     ray: str | None = None,
 ) -> Atlas:
-    """Finds every state that can be reliably reached within a number of expected steps, and the way to each.
+    """Finds every state that can be reached reliably within a number of expected steps, and a policy to each.
 
     Everything is checked before the first step.
 
@@ -85,30 +85,30 @@ def explore(
         world: a `World`, a `TabularMdp`, a Gymnasium environment, an object with `reset` and `step`, a function that
             makes one of these, or a name: of a domain (see `DOMAINS`), `gym:ID`, `exec:COMMAND` or `module:factory`.
         radius: L, the expected steps within which a state counts; at least 1.
-        epsilon: ε, the steps by which a policy may miss its bound; 0.1 unless given.
-        delta: δ, the probability with which the answer may be wrong; 0.1 unless given.
+        epsilon: ε, the steps by which a policy may miss its bound; 0.1 by default.
+        delta: δ, the probability that the answer may be wrong; 0.1 by default.
         explorer: the name of a preset, or a configuration. A configuration has its own L, ε and δ: leave them out here.
-        objective: of the certified explorer: `optimal` (AX*, the default) or `within-radius` (AX_L, fewer steps).
-        seed: of the noise of a world made here; a `World` has its own.
-        max_steps: no order begins after so many steps; what is known then is returned.
-        run: a folder that keeps the run, so that `resume` can take it up if it is interrupted, and then its atlas and
-            certificate; a new folder, or an empty one.
-        progress: show on standard error how it goes.
+        objective: for the certified explorer: `optimal` (AX*, the default) or `within-radius` (AX_L, fewer steps).
+        seed: the seed of the noise, unless `world` is a `World`, which has its own.
+        max_steps: the step limit. No order begins after it, and what is known then is returned.
+        run: a folder for the run, new or empty. It holds what `resume` needs after an interruption, and at the end the
+            atlas and its certificate.
+        progress: whether to show progress on standard error.
         states_bound: S, an upper bound on the number of states, which only the theory presets need.
-        world_parameters: of a world given by its name.
-        on_round: called before the first piece of work and after each; it ends the exploration by returning
+        world_parameters: the parameters of a world given by its name.
+        on_round: called before the first round and after each; it ends the exploration by returning
             `StopReason.INTERRUPTED` or `StopReason.STEP_LIMIT`.
-        doctor: examine a system that is stepped for a moment first. What is found is logged as warnings and becomes
-            part of the atlas and its verdict. The steps of the examination are not counted.
-        workers: so many processes carry out the orders side by side, or none. The world must be one that they can make
-            for themselves: a system by a factory, a model, or a name. The answer depends on the seed, and not on how
-            many they are; without workers it is another one, because the agent need not start anew for every batch.
-        ray: the workers are on a Ray cluster: `auto` or an address; see docs/scaling.md.
+        doctor: whether to examine a stepped system briefly first. Findings are logged as warnings and become part of
+            the atlas and its verdict. The steps of the examination are not counted.
+        workers: the number of worker processes that carry out the orders, or None. They must be able to make the world
+            themselves: a system by a factory, a model, or a name. The answer does not depend on their number; it
+            differs from that without workers, where the agent does not reset for every batch.
+        ray: the Ray cluster that runs the workers: `auto` or an address; see docs/scaling.md.
 
     Raises:
-        WorldError: the world failed. What was known by then is kept, in `run` and as the error's `atlas`.
-        KeyboardInterrupt: Ctrl-C. Once the exploration has begun, what was known by then is kept in the same way, in
-            `run` and as the `atlas` of the interrupt, which is an `axplore.errors.Interrupted`.
+        WorldError: the world failed. What was known by then is saved in `run`, and is the `atlas` of the error.
+        KeyboardInterrupt: Ctrl-C. Once the exploration has begun, what was known by then is saved in `run`, and is the
+            `atlas` of the exception, which is an `axplore.errors.Interrupted`.
     """
     chosen, explorer_name = explorer_from(explorer, radius, epsilon, delta, objective, states_bound)
     if has_workers(workers, ray) and isinstance(explorer, str):
@@ -144,13 +144,13 @@ def explore(
 
 
 def shared_by_workers(world: World, workers: int | None, ray: str | None, closing: ExitStack) -> World:
-    """The world as workers carry it out, until the end of the context; itself if there are to be none."""
+    """Returns the world as shared by workers until the end of the context; the world itself without workers."""
     engine = closing.enter_context(engine_for(workers, ray))
     if engine is None:
         return world
     if not world.repeatable:
         _logger.warning(
-            "the system has no method reseed(seed), so that no two runs with workers are alike; what they prove holds"
+            "the system has no method reseed(seed), so no two runs with workers are alike; what they prove holds"
         )
     shared = DistributedWorld(world, engine)
     closing.callback(shared.close)
@@ -183,7 +183,7 @@ class Session:
     findings: tuple[FindingRecord, ...] = ()
 
     def run(self, world: World, recorder: RunRecorder | None) -> Atlas:
-        """Explores, and in a run writes the atlas. Where the world fails, or at Ctrl-C, it raises with the atlas."""
+        """Explores, and writes the atlas into the run folder; errors of the world and Ctrl-C carry the atlas."""
         with on_standard_error(self.explorer, world) if self.progress else nullcontext() as watch:
             observers = (None if recorder is None else recorder.note, watch, self.on_round)
             pace = Pace(self.explorer, [observer for observer in observers if observer is not None])
@@ -209,7 +209,7 @@ class Session:
     def _explored(
         self, world: World, observers: Sequence[Observer]
     ) -> tuple[Exploration, WorldError | Interrupted | None]:
-        """What was found, and what ended it before its time, if anything did."""
+        """Returns the exploration, and the failure that ended it early, if any."""
         limit = None if self.max_steps is None else self.steps_before + self.max_steps
         try:
             exploration = run_explorer(self.explorer, world, state=self.state, max_steps=limit, observers=observers)
@@ -219,7 +219,7 @@ class Session:
 
 
 def _with_atlas(failure: WorldError, atlas: Atlas, run: str | Path | None) -> WorldError:
-    """The same error, with what was known when it happened."""
+    """Returns the same error, with what was known when it happened."""
     where = "" if run is None else f" What was known by then is in {run}."
     error = type(failure)(f"{failure}.{where}" if where else str(failure))
     error.atlas = atlas
@@ -228,7 +228,7 @@ def _with_atlas(failure: WorldError, atlas: Atlas, run: str | Path | None) -> Wo
 
 
 def _examine(system: SteppedWorld, seed: int) -> tuple[FindingRecord, ...]:
-    """What a short examination finds; it does not keep anybody from exploring."""
+    """Returns the findings of a short examination; they do not prevent exploring."""
     from axplore.worlds.doctor import BRIEF_SECONDS, BRIEF_STEPS, examine_world
 
     findings = examine_world(system, max_steps=BRIEF_STEPS, seconds=BRIEF_SECONDS, seed=seed).findings
@@ -238,7 +238,7 @@ def _examine(system: SteppedWorld, seed: int) -> tuple[FindingRecord, ...]:
 
 
 def world_from(spec: WorldLike, seed: int, parameters: Mapping[str, Any] | None = None) -> tuple[World, str]:
-    """The world that is meant, and what to call it."""
+    """Returns the world for a specification, and its name."""
     world = parametrised_world(spec, seed, parameters)
     if isinstance(spec, str):
         return world, spec
@@ -255,7 +255,7 @@ def explorer_from(
     objective: Objective | str | None,
     states_bound: int | None,
 ) -> tuple[Explorer[Any], str]:
-    """The explorer that is meant, and what to call it."""
+    """Returns the explorer for a specification, and its name."""
     if not isinstance(spec, str):
         chosen, name = checked_explorer(spec), type(spec).__name__
         _check_agreement(chosen, states_bound, radius=radius, epsilon=epsilon, delta=delta)
@@ -284,11 +284,11 @@ def _check_agreement(explorer: Explorer[Any], states_bound: int | None, **target
                 f"{setting} is {value}, but the explorer is configured for {configured}; leave {setting} out"
             )
     if states_bound is not None:
-        raise InvalidSettingError("states_bound is for a preset; set it in the configuration of the explorer")
+        raise InvalidSettingError("states_bound applies only to a preset; set it in the configuration of the explorer")
 
 
 def objective_from(spec: Objective | str) -> Objective:
-    """Returns the objective that is meant."""
+    """Returns the objective for a specification."""
     wanted = OBJECTIVES.get(spec) if isinstance(spec, str) else spec
     if not isinstance(wanted, Objective) or wanted not in OBJECTIVES.values():
         raise refusal("objective", spec, f"one of {', '.join(OBJECTIVES)}")
@@ -296,7 +296,7 @@ def objective_from(spec: Objective | str) -> Objective:
 
 
 def _name_and_parameters(world: WorldLike, parameters: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The name from which a world can be made again, if there is one, and its parameters."""
+    """Returns the name from which a world can be made again, if there is one, and its parameters."""
     plain = plain_parameters(parameters or {})
     if isinstance(world, str) and plain is not None:
         return {"world_name": world, "world_parameters": plain}

@@ -1,10 +1,10 @@
-"""How many steps and how much time each explorer would take, estimated before it is started.
+"""Forecasts: estimates of the steps and the time that each explorer would take.
 
 A probe explores with the certified explorer for a limited number of steps. It gives the states within the radius, where
 their actions lead, and how fast the world steps. Each explorer makes its own forecast from these (`Explorer.forecast`),
 or none.
 
-All of it speaks of the states that the probe found. Where it did not come to its end there may be more.
+Forecasts are about the states that the probe found. If it did not finish, there may be more.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from axplore.worlds.contract import Answer, Order, Visit, World
 
 PROBE_STEPS: Final = 100_000
 TIMED_SECONDS: Final = 0.1
-"""Orders grow until one takes so long; the speed of the world is that of the last."""
+"""Orders grow until one takes this many seconds; it gives the speed of the world."""
 
 ASSUMED_STATES: Final = 10
-"""Without a bound on the number of states, so many times those seen are assumed; only the logarithm enters."""
+"""The assumed bound on the number of states, as a multiple of those seen; only its logarithm matters."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What one explorer would take.
+    """The forecast of one explorer.
 
     Attributes:
         explorer: its name.
-        steps: about so many.
-        seconds: about so long, on this machine.
-        note: what the estimate rests on.
+        steps: the estimated steps.
+        seconds: the estimated time on this machine.
+        note: what the estimate is based on.
     """
 
     explorer: str
@@ -53,14 +53,14 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What each explorer would take.
+    """The forecasts of all explorers.
 
     Attributes:
         estimates: one for each explorer.
         probe_steps: the steps that the probe took.
-        states: how many states it found within the radius.
-        ended: whether the probe came to its end; if not, there may be more states, and everything may take longer.
-        steps_per_second: of the world, in long orders.
+        states: the number of states it found within the radius.
+        ended: whether the probe finished; if not, there may be more states, and everything may take longer.
+        steps_per_second: the speed of the world in long orders.
     """
 
     estimates: tuple[Estimate, ...]
@@ -98,15 +98,15 @@ def forecast(
     """Estimates steps and time of each explorer from a probe of at most about `probe_steps` steps.
 
     Args:
-        world: as `explore` takes it. A `World` is stepped, and stays where the probe ends.
+        world: as for `explore`. A `World` is stepped, and stays where the probe ends.
         radius: L.
         epsilon: ε.
         delta: δ.
         explorers: names of presets.
-        states_bound: S, for the theory presets; ten times the states seen when not given.
-        probe_steps: no order of the probe begins after so many steps.
-        seed: of a simulated world.
-        world_parameters: of a domain given by its name.
+        states_bound: S, for the theory presets; by default, ten times the states seen.
+        probe_steps: the step limit of the probe.
+        seed: the seed of a simulated world.
+        world_parameters: the parameters of a world given by its name.
     """
     target = Target(radius=radius, epsilon=epsilon, delta=delta)
     unknown = [name for name in explorers if name not in explorer_names()]
@@ -121,7 +121,7 @@ def forecast(
 
 
 def _probed(world: World, target: Target, probe_steps: int) -> Probe:
-    """Proves AX_L and then AX*, as far as the steps allow; both start in the same way."""
+    """Proves AX_L and then AX*, as far as the steps allow; both begin alike."""
     explorer = Certified(target=target, objective=Objective.WITHIN_RADIUS)
     steps_before, began = world.steps, time.perf_counter()
     state = explorer.start(world)
@@ -148,11 +148,11 @@ def _probed(world: World, target: Target, probe_steps: int) -> Probe:
 
 
 def _speed(world: World, most_steps: int) -> float:
-    """Steps a second in long orders: plays of the initial state's first action, ever more of them."""
+    """Returns the steps per second in long orders: plays of the first action of the initial state, more each time."""
     if not world.actions_of(0):
         return math.inf
     stay = np.zeros(1, dtype=np.int64)
-    world.carry_out([Visit(0, 0, 1, stay, max_journey=1000)])  # may have to compile
+    world.carry_out([Visit(0, 0, 1, stay, max_journey=1000)])  # the first call may have to compile
     times = 100
     while True:
         order: Order = Visit(0, 0, times, stay, max_journey=1000)

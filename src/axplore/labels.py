@@ -46,12 +46,12 @@ _SURROGATES: Final = ("\ud800", "\udfff")
 
 
 def encode_label(label: Hashable) -> Json:
-    """The label as a value that `json.dumps` writes and `decode_label` reads; refuses what is not plain."""
+    """Returns the label as a value that `json.dumps` writes and `decode_label` reads; refuses what is not plain."""
     return _encode(label, label, MAX_DEPTH)
 
 
 def decode_label(encoded: Json) -> Hashable:
-    """The label that `encode_label` was given; refuses everything that it never gives."""
+    """Returns the label that `encode_label` was given; refuses everything that it never gives."""
     label = _decode(encoded, MAX_DEPTH)
     try:
         expected = encode_label(label)
@@ -63,7 +63,7 @@ def decode_label(encoded: Json) -> Hashable:
 
 
 def canonical_json(value: Json) -> str:
-    """The one text of a JSON value: sorted keys, no spaces, ASCII only."""
+    """Returns the one text of a JSON value: sorted keys, no spaces, ASCII only."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
@@ -183,7 +183,7 @@ def readable(label: State | Action | Reset) -> str:
 
 
 def _plain(label: Hashable) -> Hashable:
-    """The label with NumPy's scalars as the Python values that they equal."""
+    """Returns the label with NumPy's scalars as the Python values that they equal."""
     if isinstance(label, np.generic):
         return label.item()  # type: ignore[no-any-return]
     if type(label) is tuple:
@@ -192,7 +192,7 @@ def _plain(label: Hashable) -> Hashable:
 
 
 def text_of(label: State | Action | Reset) -> str:
-    """The text of a label; different labels have different texts."""
+    """Returns the text of a label; different labels have different texts."""
     if label is RESET:
         return RESET_TEXT
     encoded = encode_label(label)
@@ -205,7 +205,7 @@ def text_of(label: State | Action | Reset) -> str:
 
 
 def _as_python_prints(text: str) -> State:
-    """The label that Python prints as a text, written with any spaces; the text itself if there is none."""
+    """Returns the label that Python prints as a text, written with any spaces; the text itself if there is none."""
     try:
         label: State = ast.literal_eval(text.strip())
         encode_label(label)
@@ -215,7 +215,7 @@ def _as_python_prints(text: str) -> State:
 
 
 def label_of(text: str) -> State:
-    """The label that `text_of` wrote; text that it never writes is a label as it is."""
+    """Returns the label that `text_of` wrote; text that it never writes is a label as it is."""
     try:
         return decode_label(json.loads(text))
     except (ValueError, DamagedFileError, RecursionError):

@@ -315,32 +315,32 @@ class TabularMdp:
         return state in self._index
 
     def index_of(self, state: State) -> int:
-        """The number of the state with this label."""
+        """Returns the number of the state with this label."""
         return _index_in(self._index, state, "state", error=UnknownStateError)
 
     def indices_of(self, states: Iterable[State]) -> IntArray:
-        """The numbers of the states with these labels."""
+        """Returns the numbers of the states with these labels."""
         return np.array([self.index_of(state) for state in states], dtype=np.int64)
 
     def actions_of(self, state: State) -> tuple[Action, ...]:
-        """The actions of a state beside RESET; none in a terminal state."""
+        """Returns the actions of a state beside RESET; none in a terminal state."""
         number = self.index_of(state)
         first, end = self.state_pairs[number], self.state_pairs[number + 1]
         return tuple(self.actions[action] for action in self.pair_actions[first:end])
 
     def is_terminal(self, state: State) -> bool:
-        """Whether the state only resets."""
+        """Returns whether the state only resets."""
         return not self.actions_of(state)
 
     def pair_of(self, state: State, action: Action) -> int:
-        """The pair of a state with one of its actions."""
+        """Returns the pair of a state with one of its actions."""
         offered = self.actions_of(state)
         if action not in offered:
             raise UnknownActionError(f"state {state!r} has no action {action!r}; it has {list(offered)!r} and RESET")
         return int(self.state_pairs[self.index_of(state)]) + offered.index(action)
 
     def row(self, state: State, action: Action) -> dict[State, float]:
-        """The probability of each successor."""
+        """Returns the probability of each successor."""
         pair = self.pair_of(state, action)
         entries = slice(self.row_offsets[pair], self.row_offsets[pair + 1])
         return {
@@ -349,13 +349,13 @@ class TabularMdp:
         }
 
     def transitions_of(self, numbers: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
-        """All transitions of the states with these indices: source, successor and probability of each."""
+        """Returns all transitions of the states with these indices: source, successor and probability of each."""
         entries = _ranges(self.row_offsets, _ranges(self.state_pairs, numbers))
         lengths = self.row_offsets[self.state_pairs[numbers + 1]] - self.row_offsets[self.state_pairs[numbers]]
         return np.repeat(numbers, lengths), self.successors[entries], self.probabilities[entries]
 
     def restricted_to(self, allowed: Iterable[State]) -> TabularMdp:
-        """The same model where every state outside `allowed` only resets.
+        """Returns the same model where every state outside `allowed` only resets.
 
         Its policies are the policies restricted to `allowed` ([DisCo] Def. 1). States keep their numbers.
         """
@@ -364,7 +364,7 @@ class TabularMdp:
         return self._with_pairs(keeps[self.pair_states])
 
     def vicinity_of(self, allowed: Iterable[State]) -> TabularMdp:
-        """The model restricted to `allowed`, without the states that its policies cannot meet.
+        """Returns the model restricted to `allowed`, without the states that its policies cannot meet.
 
         What is left are the allowed states, where they lead in one step, and the initial state. Values are those of
         `restricted_to`; the cost depends on what is left, not on the size of this model.
@@ -386,7 +386,7 @@ class TabularMdp:
         )
 
     def _with_pairs(self, kept: npt.NDArray[np.bool_]) -> TabularMdp:
-        """The same model without the pairs that are not kept, [P]."""
+        """Returns the same model without the pairs that are not kept, [P]."""
         entries = kept[self.transition_pairs]
         renumbered = np.cumsum(kept) - 1
         return TabularMdp(
@@ -408,7 +408,7 @@ class TabularMdp:
 
 
 def _numbered(labels: Iterable[State]) -> tuple[tuple[State, ...], dict[State, int]]:
-    """The labels with their numbers; refuses a label that two states share."""
+    """Returns the labels with their numbers; refuses a label that two states share."""
     ordered = _members(labels, "states")
     if not ordered:
         raise InvalidModelError("the model has no states; it needs at least its initial state")
@@ -422,7 +422,7 @@ def _numbered(labels: Iterable[State]) -> tuple[tuple[State, ...], dict[State, i
 
 
 def _members(labels: Any, name: str) -> tuple[State, ...]:
-    """The labels in a collection; text is none."""
+    """Returns the labels in a collection; text is none."""
     members: tuple[State, ...] = collection("a collection of labels")(name, labels)
     return members
 
@@ -449,7 +449,7 @@ def _outcomes(value: Any, state: State, action: Action) -> Iterable[Any]:
 
 
 def _probability(value: Any, state: State, action: Action, successor: State) -> float:
-    """A number as a float; whether it is a probability is checked with all others."""
+    """Returns a number as a float; whether it is a probability is checked with all others."""
     try:
         if isinstance(value, Real):
             return float(value)
@@ -484,7 +484,7 @@ def _frozen(array: IntArray) -> IntArray:
 
 
 def _numbers(values: npt.ArrayLike, name: str, end: int) -> IntArray:
-    """A copy of numbers from 0 to `end` - 1, [n]; refuses any other."""
+    """Returns a copy of numbers from 0 to `end` - 1, [n]; refuses any other."""
     given = real_array(name, values)
     if given.ndim != 1:
         raise InvalidModelError(f"{name} must be a list of numbers, not of the shape {list(given.shape)}")
@@ -497,12 +497,12 @@ def _numbers(values: npt.ArrayLike, name: str, end: int) -> IntArray:
 
 
 def _ranges(offsets: IntArray, rows: IntArray) -> IntArray:
-    """The entries of the given rows, one row after the other: `offsets[r] .. offsets[r + 1]` for each."""
+    """Returns the entries of the given rows, one row after the other: `offsets[r] .. offsets[r + 1]` for each."""
     starts, lengths = offsets[rows], offsets[rows + 1] - offsets[rows]
     ends = np.cumsum(lengths)
     return np.repeat(starts - ends + lengths, lengths) + np.arange(ends[-1] if len(ends) else 0)
 
 
 def _offsets(sorted_rows: IntArray, n_rows: int) -> IntArray:
-    """Where each row starts in an array sorted by row, and where the last one ends, [n_rows + 1]."""
+    """Returns where each row starts in an array sorted by row, and where the last one ends, [n_rows + 1]."""
     return np.concatenate(([0], np.cumsum(np.bincount(sorted_rows, minlength=n_rows)))).astype(np.int64)

@@ -49,27 +49,28 @@ def resume(
 ) -> Atlas:
     """Resumes a run where it was interrupted or has ended.
 
-    A simulated world ends as if nothing had happened: with the same atlas and the same certificate. So does a system
-    that is stepped by workers, if it can be reseeded. One that is stepped without begins with a RESET, because nobody
-    knows where it stands; what was learnt of it is kept.
+    A simulated world ends with the same atlas and certificate as an uninterrupted run. So does a system that is stepped
+    by workers, if it can be reseeded. A system that is stepped without workers starts with a RESET, because its state
+    is unknown; what was learnt about it is kept.
 
-    The certified explorer can resume with another radius, ε or objective. It keeps what it has sampled, and its
-    certificate is as good as any: see docs/runs.md.
+    The certified explorer can resume with another radius, ε or objective. It keeps all samples, and its certificate is
+    as good as any: see docs/runs.md.
 
     Args:
-        run: the folder.
-        world: what was explored. A built-in world need not be given, and neither need any named one with `trust`.
-        explorer: what explored it, if it was a configuration other than of the certified explorer.
-        radius: L from now on.
-        epsilon: ε from now on.
-        objective: of the certified explorer from now on.
-        max_steps: no order begins after so many steps of the whole run. Without it, a limit that has ended the run is
-            lifted, and one that has not stays.
-        progress: show on standard error how it goes.
-        on_round: as for `explore`; it is called for repeated pieces of work too.
-        workers: so many from now on, 0 for none; as before when neither this nor `ray` is given.
-        ray: the cluster from now on.
-        trust: start the world that the run names, and use the cluster, though that runs code: see docs/security.md.
+        run: the folder of the run.
+        world: the world that was explored. It can be omitted if it is built in, or named in the run and `trust` is set.
+        explorer: the explorer, if it was a configuration other than of the certified explorer.
+        radius: the new L.
+        epsilon: the new ε.
+        objective: the new objective of the certified explorer.
+        max_steps: the step limit of the whole run. Without it, a limit that has ended the run is removed, and any other
+            stays.
+        progress: whether to show progress on standard error.
+        on_round: as for `explore`; it is also called for repeated rounds.
+        workers: the new number of workers, 0 for none; unchanged if neither this nor `ray` is given.
+        ray: the new cluster.
+        trust: whether to start the world that the run names, and use its cluster, which runs code: see
+            docs/security.md.
 
     Raises:
         UntrustedFileError: the run names a world that is not built in, or a cluster, and `trust` is not set.
@@ -114,25 +115,25 @@ def resume(
 
 
 def _trusted_cluster(address: str | None, trust: bool) -> str | None:
-    """The cluster of a run; refuses another than the one of this machine without consent, as workers send pickles."""
+    """Returns the cluster of a run; refuses a remote one without consent, because workers exchange pickles."""
     if address not in (None, "auto") and not trust:
         raise UntrustedFileError(
             f"the run names the Ray cluster {address!r}, with which this machine would exchange code. If you trust it, "
-            "consent: --trust on the command line, trust=True in Python; or give workers or ray yourself"
+            "allow it: --trust on the command line, trust=True in Python; or give workers or ray yourself"
         )
     return address
 
 
 def _world_again(manifest: RunManifest, given: WorldLike | None) -> World:
-    """The world of a run, made again or handed in."""
+    """Returns the world of a run, made again or passed by the caller."""
     if given is not None and not (isinstance(given, str) and given == manifest.world_name):
         system, _ = world_from(given, manifest.seed)
     elif manifest.world_name is not None:
         system, _ = world_from(manifest.world_name, manifest.seed, manifest.world_parameters)
     else:
         raise InvalidSettingError(
-            f"the run explored {manifest.world}, which was handed in as an object; resume it from Python, and hand it "
-            "in again: axplore.resume(run, world)"
+            f"the run explored {manifest.world}, which was passed as an object; resume it from Python, and pass it "
+            "again: axplore.resume(run, world)"
         )
     if system.fingerprint != manifest.fingerprint:
         raise InvalidSettingError(
@@ -144,8 +145,8 @@ def _world_again(manifest: RunManifest, given: WorldLike | None) -> World:
 def _retargeted(
     recorder: RunRecorder, state: ExplorerState, before: Explorer[Any], chosen: Explorer[Any]
 ) -> ExplorerState:
-    """The state of a run that resumes with another target or objective, saved before anything else is done."""
-    while recorder.world.repeating:  # to the orders that were given before, so that no answer is lost
+    """Returns the state of a run that resumes with another target or objective, saved before anything else is done."""
+    while recorder.world.repeating:  # first repeats the orders given before, so that no answer is lost
         state = before.advance(state, recorder.world)
     reopened: ExplorerState = chosen.reopen(state)
     narrowed = recorder.folder.checkpoint.narrowed or chosen.target.reach < before.target.reach

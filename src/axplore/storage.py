@@ -1,12 +1,12 @@
-"""Files that may come from strangers: opened without following links, read within limits, written whole or not at all.
+"""Untrusted files: opened without following links, read within limits, and written atomically.
 
-Every file of a run or an atlas is opened here (`open_regular`): it must be a regular file, and no symbolic link. The
-folder is the one that the user names, and may be reached by links.
+Every file of a run or an atlas is opened here (`open_regular`): it must be a regular file, not a symbolic link. The
+folder is given by the user, and may be reached through links.
 
-JSON and arrays are kept in a pair of files, NAME.json and NAME.npz, sealed by a digest of what both hold. Nothing is
+JSON and arrays are stored in a pair of files, NAME.json and NAME.npz, sealed by a digest of both. Nothing is
 pickled. The digest is SHA-256 over the JSON body and the arrays in one canonical form, so it does not depend
-on how they are written. It guards against damage and careless edits. It is no signature: who edits a file can make the
-digest fit, and what is read still has to be verified.
+on how they are written. It guards against damage and careless edits. It is not a signature: whoever edits a file can
+recompute the digest, and what is read still has to be verified.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from axplore.labels import canonical_json
 try:
     import fcntl
 except ImportError as error:
-    raise ImportError("axplore needs a POSIX system, Linux or macOS: it locks run folders by flock") from error
+    raise ImportError("axplore needs a POSIX system, Linux or macOS: it locks run folders with flock") from error
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -47,11 +47,11 @@ HEADER: Final = re.compile(
     rb"\{'descr': '(?P<dtype><[if]8)', 'fortran_order': False, "
     rb"'shape': \((?P<shape>([0-9]{1,15}(, |,|(?=\))))*)\), \} *\n"
 )
-"""How NumPy describes an array by rows of whole numbers or floats of eight bytes; nothing else is written or read."""
+"""The header of a NumPy array of 64-bit integers or floats in C order; nothing else is written or read."""
 
 MAX_JSON_BYTES: Final = 2**26
 MAX_ARRAY_BYTES: Final = 2**32
-"""More is taken for nonsense before any memory is asked for: 64 megabytes of text, four gigabytes of arrays."""
+"""Larger files are refused before any memory is allocated: 64 megabytes of text, four gigabytes of arrays."""
 
 MAX_EXPANSION: Final = 64
 ALWAYS_EXPANDED: Final = 2**28
@@ -59,7 +59,7 @@ ALWAYS_EXPANDED: Final = 2**28
 
 
 def digest_of(body: Mapping[str, Any], arrays: Arrays) -> str:
-    """SHA-256 of a JSON body and arrays, as hexadecimal digits."""
+    """Returns the SHA-256 digest of a JSON body and arrays, in hexadecimal."""
     hashed = hashlib.sha256(canonical_json(body).encode("ascii"))
     for name in sorted(arrays):
         array = _plain(arrays[name])
@@ -69,7 +69,7 @@ def digest_of(body: Mapping[str, Any], arrays: Arrays) -> str:
 
 
 def write_sealed(folder: Path, name: str, body: Mapping[str, Any], arrays: Arrays) -> None:
-    """Writes both files; each appears whole or not at all."""
+    """Writes both files, each atomically."""
     folder.mkdir(parents=True, exist_ok=True)
     packed = _packed(arrays, zipfile.ZIP_DEFLATED)
     if sum(array.nbytes for array in arrays.values()) > _most_expanded(len(packed)):
@@ -89,14 +89,14 @@ def _packed(arrays: Arrays, compression: int) -> bytes:
 
 
 def _most_expanded(file_bytes: int) -> int:
-    """How many bytes the arrays of a file may take."""
+    """Returns the largest number of bytes that the arrays of a file may take."""
     return min(max(MAX_EXPANSION * file_bytes, ALWAYS_EXPANDED), MAX_ARRAY_BYTES)
 
 
 def read_sealed(
     folder: Path, name: str, format_name: str, version: int
 ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """Reads what `write` wrote with this `format` and `version` in its body; refuses everything else."""
+    """Reads what `write_sealed` wrote with this `format` and `version` in its body; refuses everything else."""
     path = folder / f"{name}.json"
     body = read_json(path)
     check_format(path, body, format_name, version)
@@ -108,13 +108,13 @@ def read_sealed(
 
 
 def _plain(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The array in the form in which it is hashed and written."""
+    """Returns the array in the form in which it is hashed and written."""
     plain = np.ascontiguousarray(array)
     return plain.astype("<i8" if plain.dtype.kind == "i" else "<f8", casting="safe", copy=False)
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Writes a file beside its place and then moves it there."""
+    """Writes a file atomically: under another name, which is then changed."""
     temporary = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
         with temporary.open("xb") as file:
@@ -127,7 +127,7 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object in a file; refuses keys that stand twice, and numbers that are none."""
+    """Returns the JSON object in a file; refuses duplicate keys and numbers that are not finite."""
     content = _content(path, MAX_JSON_BYTES)
     try:
         body = parsed_json(content)
@@ -140,18 +140,18 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def parsed_json(content: bytes) -> Any:
-    """Returns what a text of JSON holds; raises ValueError for everything else, however deep it is nested."""
+    """Returns the value of a JSON text; raises ValueError for anything else, however deeply nested."""
     try:
         return json.loads(content.decode("utf-8"), object_pairs_hook=_distinct)
     except RecursionError:
-        raise ValueError("it is nested too deep") from None
+        raise ValueError("it is nested too deeply") from None
 
 
 def _distinct(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for key, value in items:
         if key in result:
-            raise ValueError(f"the key {key!r} stands twice")
+            raise ValueError(f"the key {key!r} appears twice")
         result[key] = value
     return result
 
@@ -164,7 +164,7 @@ def _read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
             if any(member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for member in members):
                 raise ValueError("an array is compressed in an unknown way")
             if len({member.filename for member in members}) != len(members):
-                raise ValueError("an array stands twice")
+                raise ValueError("an array appears twice")
             expanded, most = sum(member.file_size for member in members), _most_expanded(len(content))
             if expanded > most:
                 raise ValueError(f"its {len(content):,} bytes would take {expanded:,}, more than the {most:,} allowed")
@@ -178,12 +178,12 @@ def _read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
 
 
 def _read_array(file: IO[bytes], member: zipfile.ZipInfo) -> npt.NDArray[Any]:
-    """One array; asks for no memory before its shape fits the size that the archive gives."""
+    """Reads one array; allocates no memory before its shape matches the size in the archive."""
     start = file.read(len(MAGIC) + 2)
     header_size = int.from_bytes(start[len(MAGIC) :], "little")
     header = HEADER.fullmatch(file.read(header_size))
     if not start.startswith(MAGIC) or header is None:
-        raise ValueError(f"{member.filename} is no plain array of whole numbers or floats")
+        raise ValueError(f"{member.filename} is not a plain array of whole numbers or floats")
     dtype = np.dtype(header["dtype"].decode("ascii"))
     shape = tuple(int(item) for item in header["shape"].split(b",") if item.strip())
     size = member.file_size - len(start) - header_size
@@ -192,7 +192,7 @@ def _read_array(file: IO[bytes], member: zipfile.ZipInfo) -> npt.NDArray[Any]:
     array = np.empty(shape, dtype)
     filled, room = 0, array.reshape(-1).view(np.uint8)
     while part := file.read(2**20):
-        # Refuses more than there is room for.
+        # Raises if there is not enough memory.
         room[filled : filled + len(part)] = np.frombuffer(part, np.uint8)
         filled += len(part)
     if filled != size:
@@ -209,13 +209,13 @@ def _content(path: Path, limit: int) -> bytes:
 
 
 def open_regular(path: Path, flags: int) -> int:
-    """Opens a file that is none of a stranger's traps: a symbolic link, a pipe, a device, or another name of a file.
+    """Opens a regular file; refuses symbolic links, pipes, devices and hard links, which may be traps.
 
     Returns:
-        The descriptor, which no other program inherits.
+        The descriptor, which child processes do not inherit.
 
     Raises:
-        OSError: the system refuses the file, or it is no regular file of its own.
+        OSError: the file cannot be opened, or is refused.
     """
     try:
         descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
@@ -228,7 +228,7 @@ def open_regular(path: Path, flags: int) -> int:
     if stat.S_ISREG(found.st_mode) and (found.st_nlink == 1 or not writes):
         return descriptor
     os.close(descriptor)
-    flaw = "it has a second name elsewhere" if stat.S_ISREG(found.st_mode) else "it is no regular file"
+    flaw = "it has a second name elsewhere (a hard link)" if stat.S_ISREG(found.st_mode) else "it is not a regular file"
     raise OSError(errno.EPERM, flaw)
 
 
@@ -244,17 +244,17 @@ def read_file(path: Path, limit: int = MAX_ARRAY_BYTES) -> bytes:
 LOCK: Final = "lock"
 
 _UNFINISHED: Final = re.compile(r"\..*\.[0-9a-f]{32}")
-"""How a file is called before it is moved to its place."""
+"""The suffix of a file that is still being written."""
 
 
 class Lock:
-    """The sole right to a run folder, for as long as this process lives or until it is closed.
+    """An exclusive lock on a run folder, held until it is closed or this process ends.
 
-    Neither programs that this process starts nor copies of it by `fork` hold the lock.
+    Child processes do not hold the lock, not even forked ones.
     """
 
     def __init__(self, folder: Path) -> None:
-        """Takes the lock; refuses if another process, or this one, holds it."""
+        """Takes the lock; raises if another process, or this one, holds it."""
         self._folder = folder
         with storage_errors(f"the run in {folder} cannot be locked"):
             self._identity = _identity_of(folder)
@@ -275,7 +275,7 @@ class Lock:
             raise StorageError(f"the run in {self._folder} is in use by {by}") from None
 
     def check_place(self) -> None:
-        """Refuses to go on where the folder is no longer in its place, so that no second one is made there."""
+        """Raises if the folder was moved or replaced, so that no second one is made in its place."""
         try:
             stays = _identity_of(self._folder) == self._identity
         except OSError:
@@ -297,7 +297,7 @@ _HELD: Final[WeakSet[Lock]] = WeakSet()
 
 
 def _release_in_copy() -> None:
-    """Closes what a copy of the process has inherited; the lock stays with the original."""
+    """Closes the locks that a forked process has inherited; the original process keeps them."""
     for lock in list(_HELD):
         lock.close()
 
@@ -311,7 +311,7 @@ def _identity_of(folder: Path) -> tuple[int, int]:
 
 
 def write_document(path: Path, body: Mapping[str, Any]) -> None:
-    """Writes a JSON object with its digest; the file appears whole or not at all."""
+    """Writes a JSON object with its digest, atomically."""
     with storage_errors(f"{path} cannot be written"):
         text = json.dumps({**body, "digest": digest_of(body, {})}, indent=1, allow_nan=False)
         replace_file(path, text.encode("ascii") + b"\n")
@@ -328,7 +328,7 @@ def read_document(path: Path, format_name: str, version: int) -> dict[str, Any]:
 
 
 def check_format(path: Path, body: Mapping[str, Any], format_name: str, version: int) -> None:
-    """Refuses what is of another format, or of a version that is not known."""
+    """Refuses a file of another format or version."""
     if body.get("format") != format_name:
         raise DamagedFileError(f"{path} is not of the format {format_name!r}")
     if type(body.get("version")) is not int or body["version"] != version:  # True equals 1
@@ -347,14 +347,14 @@ def sync_folder(folder: Path) -> None:
 
 
 def write_all(descriptor: int, content: bytes) -> None:
-    """Writes all of it, however often the system takes a part only."""
+    """Writes all of the content, also if the system accepts it in parts."""
     rest = memoryview(content)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Removes what a killed process was still writing."""
+    """Removes files that a killed process was still writing."""
     for path in folder.iterdir():
         if _UNFINISHED.fullmatch(path.name):
             path.unlink()
@@ -362,13 +362,13 @@ def remove_unfinished(folder: Path) -> None:
 
 @contextmanager
 def new_folder(folder: Path) -> Iterator[None]:
-    """Makes an empty folder; if what is then done with it fails, nothing is left of it."""
+    """Makes an empty folder, and removes it again if the context fails."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     make_empty_folder(folder)
     try:
         yield
     except BaseException:
-        with suppress(OSError):  # the error that is under way says more
+        with suppress(OSError):  # the error being raised says more
             for path in folder.iterdir():
                 path.unlink()
             for path in missing:
@@ -377,7 +377,7 @@ def new_folder(folder: Path) -> Iterator[None]:
 
 
 def make_empty_folder(folder: Path) -> None:
-    """Makes a folder; refuses one that holds anything, and a place that cannot be written to."""
+    """Makes a folder; refuses one that is not empty, or cannot be written."""
     with storage_errors(f"the folder {folder} cannot be used"):
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
@@ -388,7 +388,7 @@ def make_empty_folder(folder: Path) -> None:
 
 @contextmanager
 def storage_errors(what: str) -> Iterator[None]:
-    """Says what could not be done when the system refuses a file."""
+    """Turns an OSError into a StorageError that says what could not be done."""
     try:
         yield
     except OSError as error:

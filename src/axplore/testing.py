@@ -367,7 +367,7 @@ def _check_drawn(name: str, answer: Answer, allowed: set[tuple[int, int]]) -> No
 
 
 def _planned(policy: IntArray) -> set[tuple[int, int]]:
-    """The pairs that a policy, [..., n], may play."""
+    """Returns the pairs that a policy, [..., n], may play."""
     rows = policy.reshape(math.prod(policy.shape[:-1]), policy.shape[-1])
     return {(state, action) for row in rows.tolist() for state, action in enumerate(row) if action != RESET_ACTION}
 
@@ -378,7 +378,7 @@ def _draws(answer: Answer) -> dict[tuple[int, int], int]:
 
 
 def _successors(answer: Answer, pair: tuple[int, int]) -> dict[int, int]:
-    """How often each successor of a pair was met."""
+    """Returns the number of times each successor of a pair was met."""
     pairs = list(_draws(answer))
     entries = (answer.entry_pairs, answer.entry_successors, answer.entry_counts)
     triples = zip(*(array.tolist() for array in entries), strict=True)
@@ -424,7 +424,7 @@ def _check_resuming(checked: _CheckedWorld) -> None:
 
 
 def _replica_factory(world: Replicable) -> Callable[[], Any] | None:
-    """The function that makes replicas; None if the world says that its system exists only once."""
+    """Returns the function that makes replicas; None if the world says that its system exists only once."""
     try:
         packed = cloudpickle.dumps(world.replica_factory())
     except InvalidSettingError:
@@ -458,7 +458,7 @@ def _check_replica(replica: Any, told: list[tuple[Any, tuple[Any, ...]]]) -> Non
 
 
 def _batches(replica: Any, told: list[tuple[Any, tuple[Any, ...]]], orders: Sequence[Order]) -> list[Answer]:
-    """What a replica answers to each order as a batch; it forgets between them what it has discovered."""
+    """Returns what a replica answers to each order as a batch; it forgets between them what it has discovered."""
     _require(replica.states[0] == told[0][0], f"a replica starts in {replica.states[0]!r}, the world in {told[0][0]!r}")
     answers = []
     for index, order in enumerate(orders):

@@ -26,7 +26,7 @@ from axplore.target import Objective
 from axplore.types import RESET, Action, FloatArray, IntArray, Reset, State
 
 ACCURACY: Final = 1e-9
-"""How far a value may be from the truth, and how near to the radius a state is on the boundary."""
+"""The largest error of a value, and the distance from the radius within which a state is on the boundary."""
 
 ITERATION_PRECISION: Final = 1e-11
 """The precision of value iteration; its bounds are this times the value apart."""
@@ -35,13 +35,13 @@ ITERATION_LIMIT: Final = 100.0
 """The steps up to which the bounds of value iteration are within `ACCURACY`, and rounding is far below both."""
 
 BATCH_ENTRIES: Final = 4_000_000
-"""How many values, goals times states, are held at once."""
+"""The largest number of values, goals times states, in memory at once."""
 
 FORWARD_STEPS: Final = 1000.0
 """The largest radius at which states are ruled out by following probabilities forwards."""
 
 Policies: TypeAlias = Mapping[Any, Mapping[Any, Action | Reset]]
-"""Of each state, how it is reached: what to play in each state; one that is not named resets."""
+"""For each goal, its policy: what to play in each state; states that are missing reset."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class ControllableStates:
         mdp: the model.
         radius: the expected steps within which a state counts, L.
         layers: what each application of K ↦ K ∪ {g : V*_K(s0→g) <= L} adds, from {s0} on.
-        steps: of each controllable state s, V*_{S_L→}(s0→s).
+        steps: V*_{S_L→}(s0→s) of each controllable state s.
         boundary: the states whose value was within `ACCURACY` of the radius when they were admitted.
     """
 
@@ -72,7 +72,8 @@ class ControllableStates:
         """The least radius at which each of the states is controllable, L' = min{l : s in S_l→} ([DisCo] App. A).
 
         The nearest candidate joins first, and the largest value met so far is the radius that it takes: with less,
-        nothing would join the states already there. Who joins only brings others nearer, so no radius is passed over.
+        nothing would join the states already there. A state that joins only brings others nearer, so no radius is
+        skipped.
         """
         known: list[State] = [self.mdp.initial_state]
         radii = {self.mdp.initial_state: 0.0}
@@ -85,7 +86,7 @@ class ControllableStates:
             nearest = candidates[lower <= max(largest, upper.min()) + ACCURACY]
             values = _values(model, nearest)
             largest = max(largest, float(values.min()))
-            joining = nearest[values <= largest + ACCURACY / 10]  # ties that only rounding tells apart
+            joining = nearest[values <= largest + ACCURACY / 10]  # ties that differ only by rounding
             known += [model.states[number] for number in joining]
             radii |= {model.states[number]: largest for number in joining}
         return radii
@@ -96,11 +97,11 @@ class ObjectiveCheck:
     """Whether a set of states with policies meets an objective.
 
     Attributes:
-        objective: what was checked.
+        objective: the objective.
         holds: whether no controllable state is missing and no state exceeds its limit by more than epsilon.
-        worst_state: the state that exceeds its limit by most; none in an empty set.
-        excess: its steps beyond limit and epsilon; negative where all keep the limit.
-        missing: the controllable states that the set does not hold.
+        worst_state: the state that exceeds its limit by most; None for an empty set.
+        excess: its steps beyond limit and epsilon; negative if all keep the limit.
+        missing: the controllable states that are not in the set.
     """
 
     objective: Objective
@@ -112,12 +113,12 @@ class ObjectiveCheck:
 
 @checked(mdp=instance(TabularMdp, "a TabularMdp"), goal=label, allowed=optional(collection("states")))
 def optimal_steps(mdp: TabularMdp, goal: State, allowed: Iterable[State] | None = None) -> float:
-    """The least expected steps from the initial state to `goal`, V*_X(s0→g); infinite where it cannot be reached.
+    """Returns the least expected steps from the initial state to `goal`, V*_X(s0→g); infinite if it is unreachable.
 
     Args:
         mdp: the model.
         goal: the state to reach.
-        allowed: the set X outside which policies reset ([DisCo] Def. 1); everything when not given.
+        allowed: the set X outside which policies reset ([DisCo] Def. 1); all states by default.
     """
     mdp.index_of(goal)
     model = mdp if allowed is None else mdp.vicinity_of(allowed)
@@ -128,7 +129,7 @@ def optimal_steps(mdp: TabularMdp, goal: State, allowed: Iterable[State] | None 
 
 @checked(mdp=instance(TabularMdp, "a TabularMdp"), radius=real(least=0, most=1e12))
 def l_controllable(mdp: TabularMdp, radius: float) -> tuple[State, ...]:
-    """The states within `radius` expected steps for a policy without restrictions, S_L ([DisCo] Def. 3)."""
+    """Returns the states within `radius` expected steps for a policy without restrictions, S_L ([DisCo] Def. 3)."""
     candidates = _candidates(mdp, [mdp.initial_state], radius)
     candidates = candidates[_perhaps_within(mdp, radius)[candidates]]
     members = [np.array([mdp.initial_index])]
@@ -147,7 +148,7 @@ def l_controllable(mdp: TabularMdp, radius: float) -> tuple[State, ...]:
 
 @checked(mdp=instance(TabularMdp, "a TabularMdp"), radius=real(least=0, most=1e12))
 def controllable_states(mdp: TabularMdp, radius: float) -> ControllableStates:
-    """The incrementally controllable states, S_L→, with their layers ([DisCo] Def. 4)."""
+    """Returns the incrementally controllable states, S_L→, with their layers ([DisCo] Def. 4)."""
     layers: list[tuple[State, ...]] = []
     boundary: list[State] = []
     known: list[State] = []
@@ -174,10 +175,10 @@ def check_within_radius(
     """Checks AX_L: S_L→ is found, and every state found is reached within L + epsilon steps ([DisCo] Def. 5).
 
     Args:
-        truth: of the model and the radius in question.
-        policies: of each state found, how it is reached.
+        truth: the truth about the model and the radius in question.
+        policies: the policy to each state found.
         epsilon: the slack.
-        steps: instead of policies, how many steps each state found takes; for policies that are no mapping.
+        steps: in place of policies, the expected steps to each state found, for policies that are not mappings.
     """
     return _checked(Objective.WITHIN_RADIUS, truth, policies, steps, epsilon)
 
@@ -218,7 +219,7 @@ def _checked(
     steps: Mapping[Any, float] | None,
     epsilon: float,
 ) -> ObjectiveCheck:
-    instance(ControllableStates, "what controllable_states returned")("truth", truth)
+    instance(ControllableStates, "a result of controllable_states")("truth", truth)
     epsilon = real(least=0)("epsilon", epsilon)
     taken = _steps_taken(truth.mdp, policies, steps)
     excesses = {state: _excess(taken[state], _limit(objective, truth, state), epsilon) for state in taken}
@@ -256,7 +257,7 @@ def _excess(steps: float, limit: float, epsilon: float) -> float:
 
 
 def _candidates(model: TabularMdp, known: Sequence[State], radius: float) -> IntArray:
-    """The numbers of the states that may be within the radius, apart from the known ones.
+    """Returns the numbers of the states that may be within the radius, apart from the known ones.
 
     A state needs 1/p steps at least, where p is the largest probability with which it is entered.
     """
@@ -267,7 +268,7 @@ def _candidates(model: TabularMdp, known: Sequence[State], radius: float) -> Int
 
 
 def _perhaps_within(mdp: TabularMdp, radius: float) -> BoolArray:
-    """The states that are not proven to be beyond the radius by following probabilities forwards, [S].
+    """Returns the states that are not proven to be beyond the radius by following probabilities forwards, [S].
 
     Let u_k(g) bound the probability that any policy is in g after k steps: u_0 is 1 in the initial state, and u_k(g) is
     at most the sum over s of u_{k-1}(s) max_a p(g|s, a), and at most the largest p(g|s, a) of all. RESET keeps it at 1
@@ -296,7 +297,7 @@ def _perhaps_within(mdp: TabularMdp, radius: float) -> BoolArray:
 
 
 def _likeliest_edges(mdp: TabularMdp, numbers: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
-    """The edges among these states by their places in `numbers`, and the largest probability of each over actions."""
+    """Returns the edges among these states, by index in `numbers`, and the largest probability of each over actions."""
     sources, successors, probabilities = mdp.transitions_of(numbers)
     places = np.full(mdp.n_states, -1)
     places[numbers] = np.arange(len(numbers))
@@ -309,7 +310,7 @@ def _likeliest_edges(mdp: TabularMdp, numbers: IntArray) -> tuple[IntArray, IntA
 
 
 def _met_within(mdp: TabularMdp, steps: float) -> BoolArray:
-    """The states that can be met within a number of steps from the initial state, with any positive probability."""
+    """Returns the states that can be met within a number of steps with positive probability, [S]."""
     met = np.zeros(mdp.n_states, dtype=bool)
     newest = np.array([mdp.initial_index])
     met[newest] = True
@@ -322,7 +323,7 @@ def _met_within(mdp: TabularMdp, steps: float) -> BoolArray:
 
 
 def _within_part(mdp: TabularMdp, met: BoolArray, goals: IntArray, radius: float) -> tuple[IntArray, IntArray]:
-    """Which goals are within the radius, and which this part of the model does not decide.
+    """Returns which goals are within the radius, and which this part of the model does not decide.
 
     A policy that resets wherever it leaves the part bounds the optimal steps from above; one that is at the goal there
     bounds them from below.
@@ -347,7 +348,7 @@ def _within_part(mdp: TabularMdp, met: BoolArray, goals: IntArray, radius: float
 
 
 def _within(model: TabularMdp, goals: IntArray, radius: float) -> tuple[IntArray, IntArray]:
-    """Which goals are within the radius, and which of these are on the boundary."""
+    """Returns which goals are within the radius, and which of these are on the boundary."""
     lower, upper = _bounds(model, goals, radius + ACCURACY)
     is_member = upper < radius - ACCURACY
     is_open = ~is_member & (lower <= radius + ACCURACY)
@@ -357,7 +358,7 @@ def _within(model: TabularMdp, goals: IntArray, radius: float) -> tuple[IntArray
 
 
 def _values(model: TabularMdp, goals: IntArray) -> FloatArray:
-    """V*(s0→g) of each goal, accurate to `ACCURACY`, [G]."""
+    """Returns V*(s0→g) of each goal, accurate to `ACCURACY`, [G]."""
     lower, upper = _bounds(model, goals, ITERATION_LIMIT)
     values = (lower + upper) / 2
     far = np.flatnonzero((lower < math.inf) & (upper == math.inf))
@@ -368,9 +369,9 @@ def _values(model: TabularMdp, goals: IntArray) -> FloatArray:
 
 
 def _bounds(model: TabularMdp, goals: IntArray, at_most: float) -> tuple[FloatArray, FloatArray]:
-    """Bounds on V*(s0→g) of each goal, [G] and [G]; the upper one is infinite where the lower one exceeds `at_most`."""
+    """Returns bounds on V*(s0→g) of each goal, [G] each; the upper is infinite if the lower exceeds `at_most`."""
     lower, upper = np.empty(len(goals)), np.empty(len(goals))
-    # Rounding in a sweep is some 1e-16 of a value, and adds up over as many sweeps as a value has steps.
+    # Rounding in a sweep is about 1e-16 of a value, and accumulates over as many sweeps as a value has steps.
     precision = max(ITERATION_PRECISION, 1e-15 * at_most**2)
     for batch in _batches(model, np.arange(len(goals))):
         labels = [model.states[number] for number in goals[batch]]
@@ -380,13 +381,13 @@ def _bounds(model: TabularMdp, goals: IntArray, at_most: float) -> tuple[FloatAr
 
 
 def _batches(model: TabularMdp, positions: IntArray) -> list[IntArray]:
-    """Positions of goals, as many at a time as their values can be held for."""
+    """Returns positions of goals in batches whose values fit in memory."""
     size = max(1, BATCH_ENTRIES // model.n_states)
     return [positions[first : first + size] for first in range(0, len(positions), size)]
 
 
 def _policy_steps(mdp: TabularMdp, policy: Mapping[Any, Action | Reset], goal: State) -> float:
-    """v_π(s0→goal), on the states that the policy can meet."""
+    """Returns v_π(s0→goal), computed on the states that the policy can meet."""
     mdp.index_of(goal)
     for state in policy:
         mdp.index_of(state)
@@ -398,5 +399,5 @@ def _policy_steps(mdp: TabularMdp, policy: Mapping[Any, Action | Reset], goal: S
 
 
 def _above_members(radius: float) -> float:
-    """A number of steps that no member exceeds, even by rounding."""
+    """Returns a number of steps that no member exceeds, even by rounding."""
     return radius + 2 * ACCURACY

@@ -322,7 +322,7 @@ def test_json_that_cannot_be_trusted_is_refused(folder: Path, text: str) -> None
 def test_an_entry_that_stands_twice_is_refused(folder: Path) -> None:
     text = (folder / JSON).read_text()
     (folder / JSON).write_text(text.replace('"radius": 4.5', '"radius": 9.5, "radius": 4.5'))
-    refuses(folder, "'radius' stands twice")
+    refuses(folder, "'radius' appears twice")
 
 
 # Archives
@@ -349,7 +349,7 @@ def test_pickled_objects_are_never_opened(folder: Path) -> None:
 
     trap = np.array([Trap()], dtype=object)
     (folder / ARRAYS).write_bytes(archive_of({"counts.counts.npy": npy_of(trap, allow_pickle=True)}))
-    refuses(folder, "is no plain array")
+    refuses(folder, "is not a plain array")
     assert not (folder / "sprung").exists()
 
 
@@ -407,7 +407,7 @@ def test_an_array_that_stands_twice_is_refused(folder: Path) -> None:
         archive.writestr("a.npy", npy_of(np.zeros(3)))
         archive.writestr("a.npy", npy_of(np.ones(3)))
     (folder / ARRAYS).write_bytes(buffer.getvalue())
-    refuses(folder, "stands twice")
+    refuses(folder, "appears twice")
 
 
 # The same holds for certificates that never were a file

@@ -48,7 +48,7 @@ def test_limits_are_added_where_they_are_known(tmp_path: Path) -> None:
         {"steps": "20,000", "limit": None, "ratio": None},
     ]
     path.write_text("{}")
-    with pytest.raises(DamagedFileError, match=r"limits\.json is no table of limits"):
+    with pytest.raises(DamagedFileError, match=r"limits\.json is not a table of limits"):
         with_limits(table(), path)
 
 
@@ -62,7 +62,7 @@ def test_no_committed_mean_is_below_its_limit() -> None:
 
 def test_the_command_prints_the_bound_and_what_it_rests_on() -> None:
     output = run("truth", "two-branch", "--radius", "4", "--set", "length=1", "--lower-bound", "--epsilon", "0.5")
-    assert "No algorithm that is right with probability 0.9 takes fewer than" in output
+    assert "No algorithm that is correct with probability 0.9 takes fewer than" in output
     assert "leaves" in output
 
 
@@ -90,7 +90,7 @@ def test_the_command_gives_json() -> None:
     ("options", "message"),
     [
         (["--lower-bound"], "--lower-bound needs --epsilon"),
-        (["--epsilon", "0.1"], "--epsilon is for a lower bound"),
+        (["--epsilon", "0.1"], "--epsilon needs --lower-bound"),
         (["--lower-bound", "--epsilon", "0"], "epsilon is 0.0"),
         (["--lower-bound", "--epsilon", "0.1", "--delta", "2"], "delta is 2.0"),
         (["--lower-bound", "--epsilon", "0.1", "--objective", "best"], "objective is 'best'"),

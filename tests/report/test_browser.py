@@ -45,7 +45,7 @@ def test_a_click_on_a_goal_shows_the_numbers_of_the_atlas(browser: Browser, chai
     for place, state in enumerate(atlas.states[1:], start=1):
         choose(browser, place)
         bounds = atlas.bounds(state)
-        assert browser.text("#panel-title") == f"The way to {state}"
+        assert browser.text("#panel-title") == f"Route to {state}"
         assert (
             browser.text("#panel-steps") == f"{rounded_down(bounds.lower)} to {rounded_up(bounds.upper)} expected steps"
         )
@@ -126,10 +126,10 @@ def test_search_finds_a_state_and_says_when_there_is_none(browser: Browser, chai
     browser.open(write_report(chain_run))
 
     browser.find("#search").send_keys("S5", Keys.ENTER)
-    assert browser.text("#panel-title") == "The way to s5"
+    assert browser.text("#panel-title") == "Route to s5"
 
     browser.find("#search").send_keys(" nowhere", Keys.ENTER)
-    assert browser.run("return document.getElementById('status').textContent") == "No state is called S5 nowhere."
+    assert browser.run("return document.getElementById('status').textContent") == "There is no state S5 nowhere."
 
 
 def test_the_slider_of_the_radius_fades_what_is_farther(browser: Browser) -> None:
@@ -208,7 +208,7 @@ def test_the_map_is_used_by_keys_alone(browser: Browser, tmp_path: Path) -> None
     browser.driver.switch_to.active_element.send_keys(Keys.ARROW_DOWN)
     assert browser.run(focused) == "(1, 1)"
     browser.driver.switch_to.active_element.send_keys(Keys.ENTER)
-    assert browser.text("#panel-title") == "The way to (1, 1)"
+    assert browser.text("#panel-title") == "Route to (1, 1)"
     assert browser.run("return document.activeElement.id") == "panel"
     assert browser.run("return document.getElementById('status').textContent").startswith("(1, 1): certified")
     browser.driver.switch_to.active_element.send_keys(Keys.ESCAPE)
@@ -244,7 +244,7 @@ def test_a_label_with_tags_shows_as_text(browser: Browser) -> None:
     browser.open_text(page_of(tree_atlas(10, 3, labels), History(), Path("run")))
     choose(browser, 1)
 
-    assert browser.text("#panel-title") == f"The way to {HOSTILE}"
+    assert browser.text("#panel-title") == f"Route to {HOSTILE}"
     assert HOSTILE in browser.texts("#states button.goal")
     assert browser.run("return window.hacked") is None
     assert browser.complaints() == []
@@ -260,7 +260,7 @@ def test_many_states_are_drawn_and_chosen(browser: Browser, members: int, left_o
     browser.slide("replay", members // 2)
     browser.slide("radius", 3)
 
-    assert browser.text("#panel-title") == f"The way to state {members - 1}"
+    assert browser.text("#panel-title") == f"Route to state {members - 1}"
     assert browser.count("#map .node:not(.pending)") == members // 2
     assert browser.complaints() == []
 
@@ -319,7 +319,7 @@ def test_a_section_that_is_added_runs_its_script(
 
 def test_what_was_chosen_is_kept_in_the_address(browser: Browser, chain_run: Path) -> None:
     browser.open(write_report(chain_run), "state=s4&colour=visits")
-    assert browser.text("#panel-title") == "The way to s4"
+    assert browser.text("#panel-title") == "Route to s4"
     assert browser.find("#colour").get_attribute("value") == "visits"
 
 

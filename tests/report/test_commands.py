@@ -132,8 +132,8 @@ def test_a_run_that_fails_is_reported_beside_the_others(tmp_path: Path, monkeypa
     ("arguments", "message"),
     [
         ((), "there is nothing to compare"),
-        (("--seeds", "3"), "give a --world"),
-        (("--set", "arms=1"), "give a --world"),
+        (("--seeds", "3"), "need --world"),
+        (("--set", "arms=1"), "need --world"),
         (("--world", "star", "--radius", "2", "--explorer", "certified"), "needs --out as well"),
         (("--world", "star", "--explorer", "certified", "--out", "x"), "needs --radius as well"),
         (("--world", "star", "--radius", "2", "--out", "x"), "needs --explorer as well"),

@@ -193,7 +193,7 @@ def test_the_curve_of_widths_has_a_table_that_says_the_same(chain_run: Path) -> 
 
 def test_a_page_without_bounds_over_steps_says_so(chain_run: Path) -> None:
     page = page_of(Atlas.load(chain_run), History(), chain_run)
-    assert "There are no bounds over steps to show.\nThe log of the run holds none" in page
+    assert "There are no bounds over steps to show.\nThe log of the run has bounds of the initial state only" in page
     assert '<table id="narrowing">' not in page
 
 

@@ -204,11 +204,11 @@ def test_a_port_in_use_is_an_error_in_a_line(tmp_path: Path) -> None:
 def test_a_watched_page_loads_refreshes_and_outlives_its_watcher(browser: Browser, chain_run: Path) -> None:
     with serving(chain_run) as server:
         browser.open(server.address, "state=s4")
-        assert browser.text("#panel-title") == "The way to s4"
+        assert browser.text("#panel-title") == "Route to s4"
         assert browser.complaints() == []
         assert {url.partition("#")[0] for url in browser.requests() if not url.startswith("data:")} == {server.address}
         (chain_run / "ended.json").touch()
         browser.wait(lambda: any(url.endswith("/news") for url in browser.requests()))
         browser.wait(lambda: browser.run("return document.body.dataset.ready") == "true")
-        assert browser.text("#panel-title") == "The way to s4"
+        assert browser.text("#panel-title") == "Route to s4"
     browser.wait(lambda: "The watcher has ended" in browser.text(".live strong"))

@@ -290,7 +290,7 @@ def test_a_world_that_was_handed_in_is_handed_in_again(tmp_path: Path) -> None:
     mdp = axplore.domain("star", arms=2, arm_length=3)
     axplore.explore(mdp, 2.0, 0.5, seed=3, run=tmp_path / "whole")
     cut_short(tmp_path / "cut", 9, mdp, 2.0, 0.5, seed=3)
-    with pytest.raises(InvalidSettingError, match="handed in as an object"):
+    with pytest.raises(InvalidSettingError, match="passed as an object"):
         axplore.resume(tmp_path / "cut")
     other = TabularMdp.from_rows({"here": {"go": {"there": 1.0}}, "there": {}}, "here")
     for wrong in (other, "star", SimulatedWorld(mdp, 4)):

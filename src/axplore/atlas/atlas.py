@@ -267,7 +267,7 @@ class Atlas:
         return to_pandas(self)
 
     def to_networkx(self) -> Any:
-        """Returns a `networkx.MultiDiGraph` of the transitions that were met; networkx has to be installed.
+        """Returns a `networkx.MultiDiGraph` of the transitions met. Needs networkx.
 
         Its nodes are the labels of all states met, with `in_atlas`, `status`, `lower` and `upper`. Each edge is one
         successor of one action: its key is the action, and it has the `count` of the transition and its `frequency`.
@@ -278,11 +278,11 @@ class Atlas:
         return to_networkx(self)
 
     def plot(self, goal: State | None = None, ax: Axes | None = None) -> Axes:
-        """Draws the map with Matplotlib, which has to be installed, and returns the axes.
+        """Draws the map with Matplotlib, and returns the axes.
 
         Args:
-            goal: a state of the atlas, to which the most likely way is drawn.
-            ax: the axes to draw on; new ones when not given.
+            goal: a state of the atlas, to which the most likely route is drawn.
+            ax: the axes to draw on; new ones by default.
         """
         from axplore.atlas.drawing import plot
 

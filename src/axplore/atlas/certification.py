@@ -141,7 +141,7 @@ def certify(
 
 
 def _horizon(within: float | None, chance: float | None, steps: int | None) -> int:
-    """The steps after which an episode ends; refuses a claim that is none, or two."""
+    """Returns the steps after which an episode ends; refuses a claim that is none, or two."""
     if (within is None) == (chance is None):
         raise InvalidSettingError("give either within=B, a bound of the expected steps, or chance=p with steps=n")
     if steps is not None:
@@ -186,7 +186,7 @@ class _Bets:
         return False
 
     def _is_certain(self, losses: FloatArray) -> bool:
-        """Whether it is decided whatever rounding has done."""
+        """Returns whether it is decided whatever rounding has done."""
         outcomes: IntArray = np.zeros(self._size, dtype=np.int64)
         for outcome, times in self.outcomes.items():
             outcomes[outcome] = times
@@ -199,7 +199,7 @@ def _log_sum(logs: FloatArray) -> float:
 
 
 def _played(arena: _Arena, bets: _Bets, on_progress: Callable[[CertifyProgress], None] | None) -> _Bets:
-    """The bets after as many episodes as decide, or as the steps allow."""
+    """Returns the bets after as many episodes as decide, or as the steps allow."""
     n_played = reported = 0
     for batch in arena.batches():
         for outcome in batch:
@@ -235,7 +235,7 @@ class _Arena(ABC):
 
     @abstractmethod
     def batches(self) -> Iterator[list[int]]:
-        """The outcomes of further episodes, until the steps are used up."""
+        """Yields the outcomes of further episodes, until the steps are used up."""
 
 
 class _SteppedArena(_Arena):
@@ -333,7 +333,7 @@ class _AnyPolicy:
 
 
 def _any_policy(policy: Any, goal: State) -> _AnyPolicy:
-    """What a policy of any kind plays, and what to call it."""
+    """Returns what a policy of any kind plays, and what to call it."""
     if isinstance(policy, Atlas):
         policy = policy.policy(goal)
     if isinstance(policy, Policy):
@@ -371,7 +371,7 @@ def _of_predictor(model: Any) -> Callable[[State, int], Action | Reset]:
 
 
 def _action_of(answer: Any) -> Action | Reset:
-    """The action that a policy means: a NumPy number, or an array of one, stands for the number."""
+    """Returns the action that a policy means: a NumPy number, or an array of one, stands for the number."""
     if isinstance(answer, np.ndarray):
         if answer.size != 1:
             raise InvalidInputError(f"the policy returned {shown(answer)}, which is no single action")
@@ -381,7 +381,7 @@ def _action_of(answer: Any) -> Action | Reset:
 
 
 def _observation(space: Any, state: State) -> Any:
-    """The observation of which a state is the label by the keys that axplore uses unless it is given one."""
+    """Returns the observation of which a state is the label by the keys that axplore uses unless it is given one."""
     shape, dtype = getattr(space, "shape", None), getattr(space, "dtype", None)
     if shape is None or dtype is None:
         return state

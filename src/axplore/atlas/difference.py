@@ -1,4 +1,4 @@
-"""What changed between two atlases: states gained and lost, slower and faster ways, and what is proven of each.
+"""What changed between two atlases: states gained and lost, slower and faster routes, and what is proven of each.
 
 Every bound of an atlas holds with its own δ, so with probability at least 1 - δ_old - δ_new all of them hold at once.
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class ChangeKind(Enum):
-    """How a state differs; the value is what to call it."""
+    """How a state differs; the value is the name to print."""
 
     LOST = "lost"
     """It is in the old atlas, and not in the new one."""
@@ -56,7 +56,7 @@ class StateChange:
         proven: whether the expected steps to it are proven to differ in that direction.
         old, new: the bounds in each atlas.
         actions_lost, actions_gained: actions that only one atlas has for it; empty unless it is in both.
-        why: what is proven or not, in a sentence.
+        why: what is proven, in a sentence.
     """
 
     state: State
@@ -69,7 +69,7 @@ class StateChange:
     why: str
 
     def as_json(self) -> dict[str, Any]:
-        """Returns the change for machines; labels are written as in files."""
+        """Returns the change as JSON values; labels are written as in files."""
         return {
             "state": encode_label(self.state),
             "change": self.kind.value,
@@ -130,12 +130,12 @@ class Difference:
 
     @property
     def regressions(self) -> tuple[StateChange, ...]:
-        """What is proven to have become worse: states lost, and slower ways."""
+        """The changes for the worse that are proven: states lost, and slower routes."""
         return tuple(change for change in (*self.lost, *self.slower) if change.proven)
 
     @property
     def exit_code(self) -> ExitCode:
-        """What continuous integration goes by.
+        """The exit code for continuous integration.
 
         REFUTED if something is proven to have become worse; UNFINISHED if a state is missing without a proof that it is
         lost, or a run has open states; IN_DOUBT if a run is in doubt; DONE otherwise.
@@ -167,7 +167,7 @@ class Difference:
         return tuple(lines)
 
     def as_json(self) -> dict[str, Any]:
-        """Returns the difference for machines."""
+        """Returns the difference as JSON values."""
         return {
             "worlds": [self.old.world, self.new.world],
             "verdicts": [self.old.verdict.as_json(), self.new.verdict.as_json()],
@@ -182,7 +182,7 @@ class Difference:
 
 
 _BY_MEMBERSHIP = (ChangeKind.LOST, ChangeKind.GAINED)
-"""Kinds that are seen without a proof."""
+"""Kinds of changes that need no proof."""
 
 _ORDER = {kind: place for place, kind in enumerate(ChangeKind)}
 
@@ -232,7 +232,7 @@ def _change(old: Atlas, new: Atlas, state: State, before: float | None, now: flo
 
     Args:
         old, new: the atlases.
-        state: of one of them.
+        state: a state of one of them.
         before: the steps that it took at most, if it is proven to have become worse.
         now: the steps that it takes at most, if it is proven to have become better.
     """

@@ -1,6 +1,6 @@
 """The map of an atlas as a picture: SVG for notebooks, and Matplotlib for papers.
 
-Both draw the layout of the page: the states, and the tree of short ways around the initial state.
+Both use the layout of the page: the states, and the tree of short routes from the initial state.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MAX_NAMES: Final = 60
-"""More states than this are drawn without their names; in SVG the names are tooltips still."""
+"""The largest number of states that are drawn with their names; in SVG, names are also tooltips."""
 
 LONGEST_NAME: Final = 10
-"""Names with more letters than this are cut on the map."""
+"""The largest number of characters of a name on the map."""
 
 NEAR, FAR = np.array([218, 235, 247]), np.array([8, 81, 156])
-"""The colours of the initial state and of the farthest one, in red, green and blue."""
+"""The colours of the initial state and of the farthest one, as red, green and blue."""
 
 OUTSIDE: Final = {Status.SET_ASIDE: "#d9d9d9", Status.OPEN: "#ffffff", Status.CERTIFIED: "#ffffff"}
 """The colours of states outside the atlas."""
@@ -92,14 +92,14 @@ def plot(atlas: Atlas, goal: State | None, ax: Axes | None) -> Axes:
 
 
 def _edges(layout: Layout, entries: IntArray) -> IntArray:
-    """The edges of the tree of short ways between places that are drawn, as pairs, [m, 2]."""
+    """Returns the edges of the tree of short routes between places that are drawn, as pairs, [m, 2]."""
     places = layout.drawn[layout.drawn > 0]
     edges: IntArray = np.stack((entries[places], places), axis=1)
     return edges[np.isin(edges[:, 0], layout.drawn)]
 
 
 def _colours(atlas: Atlas) -> list[str]:
-    """The colour of each place: of the atlas by expected steps, of the others by status."""
+    """Returns the colour of each place: by expected steps in the atlas, by status outside."""
     members = len(atlas.states)
     steps: FloatArray = shown_steps(atlas)[:members]
     finite = np.where(np.isfinite(steps), steps, 0.0)

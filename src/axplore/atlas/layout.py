@@ -1,7 +1,7 @@
-"""Where the states stand on the map: in their grid if they have one, else in rings by expected steps.
+"""The layout of the map: states in a grid if their labels form one, otherwise in rings by expected steps.
 
-A grid is there if labels are pairs of whole numbers, taken as row and column; or whole numbers that move like the
-numbered cells of a grid: by one within a row, or by the width of a row.
+Labels form a grid if they are pairs of whole numbers, row and column, or whole numbers between which transitions move
+as between the numbered cells of a grid: by one within a row, or by the width of a row.
 """
 
 from __future__ import annotations
@@ -17,40 +17,40 @@ from axplore.atlas.transitions import Transitions
 from axplore.types import FloatArray, IntArray, State, Status
 
 WIDTH: Final = 1000.0
-"""Of the map, in its own units."""
+"""The width of the map, in its own units."""
 
 MAX_DRAWN: Final = 2500
-"""No more states than this are drawn, so that no browser freezes."""
+"""The largest number of states drawn, so that browsers stay responsive."""
 
 MAX_EMPTY: Final = 20
-"""A grid with more empty cells than this for each state would show nothing but emptiness."""
+"""The largest number of empty cells per state of a grid; a sparser one is not useful."""
 
 BEYOND: Final = 1.45
-"""States farther than this part of the radius stand at the rim."""
+"""States farther than this multiple of the radius are placed at the rim."""
 
 MARGIN: Final = 40.0
 LARGEST, SMALLEST = 20.0, 3.5
-"""Half of the width of a node in rings."""
+"""Limits of half the width of a node in rings."""
 
 SPREAD: Final = 0.22
-"""A node's half-width by the distance that it would have from others if they were spread evenly."""
+"""Half the width of a node, relative to the distance between nodes if they were evenly spread."""
 
 PUSHES: Final = 120
-"""How often nodes that overlap are pushed apart."""
+"""The number of passes in which overlapping nodes are pushed apart."""
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Where the states stand.
+    """The positions of the states on the map.
 
     Attributes:
         kind: a grid, or rings around the initial state.
         drawn: the places of the states on the map, [d].
-        x, y: of the middle of each, [d].
-        size: half of the width of a node.
-        height: of the map; its width is `WIDTH`.
-        rings: of each ring the expected steps and its radius on the map; the last is the radius of the run.
-        cells: rows and columns of the grid.
+        x, y: the coordinates of their centres, [d].
+        size: half the width of a node.
+        height: the height of the map; its width is `WIDTH`.
+        rings: the expected steps of each ring and its radius on the map; the last is the radius of the run.
+        cells: the numbers of rows and columns of the grid.
     """
 
     kind: Literal["grid", "rings"]
@@ -64,7 +64,7 @@ class Layout:
 
 
 class _Grid(NamedTuple):
-    """The row and column of each place, [n, 2], and how many of them there are."""
+    """The row and column of each place, [n, 2], and the numbers of rows and columns."""
 
     cells: IntArray
     rows: int
@@ -72,25 +72,25 @@ class _Grid(NamedTuple):
 
 
 def layout_of(atlas: Atlas) -> Layout:
-    """Places the states of an atlas and those left out."""
+    """Returns the layout of the states of an atlas and those left out."""
     drawn = _drawn(atlas)
     grid = _grid_of(atlas, atlas.transitions)
     return _rings(atlas, drawn) if grid is None else _grid(grid, drawn)
 
 
 def shown_steps(atlas: Atlas) -> FloatArray:
-    """Where each place stands by its expected steps: between its bounds, or at the lower one if there is no other."""
+    """Returns the expected steps to show for each place: between its bounds, or the lower one if there is no other."""
     bounded = np.isfinite(atlas.upper)
     return np.where(bounded, (atlas.lower + np.where(bounded, atlas.upper, 0)) / 2, atlas.lower)
 
 
 def labels_of(atlas: Atlas) -> list[State]:
-    """The labels by place."""
+    """Returns the labels by place."""
     return [*atlas.states, *(atlas.seen[number] for number in atlas.left_out_numbers.tolist())]
 
 
 def _drawn(atlas: Atlas) -> IntArray:
-    """The places on the map: those of the atlas before those that are open, and the nearest first."""
+    """Returns the places on the map: those of the atlas before those that are open, and the nearest first."""
     places = np.arange(len(atlas.statuses))
     if len(places) <= MAX_DRAWN:
         return places
@@ -99,7 +99,7 @@ def _drawn(atlas: Atlas) -> IntArray:
 
 
 def _grid_of(atlas: Atlas, transitions: Transitions) -> _Grid | None:
-    """The grid of the labels; None if the labels are no cells of a grid."""
+    """Returns the grid of the labels; None if they do not form one."""
     labels = labels_of(atlas)
     if all(type(label) is tuple and len(label) == 2 and all(type(part) is int for part in label) for label in labels):
         return _dense(np.array(labels))
@@ -111,7 +111,7 @@ def _grid_of(atlas: Atlas, transitions: Transitions) -> _Grid | None:
 
 
 def _row_width(numbers: IntArray, transitions: Transitions) -> int | None:
-    """The width of a row, if numbered states move as in a grid; a move to the initial state is as good as a RESET."""
+    """Returns the width of a row if numbered states move as in a grid; moves to the initial state are ignored."""
     moves = (transitions.successors > 0) & (transitions.successors != transitions.entry_places)
     sources, targets = numbers[transitions.entry_places[moves]], numbers[transitions.successors[moves]]
     distances = np.unique(np.abs(targets - sources))
@@ -123,7 +123,7 @@ def _row_width(numbers: IntArray, transitions: Transitions) -> int | None:
 
 
 def _dense(cells: IntArray, width: int = 0) -> _Grid | None:
-    """The cells from the first row and column on, unless nearly all of the grid would be empty."""
+    """Returns the cells, shifted to the first row and column; None if nearly all of the grid would be empty."""
     cells = cells - cells.min(axis=0) * (not width)
     rows, columns = (cells.max(axis=0) + 1).tolist()
     columns = max(columns, width)
@@ -132,7 +132,7 @@ def _dense(cells: IntArray, width: int = 0) -> _Grid | None:
 
 def _grid(grid: _Grid, drawn: IntArray) -> Layout:
     cells, rows, columns = grid
-    # A narrow grid does not get cells as wide as the map.
+    # The cells of a narrow grid are not as wide as the map.
     size = (WIDTH - 2 * MARGIN) / max(columns, rows, 8) / 2
     left = WIDTH / 2 - columns * size
     return Layout(
@@ -152,7 +152,7 @@ def _rings(atlas: Atlas, drawn: IntArray) -> Layout:
     distances = np.minimum(shown_steps(atlas), BEYOND * radius) * scale
     size = float(np.clip(SPREAD * WIDTH / math.sqrt(len(drawn)), SMALLEST, LARGEST))
     aside = np.array([status is Status.SET_ASIDE for status in atlas.statuses])
-    if not atlas.proven:  # where they are left out, nothing is known of their steps
+    if not atlas.proven:  # nothing is known of the steps to states left out
         aside[len(atlas.states) :] = True
     distances[aside] = np.maximum(distances[aside], radius * scale + 1.5 * size)  # visibly outside
     angles = _angles(ways_in(atlas))
@@ -187,7 +187,7 @@ def ways_in(atlas: Atlas) -> IntArray:
 
 
 def _angles(parents: IntArray) -> FloatArray:
-    """The direction of each place: every state has a sector, shared out among those entered from it, [n]."""
+    """Returns the direction of each place: every state has a sector, divided among its children, [n]."""
     n = len(parents)
     children: list[list[int]] = [[] for _ in range(n)]
     for place in range(1, n):
@@ -196,7 +196,7 @@ def _angles(parents: IntArray) -> FloatArray:
     for place in range(n - 1, 0, -1):
         leaves[parents[place]] += leaves[place]
     first, angles = np.zeros(n), np.zeros(n)
-    for place in range(n):  # parents stand before their children
+    for place in range(n):  # parents come before their children
         share = first[place]
         for child in children[place]:
             first[child] = share
@@ -229,6 +229,6 @@ def _pushed_apart(points: FloatArray, distance: float) -> FloatArray:
 
 
 def _round_steps(radius: float) -> list[float]:
-    """Round numbers for rings: at most six."""
+    """Returns at most six round numbers for rings."""
     step = next(step * 10**power for power in range(12) for step in (1, 2, 5) if radius / (step * 10**power) <= 6)
     return [float(step * i) for i in range(1, math.ceil(radius / step))]

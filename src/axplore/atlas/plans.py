@@ -141,7 +141,7 @@ def _guarantee(atlas: Atlas, min_cost: float, upper: float, regret: float) -> st
 
 
 def corollary_holds(radius: float, epsilon: float, min_cost: float) -> bool:
-    """Whether [DisCo] Cor. 1 covers costs from `min_cost` on: ε <= 1, and η (L + 1 + ε) <= c_min/2.
+    """Returns whether [DisCo] Cor. 1 covers costs from `min_cost` on: ε <= 1, and η (L + 1 + ε) <= c_min/2.
 
     η is the accuracy to which the allocation makes the model known. The paper prints η (L + 1 + ε) <= 2 c_min, but the
     proof of its simulation lemma needs the smaller number.

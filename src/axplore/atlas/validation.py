@@ -162,7 +162,7 @@ class Validation:
         ]
 
     def summary(self) -> str:
-        """The conclusion in a few sentences."""
+        """Returns the conclusion in a few sentences."""
         if self.holds:
             return f"Nothing contradicts the atlas: {len(self.trials)} goals tried, {self.steps:,} steps taken."
         sentences = []

@@ -80,7 +80,7 @@ def contradictions(atlas: Atlas, certificate: Certificate) -> Iterator[str]:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two parts of atlases are equal, arrays included."""
+    """Returns whether two parts of atlases are equal, arrays included."""
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         return one.dtype == other.dtype and np.array_equal(one, other)
     if isinstance(one, Mapping) and isinstance(other, Mapping):

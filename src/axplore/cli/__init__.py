@@ -1,6 +1,6 @@
 """The command line: every command is one call of the library.
 
-What a command needs is imported inside it, so that `axplore --help` is quick.
+Commands import what they need when they run, so that `axplore --help` is fast.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["app", "explore_commands", "main", "run_commands", "study_commands", 
 
 
 def main() -> None:
-    """Runs the command line; an error that axplore raises on purpose is one line and exit code 2."""
+    """Runs the command line; an error of axplore is printed as one line, with exit code 2."""
     try:
         app()
     except AxploreError as error:

@@ -1,6 +1,7 @@
 """What all commands share: their common options, how they print, and how they end.
 
-Text may come from strangers: a label, a program's answer, a name in a file. Everything printed passes `printable`.
+Text may be untrusted: a label, the answer of a program, a name in a file. Everything printed passes through
+`printable`.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ DONE, CLAIM_FAILED, ERROR = ExitCode.DONE, ExitCode.REFUTED, ExitCode.FAILED
 INTERRUPTED = ExitCode.INTERRUPTED
 
 SHORT: Final = 12
-"""A column of a table is short if no line of it has more letters than this."""
+"""A column of a table is short if no line of it has more characters than this."""
 
 MAX_ROWS: Final = 40
 """On a terminal, a table is shortened to this many rows."""
 
 MAX_ALIKE: Final = 3
-"""Warnings that differ in numbers only are shown this often."""
+"""The number of times that warnings are shown that differ only in numbers."""
 
 
 def print_lines(lines: Iterable[str]) -> None:
@@ -50,7 +51,7 @@ def print_lines(lines: Iterable[str]) -> None:
 
 
 def print_json(document: dict[str, Any]) -> None:
-    """Prints JSON as it is, however wide the terminal; it is ASCII only."""
+    """Prints JSON in ASCII, without wrapping."""
     from rich.console import Console
     from rich.text import Text
 
@@ -92,14 +93,14 @@ def notify(text: str) -> None:
 
 
 class WarningHandler(logging.Handler):
-    """Prints what axplore logs, each on a line of standard error; of many that are alike, the first few."""
+    """Prints what axplore logs on standard error; of similar messages, only the first few."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self._shown: Counter[str] = Counter()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Prints a warning, unless it was printed often enough."""
+        """Prints a warning, unless similar ones were printed often enough."""
         message = record.getMessage()
         kind = re.sub(r"\d+", "0", message)
         self._shown[kind] += 1
@@ -121,7 +122,7 @@ def warnings_shown() -> Iterator[None]:
 
 @contextmanager
 def progress_bar(description: str) -> Iterator[Callable[[int, int], None]]:
-    """Gives what to call with the finished and the total number; shows them as a bar on standard error."""
+    """Yields a function to call with the finished and the total number; shows a progress bar on standard error."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -150,15 +151,15 @@ def evidence_bars() -> Iterator[Callable[[float, float], None]]:
 
 @contextmanager
 def interruption() -> Iterator[Callable[[], bool]]:
-    """Gives a function that says whether Ctrl-C was pressed. Pressed again, it interrupts; so does SIGTERM, at once."""
+    """Yields a function that tells whether Ctrl-C was pressed. Pressed again, or on SIGTERM, it interrupts at once."""
     pressed = False
 
     def note(number: int, _frame: FrameType | None) -> None:
         nonlocal pressed
-        if pressed or number == signal.SIGTERM:  # who terminates a process may not wait for the end of a round
+        if pressed or number == signal.SIGTERM:  # SIGTERM may not wait for the end of a round
             raise KeyboardInterrupt
         pressed = True
-        notify("Stopping after this round with what is proven so far; press Ctrl-C again to stop without it.")
+        notify("Stopping after this round, and keeping what is proven so far; press Ctrl-C again to stop at once.")
 
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -198,7 +199,7 @@ StatesBound = Annotated[
 Trust = Annotated[
     bool,
     typer.Option(
-        "--trust", help="Start the world that the run names, though that runs code; a terminal asks otherwise."
+        "--trust", help="Start the world that the run names, which runs code. Without it, axplore asks on a terminal."
     ),
 ]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.", show_default=False)]
@@ -223,11 +224,11 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a ta
 AllRows = Annotated[bool, typer.Option("--all", help="Print all rows of long tables.")]
 
 EXPORTS = ("drn", "interval-drn", "prism", "umb", "dot", "csv", "policies-csv", "parquet", "policies-parquet")
-"""The names of the formats."""
+"""The formats of `export`."""
 
 
 def parsed(settings: list[str] | None) -> dict[str, str]:
-    """The parameters of a world, as `--set` gives them."""
+    """Returns the parameters of a world given by `--set`."""
     parameters = {}
     for setting in settings or ():
         name, separator, value = setting.partition("=")
@@ -238,15 +239,15 @@ def parsed(settings: list[str] | None) -> dict[str, str]:
 
 
 def sweep_workers(workers: int | None, ray: str | None) -> int | None:
-    """Of runs that have nothing to do with each other, each processor makes one; a cluster has its own number."""
+    """Returns the number of workers for independent runs: by default one per processor, or as the cluster decides."""
     return os.cpu_count() if workers is None and ray is None else workers
 
 
 app = typer.Typer(
-    help="Explores an unknown, resettable, stochastic system and proves what can be reliably reached.",
+    help="Explore an unknown, resettable, stochastic system and prove what can be reached reliably.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # plain help is printed twice as fast
+    rich_markup_mode=None,  # plain help prints twice as fast
 )
 
 

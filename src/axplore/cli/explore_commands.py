@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from axplore.explorers.base import Observer
 
 RUNS: Final = Path("runs")
-"""Where runs go that no other place was given for."""
+"""The default folder of runs."""
 
 
 @app.command()
@@ -55,7 +55,7 @@ def explore(
         typer.Option(
             metavar="[optimal|within-radius]",
             help="For the certified explorer: near-optimal policies, or cheaper ones within the radius.",
-            show_default="optimal, but for certified-within-radius",
+            show_default="optimal, except for certified-within-radius",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the simulated world; the same seed gives the same answer.")] = 0,
@@ -223,9 +223,9 @@ def _present(atlas: Atlas, folder: Path, *, all_rows: bool, as_json: bool) -> in
 
 
 def _write_page(atlas: Atlas, folder: Path) -> tuple[Path | None, str]:
-    """Writes the page of a run; returns it, and what the run recovered from.
+    """Writes the page of a run; returns its path, and what the run recovered from.
 
-    Whatever goes wrong is a warning: the result of the run stands without its page.
+    Failures are only warnings: the result of the run is valid without its page.
     """
     from axplore.report.page import NAME, write_page
     from axplore.runs.history import history_of
@@ -265,7 +265,7 @@ def _print_atlas(atlas: Atlas, folder: Path, page: Path | None, mishaps: str, *,
 
 
 def atlas_as_json(atlas: Atlas) -> dict[str, Any]:
-    """Returns what the atlas says, for machines; labels are written as in its file."""
+    """Returns the atlas as JSON values; labels are written as in its file."""
     from axplore.atlas.state_report import state_rows
 
     rows = state_rows(atlas)

@@ -40,7 +40,7 @@ def verify(
         Path, typer.Argument(metavar="RUN", help="Folder of a run, or a file that certify wrote.", show_default=False)
     ],
     complete: Annotated[
-        bool, typer.Option("--complete", help="Reject a run that leaves anything to prove (exit code 1).")
+        bool, typer.Option("--complete", help="Reject a run with anything left to prove (exit code 1).")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -168,7 +168,9 @@ def validate(
         int | None,
         typer.Option(help="Steps after which an episode is cut.", show_default="20 times the upper bound"),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the noise; not that of the run, or it is the same noise.")] = 1,
+    seed: Annotated[
+        int, typer.Option(help="Seed of the noise. It must differ from that of the run, or the noise is the same.")
+    ] = 1,
     settings: Settings = None,
     trust: Trust = False,
     as_json: AsJson = False,
@@ -223,7 +225,9 @@ def certify(
     world: Annotated[
         str | None, typer.Option(metavar="WORLD", help="World to play on.", show_default="the world of the run")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the noise; not that of the run, or it is the same noise.")] = 1,
+    seed: Annotated[
+        int, typer.Option(help="Seed of the noise. It must differ from that of the run, or the noise is the same.")
+    ] = 1,
     out: Annotated[
         Path | None,
         typer.Option("-o", "--out", metavar="FILE", help="File to write.", show_default="RUN/certified-GOAL.json"),
@@ -289,7 +293,7 @@ def plan(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Costs above 0 and at most 1: CSV with the columns state, action, cost, or JSON with a list of such "
+            help="Costs above 0 and at most 1: CSV with columns state, action, cost, or JSON with a list of such "
             "objects. Everything else costs 1. The action RESET, without a state, sets the cost of RESET.",
             show_default="every step costs 1",
         ),
@@ -348,7 +352,7 @@ def export(
 
 
 def _file_part(text: str) -> str:
-    """A text as a part of the name of a file."""
+    """Returns a text as a part of the name of a file."""
     return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-")[:60] or "goal"
 
 

@@ -212,7 +212,7 @@ def compare(
     made: list[SeedRun] = []
     if question is None:
         if any(option is not None for option in (explorer, out, seeds, workers, ray)):
-            raise InvalidSettingError("what is to be explored is missing: give a --world, or folders of runs alone")
+            raise InvalidSettingError("options of an exploration need --world; without it, give only folders of runs")
         if not runs:
             raise InvalidSettingError("there is nothing to compare: give folders of runs, or a --world to explore")
     else:
@@ -232,13 +232,13 @@ def compare(
 
 
 def _question(world: str | None, asked: dict[str, Any]) -> Question | None:
-    """What is to be explored; None if nothing is."""
+    """Returns what is to be explored; None if nothing is."""
     if world is None:
         if asked:
-            raise InvalidSettingError("what is to be explored is missing: give a --world, or folders of runs alone")
+            raise InvalidSettingError("options of an exploration need --world; without it, give only folders of runs")
         return None
     if "radius" not in asked:
-        raise InvalidSettingError("a --world to explore needs --radius as well")
+        raise InvalidSettingError("--world needs --radius as well")
     from axplore.experiments.studies import Question
 
     return Question(world=world, **asked)
@@ -252,13 +252,13 @@ def _explored(
     workers: int | None,
     ray: str | None,
 ) -> list[SeedRun]:
-    """The runs of a question, made while a progress bar is shown."""
+    """Makes the runs of a question, and shows a progress bar."""
     from axplore.experiments.studies import explore_seeds
 
     if not explorers:
-        raise InvalidSettingError("a --world to explore needs --explorer as well")
+        raise InvalidSettingError("--world needs --explorer as well")
     if out is None:
-        raise InvalidSettingError("a --world to explore needs --out as well")
+        raise InvalidSettingError("--world needs --out as well")
     with progress_bar("exploring") as on_done:
         return explore_seeds(
             question, explorers, out, seeds=seeds, workers=sweep_workers(workers, ray), ray=ray, on_done=on_done
@@ -275,7 +275,7 @@ def _drawn(runs: Sequence[ComparedRun], folder: Path) -> list[Path]:
 def comparison_as_json(
     runs: Sequence[ComparedRun], failed: Sequence[SeedRun], drawn: Sequence[Path] = ()
 ) -> dict[str, Any]:
-    """Returns runs side by side for machines."""
+    """Returns a comparison of runs as JSON values."""
     from axplore.experiments.studies import means_of
 
     return {
@@ -366,7 +366,7 @@ def runs_table(runs: Sequence[ComparedRun], failed: Sequence[SeedRun] = ()) -> H
 
 
 def means_table(runs: Sequence[ComparedRun]) -> HeadedRows:
-    """Returns the mean steps of each group, and how many of its runs are right."""
+    """Returns the mean steps of each group, and how many of its runs are correct."""
     from axplore.experiments.studies import means_of
 
     rows, differing = [], _differing(runs)
@@ -381,7 +381,7 @@ def means_table(runs: Sequence[ComparedRun]) -> HeadedRows:
 
 
 def _differing(runs: Sequence[ComparedRun]) -> list[int]:
-    """The indices of the traits in which runs differ; the explorer is always among them."""
+    """Returns the indices of the traits in which runs differ, always including the explorer."""
     columns = zip(*(run.traits for run in runs), strict=True)
     return [place for place, values in enumerate(columns) if place == 1 or len({*values}) > 1]
 

@@ -39,7 +39,7 @@ UNITS: Final = ((31_557_600, "years"), (86_400, "days"), (3600, "h"), (60, "min"
 """Units of time, in seconds, the longest first."""
 
 SHOWN_STEPS: Final = 1e6
-"""From here on, steps are shown as powers of ten."""
+"""The number from which steps are shown as powers of ten."""
 
 
 @app.command()
@@ -116,7 +116,7 @@ def forecast(
     print_table(title, ("explorer", "steps", "time", "what it rests on"), rows)
     if not found.ended:
         print_lines(
-            ["The probe did not finish, so there may be more states; use a larger --probe-steps to know better."]
+            ["The probe did not finish, so there may be more states; a larger --probe-steps gives better estimates."]
         )
 
 
@@ -129,21 +129,21 @@ def truth(
         bool,
         typer.Option(
             "--lower-bound",
-            help="Also bound the expected steps of every algorithm from below; Ctrl-C ends the search, and what is "
+            help="Also bound the expected steps of every algorithm from below. Ctrl-C ends the search, and what is "
             "proven by then is printed.",
         ),
     ] = False,
     epsilon: Annotated[
         float | None,
-        typer.Option(help="Of the lower bound: steps by which a policy may miss its bound (ε).", show_default=False),
+        typer.Option(help="For the lower bound: steps by which a policy may miss its bound (ε).", show_default=False),
     ] = None,
     delta: Annotated[
         float | None,
-        typer.Option(help="Of the lower bound: probability with which an answer may be wrong (δ).", show_default="0.1"),
+        typer.Option(help="For the lower bound: probability that the answer may be wrong (δ).", show_default="0.1"),
     ] = None,
     objective: Annotated[
         str | None,
-        typer.Option(metavar="[optimal|within-radius]", help="Of the lower bound.", show_default="optimal"),
+        typer.Option(metavar="[optimal|within-radius]", help="For the lower bound.", show_default="optimal"),
     ] = None,
     seconds: Annotated[
         float | None, typer.Option(help="Limit on the seconds of the search for a lower bound.", show_default="120")
@@ -215,10 +215,10 @@ def _diagnosis(world: str, seed: int, parameters: dict[str, str], max_steps: int
     try:
         system, _ = world_from(world, seed, parameters)
         if not isinstance(system, SteppedWorld):
-            raise InvalidInputError(f"{world} is a known model that is simulated: there is nothing to examine")
+            raise InvalidInputError(f"{world} is a simulation of a known model: there is nothing to examine")
         with system:
             return examine_world(system, seed=seed, max_steps=max_steps, seconds=seconds)
-    except UnfixedStartError as error:  # a world refuses it before it can be examined
+    except UnfixedStartError as error:  # the world refuses it before it can be examined
         seen = str(error).partition(", so that")[0].capitalize()
         finding = Finding(Issue.START_NOT_FIXED, f"{seen}.")
         return Diagnosis((finding,), 0, 0, 0, 0.0, 0, FALSE_ALARM)
@@ -245,14 +245,14 @@ def _forecast_as_json(world: str, found: Forecast) -> dict[str, Any]:
 
 
 def steps_text(steps: float) -> str:
-    """Returns a number of steps for reading."""
+    """Returns a number of steps as text."""
     if not math.isfinite(steps):
         return "unknown"
     return f"{steps:,.0f}" if steps < SHOWN_STEPS else f"{steps:.1e}"
 
 
 def time_text(seconds: float) -> str:
-    """Returns a time for reading."""
+    """Returns a time as text."""
     if not math.isfinite(seconds):
         return "unknown"
     for length, name in UNITS:
@@ -298,21 +298,21 @@ def _print_truth(world: str, answer: ControllableStates, *, all_rows: bool) -> N
 OBJECTIVES: Final = ("optimal", "within-radius")
 
 SHOWN_ALTERNATIVES: Final = 20
-"""Of the alternatives, a table shows this many with the largest shares."""
+"""The number of alternatives in a table, those with the largest shares."""
 
 SHOWN_CHANGES: Final = 3
-"""Of the changed rows of an alternative, a table shows this many with the largest divergences."""
+"""The number of changed rows of an alternative in a table, those with the largest divergences."""
 
 
 @dataclass(frozen=True)
 class LowerBoundOptions:
-    """What a lower bound is asked for.
+    """The options of a lower bound.
 
     Attributes:
         epsilon: ε.
         delta: δ.
-        objective: among `OBJECTIVES`.
-        seconds: that the search may take; the library's own limit when None.
+        objective: one of `OBJECTIVES`.
+        seconds: the time limit of the search; None for the default of the library.
     """
 
     epsilon: float
@@ -329,12 +329,12 @@ class LowerBoundOptions:
         objective: str | None,
         seconds: float | None,
     ) -> LowerBoundOptions | None:
-        """The options; None if no bound is wanted. Refuses options without a bound, and a bound without epsilon."""
+        """Returns the options; None if no bound is wanted. Refuses inconsistent options."""
         given = {"--epsilon": epsilon, "--delta": delta, "--objective": objective, "--seconds": seconds}
         if not is_wanted:
             for name, value in given.items():
                 if value is not None:
-                    raise InvalidSettingError(f"{name} is for a lower bound: give --lower-bound too")
+                    raise InvalidSettingError(f"{name} needs --lower-bound")
             return None
         if epsilon is None:
             raise InvalidSettingError("--lower-bound needs --epsilon: the bound depends on it")
@@ -343,7 +343,7 @@ class LowerBoundOptions:
         return cls(epsilon, 0.1 if delta is None else delta, objective or OBJECTIVES[0], seconds)
 
     def lower_bound(self, answer: ControllableStates) -> PrintedLowerBound:
-        """Searches for the bound, with its progress on standard error."""
+        """Searches for the bound, and shows progress on standard error."""
         from rich.console import Console
 
         from axplore.lower_bounds import SECONDS, lower_bound
@@ -372,18 +372,18 @@ class LowerBoundOptions:
 
 @dataclass(frozen=True)
 class PrintedLowerBound:
-    """A lower bound, for people and for programs.
+    """A lower bound to print.
 
     Attributes:
         found: the bound.
-        objective: as the option says it.
+        objective: the objective, as in the option.
     """
 
     found: LowerBound
     objective: str
 
     def as_json(self) -> dict[str, Any]:
-        """The bound with its alternatives and allocation."""
+        """Returns the bound with its alternatives and allocation as JSON values."""
         from axplore.experiments.limits import alternatives_as_json
 
         found = self.found
@@ -410,7 +410,7 @@ class PrintedLowerBound:
             for one in shown
         ]
         title = (
-            f"No algorithm that is right with probability {1 - found.delta:g} takes fewer than {found.steps:,.1f} "
+            f"No algorithm that is correct with probability {1 - found.delta:g} takes fewer than {found.steps:,.1f} "
             f"expected steps (ε = {found.epsilon:g}, {self.objective})"
         )
         print_lines([""])
@@ -418,7 +418,7 @@ class PrintedLowerBound:
         hidden = len(found.alternatives) - len(shown)
         lines = [f"{hidden} more alternatives have smaller shares; --json lists them."] if hidden else []
         if not found.finished:
-            lines.append("The search was ended before its time; a longer one may prove more.")
+            lines.append("The search was stopped early; a longer one may prove more.")
         print_lines(lines)
 
 

@@ -40,13 +40,13 @@ from axplore.worlds.simulated import SimulatedWorld
 TRIALS_FILE: Final = "coverage.jsonl"
 OBJECTIVES: Final = {"optimal": Objective.OPTIMAL, "within-radius": Objective.WITHIN_RADIUS}
 DELTAS: Final = (0.1, 0.5)
-"""The usual one, and one so large that a proof that is too weak would show."""
+"""The usual δ, and one so large that a proof that is too weak would show."""
 
 ALL_KINDS: Final = "all"
 
 
 class Violation(Enum):
-    """How a trial may break the promise; the value says it in words."""
+    """How a trial may break the promise; the value describes it."""
 
     MISSING = "a controllable state is missing"
     BEYOND = "a state found is not controllable even with ε more"
@@ -59,12 +59,12 @@ class Trial:
     """One model to explore.
 
     Attributes:
-        kind: of the model, among `coverage_models.KINDS`.
-        seed: of the model and of the world.
-        objective: its name among `OBJECTIVES`.
+        kind: the kind of the model, one of `coverage_models.KINDS`.
+        seed: the seed of the model and of the world.
+        objective: the name of the objective, one of `OBJECTIVES`.
         delta: δ.
         epsilon: ε.
-        max_steps: the steps after which it is given up.
+        max_steps: the steps after which the trial is given up.
     """
 
     kind: str
@@ -77,18 +77,18 @@ class Trial:
 
 @dataclass(frozen=True)
 class TrialRecord(Trial):
-    """What is kept of a trial.
+    """The record of a trial.
 
     Attributes:
         radius: L, which belongs to the model.
-        states: how many states the model has.
-        controllable: how many of them are controllable, |S_L→|.
-        found: how many were found, |K|.
-        steps: steps taken.
+        states: the number of states of the model.
+        controllable: the number of controllable states, |S_L→|.
+        found: the number of states found, |K|.
+        steps: the steps taken.
         stop: why it ended.
         left_region: whether the true model was outside the confidence region after any round: the event that δ allows.
-        violations: the names of the promises broken; only of the bounds in a trial that was given up.
-        seconds: processor time; it depends on the machine and makes no difference to a record.
+        violations: the names of the promises broken; only bounds in a trial that was given up.
+        seconds: the processor time. It depends on the machine, and is ignored when records are compared.
     """
 
     radius: float
@@ -103,7 +103,7 @@ class TrialRecord(Trial):
 
     @property
     def trial(self) -> Trial:
-        """What it is the record of."""
+        """The trial that was recorded."""
         return Trial(self.kind, self.seed, self.objective, self.delta, self.epsilon, self.max_steps)
 
 
@@ -121,18 +121,18 @@ def coverage(
 ) -> list[TrialRecord]:
     """Explores random models, compares them with the truth, and saves the table of broken promises.
 
-    Finished trials are kept in `coverage.jsonl` under `out`: called again after an interruption, it goes on from there.
+    Finished trials are stored in `coverage.jsonl` under `out`; called again after an interruption, it resumes there.
 
     Args:
         out: the folder for trials and table.
-        models: how many for each objective and delta, dealt to the kinds in turn.
-        objectives: names among `OBJECTIVES`.
+        models: the number of models for each objective and delta, distributed among the kinds in turn.
+        objectives: names of `OBJECTIVES`.
         deltas: values of δ.
         epsilon: ε.
         max_steps: the steps after which a trial is given up, and reported as such.
         workers: number of worker processes, each of which explores one model at a time; None for no workers. Results
             do not depend on it.
-        ray: the workers are on a Ray cluster: `auto` or an address.
+        ray: the Ray cluster that runs the workers: `auto` or an address.
         on_done: called with the finished and the total number of trials.
     """
     trials = list(_trials(models, objectives, deltas, epsilon, max_steps))
@@ -153,7 +153,7 @@ def _trials(
         if name not in OBJECTIVES:
             raise InvalidSettingError(f"no objective {name!r}; there are {' and '.join(OBJECTIVES)}")
     for objective, delta, number in product(objectives, deltas, range(models)):
-        Target(radius=1.0, epsilon=epsilon, delta=delta)  # refuses what cannot be asked for
+        Target(radius=1.0, epsilon=epsilon, delta=delta)  # refuses invalid targets
         seed, place = divmod(number, len(KINDS))
         yield Trial(list(KINDS)[place], seed, objective, delta, epsilon, max_steps)
 
@@ -161,7 +161,7 @@ def _trials(
 def _run_trials(
     trials: Sequence[Trial], path: Path, engine: Engine | None, on_done: Callable[[int, int], None] | None
 ) -> list[TrialRecord]:
-    """Runs what is not in the file yet and returns all records, in the order of the trials."""
+    """Runs trials that are not in the file yet and returns all records, in the order of the trials."""
     wanted = set(trials)
     finished = {
         record.trial: record
@@ -207,7 +207,7 @@ def run_trial(trial: Trial) -> TrialRecord:
 
 
 class RegionWatch:
-    """Looks after every round whether the true model is still in the confidence region."""
+    """Checks after every round whether the true model is still in the confidence region."""
 
     def __init__(self, mdp: TabularMdp, world: World, delta: float) -> None:
         self.left = False
@@ -216,7 +216,7 @@ class RegionWatch:
         self._delta = delta
 
     def look(self, report: RoundReport) -> None:
-        """To be called after every round of the certified explorer."""
+        """Checks the region; to be called after every round of the certified explorer."""
         rows = report.state.counts.rows()
         region = confidence_region(rows, self._delta)
         numbers = self._mdp.indices_of(self._world.states)
@@ -231,7 +231,7 @@ class RegionWatch:
                     self.left = True
 
     def _row(self, pair: int) -> FloatArray:
-        """The true probabilities of a pair of the model, [S]."""
+        """Returns the true probabilities of a pair of the model, [S]."""
         row = np.zeros(self._mdp.n_states)
         entries = slice(self._mdp.row_offsets[pair], self._mdp.row_offsets[pair + 1])
         row[self._mdp.successors[entries]] = self._mdp.probabilities[entries]
@@ -239,7 +239,7 @@ class RegionWatch:
 
 
 def violations_of(exploration: Exploration, given: Case) -> list[Violation]:
-    """Which promises an exploration breaks. Bounds have to hold at any time, the others when it ends by itself."""
+    """Returns the promises that an exploration breaks. Bounds must hold at any time, the others at a regular end."""
     found = [] if bounds_hold(exploration, given.mdp) else [Violation.BOUND]
     if exploration.stop is not StopReason.PROVEN:
         return found
@@ -258,7 +258,7 @@ def violations_of(exploration: Exploration, given: Case) -> list[Violation]:
 
 
 def bounds_hold(exploration: Exploration, mdp: TabularMdp) -> bool:
-    """Whether every bound of the evidence holds in the true model: of optima, of policies and of regrets."""
+    """Returns whether every bound of the evidence holds in the true model: of optima, of policies and of regrets."""
     evidence = _evidence(exploration)
     known, seen = exploration.states, (*exploration.states, *exploration.frontier)  # in the order of positions
     best = {state: optimal_steps(mdp, state, known) for state in mdp.states}
@@ -280,19 +280,19 @@ def bounds_hold(exploration: Exploration, mdp: TabularMdp) -> bool:
 
 
 def _taken(exploration: Exploration, mdp: TabularMdp, paths: Sequence[GoalValues]) -> dict[State, float]:
-    """The true steps of the policies of these paths, one to each state found."""
+    """Returns the true steps of the policies of these paths, one to each state found."""
     actions = tuple(_evidence(exploration).actions(path.policy) for path in paths)
     playing = replace(exploration, policies=actions)
     return {state: policy_steps_of(playing, mdp, state) for state in exploration.states}
 
 
 def _evidence(exploration: Exploration) -> Evidence:
-    assert exploration.evidence is not None  # the certified explorer always gives it
+    assert exploration.evidence is not None  # the certified explorer always has it
     return exploration.evidence
 
 
 def coverage_table(records: Sequence[TrialRecord]) -> Table:
-    """Broken promises by objective, delta and kind, with exact 95 % confidence intervals of their probability.
+    """Returns broken promises by objective, delta and kind, with exact 95 % confidence intervals of their probability.
 
     A promise broken while the truth was in the region would be an error of the planner, which δ does not allow for.
     """
@@ -306,7 +306,7 @@ def coverage_table(records: Sequence[TrialRecord]) -> Table:
 
 
 def promise_tables(records: Sequence[TrialRecord]) -> list[Table]:
-    """The same for people, shorter: one table for each objective and delta."""
+    """Returns shorter tables to print, one for each objective and delta."""
     tables = []
     for (objective, delta), trials in _by_promise(records).items():
         lines = [{"kind": kind, **_in_words(group)} for kind, group in _by_kind(trials).items()]

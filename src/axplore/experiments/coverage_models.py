@@ -1,7 +1,7 @@
-"""Random models of several kinds, each with the radius at which it is explored: what a guarantee has to hold on.
+"""Random models of several kinds, each with the radius at which it is explored, on which a guarantee must hold.
 
 A kind is a function of a generator. Models are small, so that thousands can be explored and compared with the truth,
-and each kind leans on another part of the proof.
+and each kind tests another part of the proof.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def wide(generator: np.random.Generator) -> Case:
 
 
 def near_boundary(generator: np.random.Generator) -> Case:
-    """The radius is that at which some state becomes controllable, give or take a thousandth to a tenth."""
+    """The radius is within a thousandth to a tenth of one at which some state becomes controllable."""
     while True:
         mdp = _model(_sparse_rows(generator))
         radii = controllable_states(mdp, LARGEST_RADIUS).admission_radii
@@ -76,7 +76,7 @@ def on_boundary(generator: np.random.Generator) -> Case:
     for other in others.tolist():
         spread[other] = spread.get(other, 0.0) + 1 / radius
     rows[0] = {0: stays, 1: spread, 2: _row(generator, n_states, 2)}
-    for state in range(2, n_states):  # nowhere else is it entered more often
+    for state in range(2, n_states):  # no other pair enters it more often
         rows[state] = {action: _without(row, 1) for action, row in rows[state].items()}
     rows[0][2] = _without(rows[0][2], 1)
     return Case(_model(rows), float(radius))
@@ -95,7 +95,7 @@ def self_loops(generator: np.random.Generator) -> Case:
 
 
 def ties(generator: np.random.Generator) -> Case:
-    """Several actions of a state are equally good, and ways of the same length meet."""
+    """Several actions of a state are equally good, and routes of the same length meet."""
     n_states = int(generator.integers(4, 10))
     rows: Rows = {}
     for state in range(n_states):
@@ -126,7 +126,7 @@ def deterministic(generator: np.random.Generator) -> Case:
 
 
 def uneven_actions(generator: np.random.Generator) -> Case:
-    """From one to six actions, another number in each state."""
+    """States have one to six actions, each another number."""
     n_states = int(generator.integers(3, 8))
     rows: Rows = {}
     for state in range(n_states):
@@ -166,7 +166,7 @@ KINDS: Final[Mapping[str, Callable[[np.random.Generator], Case]]] = MappingProxy
 
 
 def case(kind: str, seed: int) -> Case:
-    """The model of a kind with this seed."""
+    """Returns the model of a kind with this seed."""
     stream = np.random.SeedSequence(seed, spawn_key=(list(KINDS).index(kind),))
     return KINDS[kind](np.random.default_rng(stream))
 
@@ -189,7 +189,7 @@ def _sparse_rows(generator: np.random.Generator, n_states: int | None = None) ->
 
 
 def _row(generator: np.random.Generator, n_states: int, width: int, concentration: float = 1.0) -> dict[int, float]:
-    """A row with `width` successors and random probabilities; none is below one in a hundred thousand."""
+    """Returns a row with `width` successors and random probabilities of at least 1e-5."""
     successors: IntArray = generator.choice(n_states, size=min(width, n_states), replace=False)
     weights: FloatArray = generator.dirichlet(np.full(len(successors), concentration))
     weights = np.maximum(weights, 1e-5)
@@ -197,13 +197,13 @@ def _row(generator: np.random.Generator, n_states: int, width: int, concentratio
 
 
 def _even(generator: np.random.Generator, n_states: int) -> dict[int, float]:
-    """One or two successors, as likely as each other."""
+    """Returns a row with one or two equally likely successors."""
     successors = generator.choice(n_states, size=int(generator.integers(1, 3)), replace=False).tolist()
     return {successor: 1 / len(successors) for successor in successors}
 
 
 def _without(row: dict[int, float], left_out: int) -> dict[int, float]:
-    """The row with what led to a state leading to the initial one instead."""
+    """Returns the row with the probability of one state moved to the initial one."""
     kept = {successor: probability for successor, probability in row.items() if successor != left_out}
     kept[0] = kept.get(0, 0.0) + row.get(left_out, 0.0)
     return {successor: probability for successor, probability in kept.items() if probability > 0}

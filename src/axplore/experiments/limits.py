@@ -1,6 +1,6 @@
-"""The least steps that any algorithm needs on the worlds of the tables, and how near ours are to it.
+"""The least steps that any algorithm needs on the worlds of the tables, and how close ours come to it.
 
-Every bound is found in a fixed number of rounds, so that the same numbers come out every time and everywhere.
+Every bound is found in a fixed number of rounds, so that the numbers are the same every time and everywhere.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ROUNDS: Final = 40
 
 @dataclass(frozen=True)
 class LimitedWorld:
-    """A world with the precision that its steps are bounded for.
+    """A world with the precision for which its steps are bounded.
 
     Attributes:
         world: its name.
@@ -44,7 +44,7 @@ class LimitedWorld:
 
     @property
     def place(self) -> str:
-        """The world with its parameters, in words."""
+        """The world with its parameters, as text."""
         parameters = ", ".join(f"{name} {value:g}" for name, value in self.parameters)
         return f"{self.world} ({parameters})" if parameters else self.world
 
@@ -66,8 +66,8 @@ WORLDS: Final = (
 def limits_table(out: Path, on_done: Callable[[int, int], None] | None = None) -> Table:
     """Bounds the steps on each of the worlds, saves the table, and returns it.
 
-    Finished bounds are kept in `limits.jsonl`, with the alternatives that they rest on: called again after an
-    interruption, it goes on from there.
+    Finished bounds are stored in `limits.jsonl`, with the alternatives that they rest on; called again after an
+    interruption, it resumes there.
 
     Args:
         out: the folder for the table.
@@ -92,18 +92,18 @@ def limits_table(out: Path, on_done: Callable[[int, int], None] | None = None) -
 
 
 def with_limits(table: Table, path: Path) -> Table:
-    """The table with the limit and the ratio of the steps to it, wherever a file of limits holds one.
+    """Returns the table with the limit and the ratio of the steps to it, where a file of limits has one.
 
     Args:
-        table: with the columns domain, radius, epsilon and mean in its rows; its lines are in the same order.
-        path: of a file that `limits_table` saved; without it, the table stays as it is.
+        table: a table with the columns domain, radius, epsilon and mean in its rows; its lines are in the same order.
+        path: a file that `limits_table` saved; if it does not exist, the table is returned unchanged.
     """
     if not path.exists():
         return table
     try:
         limits = {_key(row): float(row["limit"]) for row in json.loads(path.read_text(encoding="utf-8"))["rows"]}
     except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
-        raise DamagedFileError(f"{path} is no table of limits: {error}; make it again") from None
+        raise DamagedFileError(f"{path} is not a table of limits: {error}; make it again") from None
     rows, lines = [], []
     for row, line in zip(table.rows, table.lines or [{} for _ in table.rows], strict=True):
         limit = limits.get(_key(row), math.nan)
@@ -131,7 +131,7 @@ def _record(one: LimitedWorld) -> dict[str, Any]:
 
 
 def alternatives_as_json(found: LowerBound) -> list[dict[str, Any]]:
-    """The alternatives that a bound rests on, with what changes in each, for a file."""
+    """Returns the alternatives that a bound rests on, with the changes of each, as JSON values."""
     return [
         {
             "kind": one.kind.value,
@@ -152,7 +152,7 @@ def alternatives_as_json(found: LowerBound) -> list[dict[str, Any]]:
 
 
 def _row(record: dict[str, Any]) -> dict[str, Any]:
-    """A line of the table: how many alternatives instead of which."""
+    """Returns a row of the table, with the number of alternatives in place of the alternatives."""
     return {**record, "alternatives": len(record["alternatives"])}
 
 

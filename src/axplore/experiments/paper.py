@@ -33,14 +33,14 @@ class Experiment:
     """One explorer on one domain at one precision, repeated over seeds 0, 1, 2, ...
 
     Attributes:
-        domain: its name among `axplore.domains.DOMAINS`.
+        domain: the name of the domain, one of `axplore.domains.DOMAINS`.
         algorithm: the column of the paper's tables that it is compared with.
-        reading: which reading of the paper it is; empty for the first.
+        reading: the reading of the paper; empty for the first.
         preset: the name of the explorer.
         options: options that differ from the preset, as (name, value).
         radius: L.
         epsilon: ε.
-        runs: how many runs are averaged over; on the paper's domains as many as in the paper.
+        runs: the number of runs to average over; on the paper's domains, as many as in the paper.
         domain_parameters: parameters of the domain that differ from its defaults, as (name, value).
     """
 
@@ -56,28 +56,28 @@ class Experiment:
 
     @property
     def place(self) -> str:
-        """The domain with its parameters, in words."""
+        """The domain with its parameters, as text."""
         parameters = ", ".join(f"{name} {value:g}" for name, value in self.domain_parameters)
         return f"{self.domain} ({parameters})" if parameters else self.domain
 
     @property
     def id(self) -> str:
-        """A readable name, different for every experiment."""
+        """A readable and unique name."""
         reading = f", {self.reading}" if self.reading else ""
         return f"{self.place}/{self.algorithm}{reading}/epsilon={self.epsilon:g}"
 
     def mdp(self) -> TabularMdp:
-        """The model that is explored."""
+        """Returns the model that is explored."""
         return domain(self.domain, **dict(self.domain_parameters))
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Everything that determines its runs beside the seed, in words."""
+        """Everything that determines its runs besides the seed, as text."""
         options = {name: _in_words(value) for name, value in self.options}
         return {"radius": self.radius, "epsilon": self.epsilon, "explorer": self.preset, "options": options}
 
     def explorer(self) -> Explorer[Any]:
-        """The explorer to run."""
+        """Returns the explorer to run."""
         return preset(self.preset, radius=self.radius, epsilon=self.epsilon, **dict(self.options))
 
 
@@ -124,7 +124,7 @@ LOCK_EXPERIMENTS: Final = (
 def _beside(
     domain_name: str, radius: float, epsilon: float, runs: int, *disco_options: tuple[str, Any], **parameters: float
 ) -> list[Experiment]:
-    """The certified explorer, and DisCo with the paper's experimental settings beside it."""
+    """Returns the certified explorer, and DisCo with the paper's experimental settings."""
     shared: dict[str, Any] = {
         "radius": radius, "epsilon": epsilon, "runs": runs, "domain_parameters": tuple(parameters.items()),
     }  # fmt: skip
@@ -153,7 +153,7 @@ CERTIFIED_EXPERIMENTS: Final = tuple(
 THEORY_EXPERIMENT: Final = Experiment(
     CHAIN, "disco", "theory", "disco-theory", (("states_bound", 12),), radius=4.5, epsilon=0.8, runs=1
 )
-"""DisCo with every constant of its proofs; about 10^10 steps. The paper has no such run."""
+"""DisCo with every constant of its proofs, which takes about 10^10 steps. The paper has no such run."""
 
 
 @cache
@@ -164,15 +164,15 @@ def _published() -> dict[str, Any]:
 
 
 def source() -> str:
-    """Where the numbers are printed."""
+    """Returns the source of the published numbers."""
     return str(_published()["source"])
 
 
 def sample_complexity(domain: str, algorithm: str, epsilon: float) -> Estimate:
-    """The steps an algorithm took ([DisCo] Tab. (new_results) and App. "Combination Lock")."""
+    """Returns the published steps of an algorithm ([DisCo] Tab. (new_results) and App. "Combination Lock")."""
     return Estimate(*_published()[domain]["sample_complexity"][f"{epsilon:g}"][algorithm])
 
 
 def hitting_steps(domain: str, algorithm: str, epsilon: float) -> list[Estimate]:
-    """The expected steps of the policies to s_0, s_1, ... ([DisCo] Tab. (expectedtime.confusing))."""
+    """Returns the expected steps of the policies to s_0, s_1, ... ([DisCo] Tab. (expectedtime.confusing))."""
     return [Estimate(*pair) for pair in _published()[domain]["hitting_steps"][algorithm][f"{epsilon:g}"]]

@@ -34,24 +34,24 @@ from axplore.truth import controllable_states
 RUNS_FILE: Final = "runs.jsonl"
 
 ALGORITHMS: Final = {"disco": "DisCo", "ucb-explore": "UcbExplore-Bernstein"}
-"""What the figures call them."""
+"""The names of explorers in figures."""
 
 Group = tuple[Experiment, Sequence[RunRecord]]
 
 Output = Callable[[Sequence[Group], Path], Table | None]
-"""Makes a table or a figure of experiments with their runs, saves it, and returns the table."""
+"""Makes a table or a figure from experiments with their runs, saves it, and returns the table."""
 
 
 @dataclass(frozen=True)
 class Artifact:
-    """Something to reproduce.
+    """A table or figure to reproduce.
 
     Attributes:
-        experiments: whose runs it needs.
-        output: what it makes of them.
+        experiments: the experiments whose runs it needs.
+        output: makes it from their runs.
         draws: whether it is a figure.
-        among_all: whether "all" means it too.
-        computes: makes a table without any runs, and reports its progress; instead of `output`.
+        among_all: whether "all" includes it.
+        computes: in place of `output`, makes a table without any runs, and reports its progress.
     """
 
     experiments: tuple[Experiment, ...]
@@ -72,15 +72,15 @@ def reproduce(
 ) -> list[Table]:
     """Makes tables and figures of the paper, and returns the tables.
 
-    Finished runs are kept in `runs.jsonl` under `out`: called again after an interruption, it goes on from there.
+    Finished runs are stored in `runs.jsonl` under `out`; called again after an interruption, it resumes there.
 
     Args:
-        names: among `TARGETS`, or "all".
+        names: names of `TARGETS`, or "all".
         out: the folder for runs, tables (CSV and JSON) and figures (PNG and SVG).
-        runs: seeds per experiment; those of the paper, 50 on the chain and 20 on the lock, when not given.
+        runs: the number of seeds per experiment; by default, as in the paper: 50 on the chain and 20 on the lock.
         workers: number of worker processes, each of which makes one run at a time; None for no workers. Results do not
             depend on it.
-        ray: the workers are on a Ray cluster: `auto` or an address.
+        ray: the Ray cluster that runs the workers: `auto` or an address.
         on_done: called with the finished and the total number of runs.
     """
     all_of_them = [name for name, target in TARGETS.items() if target.among_all]
@@ -111,7 +111,7 @@ def reproduce(
 
 
 def _found(domain_name: str, radius: float) -> frozenset[str]:
-    """S_L→ of a domain, by label."""
+    """Returns S_L→ of a domain, as labels."""
     return frozenset(str(state) for state in controllable_states(domain(domain_name), radius).states)
 
 
@@ -145,7 +145,7 @@ def _lock_figure(groups: Sequence[Group], out: Path) -> None:
 
 
 def _draw(groups: Sequence[Group], controllable: frozenset[str], out: Path, name: str, columns: int) -> None:
-    """Draws which part of the controllable states was found by when."""
+    """Draws the proportion of controllable states found over time."""
     sweeps = [
         Sweep(
             algorithm=ALGORITHMS[experiment.algorithm],
@@ -181,7 +181,7 @@ def _certified_table(groups: Sequence[Group], out: Path) -> Table:
 
 
 def _default(experiments: Sequence[Experiment]) -> tuple[Experiment, ...]:
-    """Those in the reading that the presets use."""
+    """Returns the experiments in the reading that the presets use."""
     return tuple(experiment for experiment in experiments if not experiment.reading)
 
 
@@ -195,6 +195,6 @@ TARGETS: Final = {
     "theory": Artifact((THEORY_EXPERIMENT,), _theory_table, among_all=False),
     "limits": Artifact((), None, among_all=False, computes=limits_table),
 }
-"""What can be made: [DisCo] Tab. (new_results), Tab. (expectedtime.confusing), Fig. (3plots) with Fig. (bbb), and App.
-"Combination Lock" with its figure; and what the paper does not have: the certified explorer beside DisCo, a run of
+"""What can be reproduced: [DisCo] Tab. (new_results), Tab. (expectedtime.confusing), Fig. (3plots) with Fig. (bbb), and
+App. "Combination Lock" with its figure; and what the paper does not have: the certified explorer beside DisCo, a run of
 the theory to its end, and the least steps that any algorithm needs."""

@@ -22,11 +22,11 @@ class Table:
     """A table to print and to save.
 
     Attributes:
-        name: of its files.
-        title: what it shows.
+        name: the name of its files.
+        title: the title.
         rows: one dictionary per row, all with the same keys.
-        lines: the same for people, shorter; the rows when empty.
-        source: where the numbers were published that ours are compared with; empty if there are none.
+        lines: shorter rows to print; if empty, `rows` are printed.
+        source: the source of published numbers in the table; empty if there are none.
     """
 
     name: str
@@ -49,11 +49,11 @@ class Table:
 def sample_complexity_table(
     name: str, title: str, groups: Sequence[tuple[Experiment, Sequence[RunRecord]]], controllable: frozenset[str]
 ) -> Table:
-    """Steps to the end, ours and published.
+    """Returns the total steps, ours and published.
 
     Args:
-        name: of the files.
-        title: of the table.
+        name: the name of the files.
+        title: the title of the table.
         groups: each experiment with its runs.
         controllable: S_L→, to count the runs that found all of it.
     """
@@ -94,7 +94,7 @@ def sample_complexity_table(
 def hitting_steps_table(
     name: str, title: str, groups: Sequence[tuple[Experiment, Sequence[RunRecord]]], states: Sequence[str]
 ) -> Table:
-    """Expected steps of the policies to each state, ours and published; over the runs that found the state."""
+    """Returns the expected steps of the policies to each state, ours and published, over runs that found the state."""
     rows, lines = [], []
     for experiment, records in groups:
         what = {
@@ -129,7 +129,7 @@ def hitting_steps_table(
 def promise_table(
     name: str, title: str, experiment: Experiment, records: Sequence[RunRecord], truth: ControllableStates
 ) -> Table:
-    """Whether each run kept AX*, state by state: S_L→ found, and every policy within ε of the optimum on S_L→."""
+    """Returns whether each run kept AX*: S_L→ found, and every policy within ε of the optimum on S_L→."""
     rows, lines = [], []
     for record in records:
         steps = dict(zip(record.states, record.hitting_steps, strict=True))
@@ -149,7 +149,7 @@ def promise_table(
 
 
 def certified_table(name: str, title: str, groups: Sequence[tuple[Experiment, Sequence[RunRecord]]]) -> Table:
-    """Steps, processor time and correctness of each explorer, on each domain."""
+    """Returns the steps, processor time and correctness of each explorer on each domain."""
     rows, lines = [], []
     for experiment, records in groups:
         steps = estimate([record.steps for record in records])
@@ -185,7 +185,7 @@ def certified_table(name: str, title: str, groups: Sequence[tuple[Experiment, Se
 
 
 def _kept(experiment: Experiment, records: Sequence[RunRecord]) -> list[bool]:
-    """Whether each run found S_L→ and nothing beyond S_{L+ε}→, with every policy within ε of the optimum on S_L→."""
+    """Returns whether each run found S_L→, nothing beyond S_{L+ε}→, and policies within ε of the optimum on S_L→."""
     mdp = experiment.mdp()
     labels = {str(state): state for state in mdp.states}
     truth = controllable_states(mdp, experiment.radius)
@@ -199,5 +199,5 @@ def _kept(experiment: Experiment, records: Sequence[RunRecord]) -> list[bool]:
 
 
 def _rounded(value: float, digits: int) -> float | None:
-    """The number, or None where there is none: JSON knows neither infinity nor NaN."""
+    """Returns the rounded number, or None for infinity and NaN, which JSON does not have."""
     return round(value, digits) if math.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""Runs experiments over seeds, by several workers, and keeps every finished run in a file.
+"""Runs experiments over seeds, with several workers, and stores every finished run in a file.
 
 A run depends on its experiment and its seed alone, so neither the number of workers nor an interruption changes
 any number. Finished runs are lines of JSON; a run whose line is there is not run again.
@@ -29,19 +29,19 @@ from axplore.worlds.simulated import SimulatedWorld
 
 @dataclass(frozen=True)
 class RunRecord:
-    """What is kept of one run.
+    """The record of one run.
 
     Attributes:
         experiment: the id of the experiment.
         settings: its settings; a record of other settings does not count.
-        seed: of the world.
-        steps: steps taken, RESET included: the sample complexity.
-        rounds: how many rounds there were.
+        seed: the seed of the world.
+        steps: the steps taken, RESET included: the sample complexity.
+        rounds: the number of rounds.
         stop: why it ended.
         states: the states found, in order.
         found_at: the steps at which each was found.
         hitting_steps: the true expected steps of the policy to each.
-        seconds: processor time of the exploration; it depends on the machine and makes no difference to a record.
+        seconds: the processor time. It depends on the machine, and is ignored when records are compared.
     """
 
     experiment: str
@@ -90,12 +90,12 @@ def run_experiments(
     """Runs what is not in the file yet and returns all records, in the order of experiments and seeds.
 
     Args:
-        experiments: what to run.
-        path: the file of finished runs; made when it does not exist.
-        runs: seeds per experiment; those of the paper when not given.
+        experiments: the experiments to run.
+        path: the file of finished runs; created if it does not exist.
+        runs: the number of seeds per experiment; by default, as in the paper.
         workers: number of worker processes, each of which makes one run at a time; None for no workers. Results do not
             depend on it.
-        ray: the workers are on a Ray cluster: `auto` or an address.
+        ray: the Ray cluster that runs the workers: `auto` or an address.
         on_done: called with the finished and the total number of runs.
     """
     if runs is not None and runs < 1:
@@ -104,7 +104,7 @@ def run_experiments(
     settings = {experiment.id: experiment.settings for experiment in experiments}
     finished = {(record.experiment, record.seed): record for record in read_records(path, settings)}
     missing = [(experiment, seed) for experiment, seed in wanted if (experiment.id, seed) not in finished]
-    # The smallest epsilon takes the longest: begun first, no worker waits long for the last run.
+    # The smallest epsilon takes the longest; it begins first, so that no worker waits long for the last run.
     missing.sort(key=lambda experiment_and_seed: experiment_and_seed[0].epsilon)
     if on_done is not None:
         on_done(len(wanted) - len(missing), len(wanted))
@@ -120,14 +120,14 @@ def run_experiments(
 
 
 def read_records(path: Path, settings: dict[str, dict[str, Any]]) -> Iterator[RunRecord]:
-    """The records in a file that belong to experiments with these settings, by id."""
+    """Yields the records in a file that belong to experiments with these settings, by id."""
     for fields in read_lines(path):
         if settings.get(fields["experiment"]) == fields["settings"]:
             yield RunRecord(**fields)
 
 
 def sort_file(path: Path) -> None:
-    """Puts the lines of a file of runs in a fixed order, so that it does not tell which worker was faster."""
+    """Puts the lines of a file of runs in a fixed order, so that it does not depend on which worker was faster."""
     sort_lines(path, lambda fields: (fields["experiment"], fields["seed"]))
 
 
@@ -136,12 +136,12 @@ def _run(experiment_and_seed: tuple[Experiment, int]) -> RunRecord:
 
 
 def policy_steps_of(exploration: Exploration, mdp: TabularMdp, goal: State) -> float:
-    """The expected steps of the policy to a state found, on the model that was explored; exact."""
+    """Returns the expected steps of the policy to a state found, on the model that was explored; exact."""
     return policy_steps_on(mdp, exploration.states, exploration.policy(goal), goal)
 
 
 def policy_steps_on(mdp: TabularMdp, states: Sequence[State], policy: IntArray, goal: State) -> float:
-    """The expected steps of a policy on a model, exact; it is for the first m of these states, [m] or [H, m]."""
+    """Returns the exact expected steps of a policy, which covers the first m of these states, [m] or [H, m]."""
     on_model = np.full((*policy.shape[:-1], mdp.n_states), RESET_ACTION, dtype=np.int64)
     on_model[..., mdp.indices_of(states[: policy.shape[-1]])] = policy
     if policy.ndim == 2:
@@ -151,9 +151,9 @@ def policy_steps_on(mdp: TabularMdp, states: Sequence[State], policy: IntArray, 
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The lines of a file; none if there is no file.
+    """Returns the lines of a file; none if there is no file.
 
-    The last line may have been cut by an interruption; it is passed over, and removed so that the next line is whole.
+    A last line that an interruption left incomplete is ignored, and removed so that the next line is whole.
     """
     if not path.exists():
         return []
@@ -165,7 +165,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def sort_lines(path: Path, order: Callable[[dict[str, Any]], Any]) -> None:
-    """Puts the lines of a file in a fixed order, so that it does not tell which worker was faster."""
+    """Puts the lines of a file in a fixed order, so that it does not depend on which worker was faster."""
     lines = set(path.read_text(encoding="utf-8").splitlines())
     ordered = sorted(lines, key=lambda line: (order(json.loads(line)), line))
     partial = path.with_suffix(".partial")

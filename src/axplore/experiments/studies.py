@@ -1,10 +1,10 @@
-"""Studies: one world explored by several explorers, each with several seeds; and runs compared side by side.
+"""Studies: one world explored by several explorers, each with several seeds; and comparisons of runs.
 
-A study is a folder of run folders. Every run is one that `explore` would make with the same seed, so it depends neither
-on the others nor on who makes it. Called again after an interruption, runs that have ended are left as they are, and
-the others are resumed.
+A study is a folder of run folders. Every run is the one that `explore` makes with the same seed, so it depends neither
+on the others nor on the worker. Called again after an interruption, a study keeps runs that have ended and resumes the
+others.
 
-A comparison says what runs took, and whether they are right where the truth is known.
+A comparison shows the steps and times of runs, and whether they are correct where the truth is known.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from axplore.workers.pool import results_of
 from axplore.worlds.catalogue import known_model
 
 Files: TypeAlias = Mapping[str, bytes]
-"""What is in a run folder, by name."""
+"""The files of a run folder, by name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,12 +46,12 @@ class Question:
     """What the runs have in common.
 
     Attributes:
-        world: its name.
-        world_parameters: of the world, as plain values.
+        world: the name of the world.
+        world_parameters: the parameters of the world, as plain values.
         radius: L.
         epsilon: ε.
         delta: δ.
-        max_steps: number of steps after which no order of a run begins.
+        max_steps: the step limit of each run.
         states_bound: S, which only the theory presets need.
     """
 
@@ -64,20 +64,20 @@ class Question:
     states_bound: int | None = None
 
     def explorer(self, name: str) -> Explorer[Any]:
-        """The explorer of that name, which answers it."""
+        """Returns the explorer of that name for this question."""
         chosen, _ = explorer_from(name, self.radius, self.epsilon, self.delta, None, self.states_bound)
         return chosen
 
 
 @dataclass(frozen=True)
 class SeedRun:
-    """A run of a sweep.
+    """A run of a study.
 
     Attributes:
         question: what is explored, and how precisely.
         explorer: the name of the explorer.
-        seed: of the world.
-        folder: of the run.
+        seed: the seed of the world.
+        folder: the folder of the run.
         failure: how the world or the explorer failed, if one did.
     """
 
@@ -100,24 +100,24 @@ def explore_seeds(
 ) -> list[SeedRun]:
     """Makes a run of each explorer with each seed, and returns them all, in the order of explorers and seeds.
 
-    A run that fails does not end the others. Called again, it is tried again.
+    A run that fails does not end the others. If called again, it is tried again.
 
     Args:
         question: what is explored.
         explorers: names of presets.
-        out: the folder for the run folders, which are called `EXPLORER-SEED`. Runs of another question are refused, but
-            for a smaller `max_steps`, from which they go on.
-        seeds: how many, from 0 on.
+        out: the folder for the run folders, which are called `EXPLORER-SEED`. Runs of another question are
+            refused, except for a smaller `max_steps`, from which they resume.
+        seeds: the number of seeds, from 0 on.
         workers: number of worker processes, each of which makes one run at a time; None for no workers. Results do not
             depend on it.
-        ray: the workers are on a Ray cluster: `auto` or an address. There a run is made in a folder of the worker's
-            machine and handed over when it has ended, so one that was interrupted is begun again.
+        ray: the Ray cluster that runs the workers: `auto` or an address. There a run is made in a folder of the
+            worker's machine and sent back when it has ended, so one that was interrupted begins again.
         on_done: called with the finished and the total number of runs.
     """
     runs = _asked(question, explorers, out, seeds)
     made = {run.folder: run for run in runs if _has_ended(run)}
     missing = [run for run in runs if run.folder not in made]
-    missing.sort(key=lambda run: run.seed)  # so that an interruption leaves as many of each explorer
+    missing.sort(key=lambda run: run.seed)  # so that an interruption leaves equally many runs of each explorer
     for run in missing:
         _make_room(run.folder)
     report = on_done or (lambda _, __: None)
@@ -140,13 +140,13 @@ def _asked(question: Question, explorers: Sequence[str], out: Path, seeds: int) 
         raise InvalidSettingError("there is no explorer to compare; name at least one")
     check_max_steps(question.max_steps)
     for name in explorers:
-        question.explorer(name)  # refuses what cannot be asked for
+        question.explorer(name)  # refuses invalid questions
     names = dict.fromkeys(explorers)
     return [SeedRun(question, name, seed, out / f"{name}-{seed}") for name in names for seed in range(seeds)]
 
 
 def _has_ended(run: SeedRun) -> bool:
-    """Whether there is nothing left to do for a run; refuses a folder that holds another."""
+    """Returns whether there is nothing left to do for a run; refuses a folder that holds another."""
     if not (run.folder / ORIGIN).is_file():
         return False
     limit = _limit_of_same(run)
@@ -160,7 +160,7 @@ def _has_ended(run: SeedRun) -> bool:
 
 
 def _limit_of_same(run: SeedRun) -> int | None:
-    """The step limit of the run in a folder; refuses one of another question."""
+    """Returns the step limit of the run in a folder; refuses one of another question."""
     manifest, question = load_manifest(run.folder), run.question
     was = (
         manifest.world_name,
@@ -186,19 +186,19 @@ def _limit_of_same(run: SeedRun) -> int | None:
 
 
 def _explored(run: SeedRun) -> SeedRun:
-    """The run, made or taken up where the worker is."""
+    """Makes or resumes a run in the process of a worker, and returns it."""
     question, folder = run.question, run.folder
     try:
         if (folder / ORIGIN).is_file():
-            # Its world is that of the question, as was checked.
+            # Its world is that of the question, which was checked.
             atlas = resume(folder, max_steps=question.max_steps, trust=True)
             if atlas.stop is StopReason.STEP_LIMIT and question.max_steps is None:
-                resume(folder, trust=True)  # a limit of before ends a run once more before it is lifted
+                resume(folder, trust=True)  # an earlier limit ends a run once more before it is removed
         else:
             _make_room(folder)
             explore(**vars(question), explorer=run.explorer, seed=run.seed, run=folder)
     except (WorldError, NotConvergedError) as error:
-        # An exploration that has begun says where its run is, which is known here.
+        # The message says where the run is, which is known here.
         why = error.__cause__ if getattr(error, "atlas", None) is not None else error
         return replace(run, failure=f"{type(error).__name__}: {why}")
     return run
@@ -207,7 +207,7 @@ def _explored(run: SeedRun) -> SeedRun:
 def _make_room(folder: Path) -> None:
     """Makes an empty folder, unless there is a run in it; refuses one that holds anything else.
 
-    What a process left that was killed before its run had begun is removed.
+    It removes what a process left that was killed before its run had begun.
     """
     if (folder / ORIGIN).is_file():
         return
@@ -225,7 +225,7 @@ def _make_room(folder: Path) -> None:
 
 
 def _explored_away(run_and_files: tuple[SeedRun, Files]) -> tuple[SeedRun, Files]:
-    """The run, made or taken up in a folder that the caller cannot see; and what is in the folder then."""
+    """Makes or resumes a run in a folder that the caller cannot see; returns it with the files of the folder."""
     run, files = run_and_files
     with TemporaryDirectory(prefix="axplore-") as place:
         folder = Path(place) / run.folder.name
@@ -236,14 +236,14 @@ def _explored_away(run_and_files: tuple[SeedRun, Files]) -> tuple[SeedRun, Files
 
 
 def _kept(run_and_files: tuple[SeedRun, Files]) -> SeedRun:
-    """The run of a worker elsewhere, with its folder in place."""
+    """Returns the run of a remote worker after writing its files to its folder."""
     run, files = run_and_files
     if not files:  # it failed before it had begun
         return run
     beside = TemporaryDirectory(prefix=f".{run.folder.name}-", dir=run.folder.parent)
     with storage_errors(f"the run in {run.folder} cannot be written"), beside as place:
         _write(Path(place) / "made", files)
-        run.folder.rename(Path(place) / "before")  # empty, or what the worker went on from
+        run.folder.rename(Path(place) / "before")  # empty, or what the worker resumed from
         (Path(place) / "made").rename(run.folder)
     return run
 
@@ -255,7 +255,7 @@ def _write(folder: Path, files: Files) -> None:
 
 
 def _files_of(folder: Path) -> Files:
-    """What is in the folder of a run; nothing if there is no run in it."""
+    """Returns the files in the folder of a run; none if there is no run in it."""
     if not (folder / ORIGIN).is_file():
         return {}
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file() and path.name != LOCK}
@@ -263,14 +263,14 @@ def _files_of(folder: Path) -> Files:
 
 @dataclass(frozen=True, eq=False)
 class ComparedRun:
-    """A run among others.
+    """A run in a comparison.
 
     Attributes:
-        folder: of the run.
-        atlas: what it found.
-        history: how it went.
-        truth: of its world and radius, if that is known.
-        checks: whether AX_L and AX* hold on the true model; none if it is not known.
+        folder: the folder of the run.
+        atlas: its atlas.
+        history: its history.
+        truth: the truth about its world and radius, if that is known.
+        checks: whether AX_L and AX* hold on the true model; empty if that is not known.
     """
 
     folder: Path
@@ -281,7 +281,7 @@ class ComparedRun:
 
     @property
     def traits(self) -> tuple[str, ...]:
-        """The world, who explored it, L, ε and δ."""
+        """The world, the explorer, L, ε and δ."""
         atlas, manifest, target = self.atlas, self.history.manifest, self.atlas.target
         parameters = {} if manifest is None else manifest.world_parameters
         told = ", ".join(f"{name}={value}" for name, value in parameters.items())
@@ -297,13 +297,13 @@ class ComparedRun:
 
     @property
     def group(self) -> str:
-        """What runs have in common that differ in their seed only."""
+        """The name shared by runs that differ only in their seed."""
         world, *others = self.traits
         return f"{world}: {', '.join(others)}"
 
 
 def compared(folders: Sequence[Path]) -> list[ComparedRun]:
-    """The runs in these folders. Truths are computed once for each world and radius."""
+    """Returns the runs in these folders. Truths are computed once for each world and radius."""
     truths: dict[tuple[Any, ...], ControllableStates | None] = {}
     runs = []
     for folder in folders:
@@ -319,7 +319,7 @@ def compared(folders: Sequence[Path]) -> list[ComparedRun]:
 
 
 def grouped(runs: Sequence[ComparedRun]) -> dict[str, list[ComparedRun]]:
-    """The runs of each group, by its name."""
+    """Returns the runs of each group, by its name."""
     groups: dict[str, list[ComparedRun]] = {}
     for run in runs:
         groups.setdefault(run.group, []).append(run)
@@ -327,9 +327,9 @@ def grouped(runs: Sequence[ComparedRun]) -> dict[str, list[ComparedRun]]:
 
 
 def means_of(runs: Sequence[ComparedRun]) -> list[dict[str, Any]]:
-    """Returns the mean steps of each group, and how many of its runs are right.
+    """Returns the mean steps of each group, and how many of its runs are correct.
 
-    The half-width is that of the 95 % confidence interval, None of a single run. The steps of runs that were cut short
+    The half-width is that of the 95 % confidence interval, None for a single run. The steps of runs that were cut short
     count as they are, so their mean is too small.
     """
     means = []
@@ -352,7 +352,7 @@ def means_of(runs: Sequence[ComparedRun]) -> list[dict[str, Any]]:
 
 
 def true_steps(atlas: Atlas, mdp: TabularMdp) -> dict[State, float]:
-    """The expected steps of the policy to each state of an atlas, on the model that was explored; exact."""
+    """Returns the expected steps of the policy to each state of an atlas, on the model that was explored; exact."""
     plans = zip(atlas.states, atlas.policies, strict=True)
     return {goal: policy_steps_on(mdp, atlas.states, policy, goal) for goal, policy in plans}
 
@@ -374,6 +374,6 @@ def _checks(atlas: Atlas, truth: ControllableStates) -> dict[Objective, Objectiv
 
 
 def _number_right(group: Sequence[ComparedRun], objective: Objective) -> int | None:
-    """How many runs keep an objective on the true model; None if that is not known of all."""
+    """Returns the number of runs that keep an objective on the true model; None if that is not known for all."""
     checks = [run.checks.get(objective) for run in group]
     return None if None in checks else sum(check is not None and check.holds for check in checks)

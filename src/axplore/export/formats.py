@@ -29,11 +29,11 @@ from axplore.storage import replace_file, storage_errors
 from axplore.types import RESET
 
 LEAST_PROBABILITY: Final = 1e-12
-"""What a lower bound of zero is written as: Storm checks interval models only if every transition may be taken."""
+"""Written in place of a lower bound of zero, because Storm only checks interval models with positive lower bounds."""
 
 
 def frequencies_as_drn(model: LearnedModel) -> str:
-    """The model if the frequencies were the probabilities."""
+    """Returns the model with the observed frequencies as probabilities."""
     lines = _head(model, len(model.states), model.n_choices, interval=False)
     for position, choices in enumerate(model.choices):
         lines += _state(model, position)
@@ -45,15 +45,15 @@ def frequencies_as_drn(model: LearnedModel) -> str:
 
 
 def region_as_drn(model: LearnedModel, least: float = LEAST_PROBABILITY) -> str:
-    """The interval hull of the confidence region, with a state `unseen` for what was never seen to follow an action.
+    """Returns the interval hull of the confidence region, with a state `unseen` for all successors never seen.
 
-    It resets, as every state outside the atlas does, which is the worst that can be there. So the greatest expected
-    steps over the intervals bound those in every model of the region from above. For the least ones take `unseen` as
-    part of the goal, the best that can be there: R{"steps"}min=? [F "s5" | "unseen"] with a nature that helps.
+    It resets, as every state outside the atlas does, which is the worst case. So the largest expected steps over the
+    intervals bound those in every model of the region from above. For a lower bound, count `unseen` as part of the
+    goal, the best case: R{"steps"}min=? [F "s5" | "unseen"] with a cooperative nature.
 
     Args:
-        model: rows with hulls.
-        least: what to write in place of smaller lower bounds; Storm refuses 0.
+        model: the rows, with hulls.
+        least: replaces smaller lower bounds, because Storm refuses 0.
     """
     unseen = len(model.states)
     lines = _head(model, unseen + 1, model.n_choices + 1, interval=True)
@@ -101,7 +101,7 @@ def _state(model: LearnedModel, position: int) -> list[str]:
 
 
 def as_dot(model: LearnedModel) -> str:
-    """A graph for reading: states of the atlas solid, others dashed, edges with action and frequency; without RESET."""
+    """Returns a graph: states of the atlas solid, others dashed, edges with action and frequency; without RESET."""
     lines = [f"digraph {quoted(model.title)} {{", "  node [shape=box, style=rounded];"]
     for position, state in enumerate(model.states):
         style = "" if position < model.n_known else ', style="rounded,dashed"'
@@ -120,13 +120,13 @@ def as_dot(model: LearnedModel) -> str:
 
 
 def quoted(text: str) -> str:
-    """Text as a DOT string: quotes and backslashes are escaped, line ends are those of DOT, and no HTML can begin."""
+    """Returns text as a DOT string: quotes, backslashes and line ends are escaped, and it is never HTML."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\r", "").replace("\n", "\\n")
     return f'"{escaped}"'
 
 
 def as_prism(model: LearnedModel) -> str:
-    """The model if the frequencies were the probabilities; steps are the reward structure `steps`."""
+    """Returns the model with the observed frequencies as probabilities; steps are the reward structure `steps`."""
     lines = [f"// {canonical_json(model.title)}", "mdp", "", "module learned"]
     lines.append(f"  s : [0..{max(len(model.states) - 1, 1)}] init 0;")
     for position, choices in enumerate(model.choices):
@@ -141,7 +141,7 @@ def as_prism(model: LearnedModel) -> str:
 
 
 def as_umb(model: LearnedModel) -> bytes:
-    """The model if the frequencies were the probabilities, exactly as fractions. umbi has to be installed."""
+    """Returns the model with the observed frequencies as exact fractions. Needs umbi."""
     try:
         from umbi import ats as umb
     except ImportError:
@@ -179,13 +179,13 @@ def _region_as_drn(atlas: Atlas) -> str:
 
 
 Columns: TypeAlias = Mapping[str, Sequence[Any]]
-"""Of equal length, by name."""
+"""Columns of equal length, by name."""
 
 FORMULA_STARTS: Final = ("=", "+", "-", "@")
 
 
 def transitions(atlas: Atlas) -> Columns:
-    """Every transition met; with bounds of its probability if the atlas is proven."""
+    """Returns every transition met, with bounds on its probability if the atlas is proven."""
     model = learned(atlas)
     rows = [
         (state, choice, move)
@@ -209,7 +209,7 @@ def transitions(atlas: Atlas) -> Columns:
 
 
 def policies(atlas: Atlas) -> Columns:
-    """What the policy to each state of the atlas plays in each of them; with the step where it depends on it."""
+    """Returns the choice of each policy in each state of the atlas, with the step if it depends on the step."""
     rows = []
     for goal in atlas.states:
         policy = atlas.policy(goal)
@@ -226,10 +226,10 @@ def policies(atlas: Atlas) -> Columns:
 
 
 def as_csv(columns: Columns) -> str:
-    """The table as CSV: fields with commas, quotes or line ends are quoted.
+    """Returns the table as CSV, with fields quoted where necessary.
 
-    Spreadsheets run text that begins like a formula. Such a label is written as its JSON text, which begins with a
-    quotation mark, and `label_of` reads it back all the same.
+    Spreadsheets evaluate text that begins like a formula. Such a label is written as its JSON text, which begins with a
+    quotation mark; `label_of` reads it back just the same.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -245,7 +245,7 @@ def _without_formula(cell: Any) -> Any:
 
 
 def as_parquet(columns: Columns) -> bytes:
-    """The table as Parquet. pyarrow has to be installed."""
+    """Returns the table as Parquet. Needs pyarrow."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -269,17 +269,17 @@ FORMATS: Final[Mapping[str, Callable[[Atlas], str | bytes]]] = MappingProxyType(
         "policies-parquet": lambda atlas: as_parquet(policies(atlas)),
     }
 )
-"""What an atlas can be written as, by the names that the command line uses."""
+"""The formats that an atlas can be written in, by their names on the command line."""
 
 
 @checked(atlas=instance(Atlas, "an Atlas"), format_name=text, path=file_path)
 def export(atlas: Atlas, format_name: str, path: str | Path) -> None:
-    """Writes an atlas in a format; the file appears whole or not at all, in the place of one that was there.
+    """Writes an atlas in a format, atomically; replaces an existing file.
 
     Args:
-        atlas: what to write.
+        atlas: the atlas to write.
         format_name: one of `FORMATS`.
-        path: the file.
+        path: the path of the file.
     """
     if format_name not in FORMATS:
         raise UnknownNameError.of("format", format_name, FORMATS)

@@ -1,7 +1,7 @@
-"""The learned model of an atlas as plain rows: what every format is written from.
+"""The learned model of an atlas as plain rows, from which every format is written.
 
-States of the atlas come first, in order of admission, then the others that were seen. Every state has RESET; a state
-outside the atlas has nothing else. An action that was never played is left out.
+States of the atlas come first, in order of admission, followed by the others seen. Every state has RESET; a state
+outside the atlas has nothing else. Actions that were never played are left out.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from axplore.statistics.confidence import row_hulls
 from axplore.types import RESET, Action, FloatArray, Reset, State
 
 Hulls: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
-"""The least and the greatest probability of each entry, and the greatest of the mass never seen of each pair."""
+"""The smallest and largest probability of each entry, and the largest unseen probability of each pair."""
 
 UNSEEN = "unseen"
-"""The name of the state that stands for whatever was never seen to follow an action."""
+"""The name of the state that stands for all successors never seen."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class Move:
     """One transition.
 
     Attributes:
-        target: the position that it leads to.
+        target: the index of the state it leads to.
         count, visits: number of times it was met, and of plays of the action; 1 and 1 for RESET.
-        low, high: between which its probability lies in every model of the region.
+        low, high: bounds on its probability in every model of the region.
     """
 
     target: int
@@ -53,9 +53,9 @@ class Choice:
 
     Attributes:
         action: its label, or RESET.
-        name: what to call it in a model checker.
-        moves: where it leads.
-        unseen: the greatest probability of what was never seen to follow it.
+        name: its name in a model checker.
+        moves: its transitions.
+        unseen: the largest probability of leading to a successor never seen.
     """
 
     action: Action | Reset
@@ -69,10 +69,10 @@ class LearnedModel:
     """All transitions met.
 
     Attributes:
-        title: what the model is of.
-        states: the labels, by position; the initial state is the first, [n].
-        names: what to call them in a model checker, [n].
-        n_known: how many of them are states of the atlas.
+        title: a description of the model.
+        states: the labels; the initial state is the first, [n].
+        names: their names in a model checker, [n].
+        n_known: the number of states of the atlas among them.
         choices: the actions of each state, RESET last, [n].
     """
 
@@ -88,11 +88,11 @@ class LearnedModel:
 
 
 def learned(atlas: Atlas) -> LearnedModel:
-    """The rows of an atlas."""
+    """Returns the learned model of an atlas."""
     model = atlas.model
     states = tuple(atlas.seen[number] for number in model.numbers.tolist())
     for label in (*states, *(action for offered in atlas.actions for action in offered)):
-        encode_label(label)  # refuses what no file can hold, before anything is written
+        encode_label(label)  # refuses labels that cannot be written, before anything is written
     actions = list(dict.fromkeys(action for offered in atlas.actions for action in offered))
     action_names = dict(zip(actions, identifiers(actions, "action"), strict=True))
     hulls = row_hulls(model.rows.row_offsets, model.rows.shares, model.rows.slack)
@@ -110,10 +110,10 @@ def learned(atlas: Atlas) -> LearnedModel:
 
 
 def check_proven(atlas: Atlas) -> None:
-    """Refuses an atlas whose counts were not kept for a confidence region."""
+    """Refuses an atlas that has no confidence region."""
     if not atlas.proven:
         raise InvalidInputError(
-            f"nothing is proven of this atlas, so it has no confidence region: {atlas.explorer} leaves none; explore "
+            f"nothing is proven of this atlas, so it has no confidence region: {atlas.explorer} has none; explore "
             "with 'certified', or export the frequencies with drn"
         )
 
@@ -148,11 +148,11 @@ _RESERVED: Final = frozenset(
         """,
     )
 )
-"""Words of PRISM and Storm, and those that the files use themselves."""
+"""Keywords of PRISM and Storm, and names that the files use themselves."""
 
 
 def identifiers(labels: Sequence[State], kind: str) -> list[str]:
-    """A name for each label, all different: the label itself where it is one, else `<kind>_<position>`."""
+    """Returns a distinct name for each label: the label itself if it is an identifier, else `<kind>_<index>`."""
     given = {label for label in labels if isinstance(label, str) and _is_identifier(label)}
     names = []
     for position, label in enumerate(labels):

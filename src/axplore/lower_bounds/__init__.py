@@ -1,4 +1,4 @@
-"""A proven lower bound on the steps of every algorithm: how far any explorer is from the least that is possible.
+"""A proven lower bound on the steps of every algorithm: how far any explorer is from the optimum.
 
 `programme` is the linear programme, `alternatives` the exact check on which the bound rests; `search` and `candidates`
 propose alternatives, and `bound` is the loop. docs/algorithms/lower-bound.md has the proof.

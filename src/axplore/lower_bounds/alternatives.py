@@ -1,4 +1,4 @@
-"""Alternatives: models in which every correct answer is another one, with the exact check that it is.
+"""Alternatives: models in which every correct answer is a different one, and the exact check of that.
 
 An answer is a set K of states with a policy for each; policies are deterministic and stationary ([DisCo] Sec. 2) and
 reset outside K ([DisCo] Def. 1). It is correct in a model M if S_L→(M) ⊆ K ⊆ S_{L+ε}→(M) and every policy keeps its
@@ -30,10 +30,10 @@ from axplore.truth import ControllableStates, controllable_states, optimal_steps
 from axplore.types import Action, FloatArray, IntArray, State
 
 MARGIN: Final = 1e-6
-"""Steps by which every comparison in an alternative must hold: far more than rounding, far less than matters."""
+"""The margin, in steps, of every comparison in an alternative: far above rounding, far below what matters."""
 
 _LEAST_DIVERGENCE: Final = 1e-12
-"""Changes that tell less, in nats for each draw, are not worth a word."""
+"""Changes with a smaller divergence, in nats per draw, are not reported."""
 
 
 class Unseen(Enum):
@@ -66,14 +66,14 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class ChangedRow:
-    """A pair whose successors are distributed otherwise in an alternative.
+    """A pair whose successors have another distribution in an alternative.
 
     Attributes:
-        state: of the pair.
-        action: of the pair.
+        state: the state of the pair.
+        action: the action of the pair.
         before: the probability of each successor in the model.
         after: the same in the alternative.
-        divergence: KL(before ‖ after), what one draw tells about the change, in nats.
+        divergence: KL(before ‖ after), the information of one draw about the change, in nats.
     """
 
     state: State
@@ -90,7 +90,8 @@ class Alternative:
     Attributes:
         kind: why they are disjoint.
         goal: the state that the reason is about.
-        model: the alternative; the model's states and pairs with the same numbers, and `UNSEEN` at the end if needed.
+        model: the alternative; it has the states and pairs of the model at the same indices, and `UNSEEN` at the end
+            if needed.
         divergences: KL(p ‖ p') of each pair, [P].
     """
 
@@ -100,7 +101,7 @@ class Alternative:
     divergences: FloatArray
 
     def changes(self, mdp: TabularMdp) -> tuple[ChangedRow, ...]:
-        """What differs from the model."""
+        """Returns the rows that differ from the model."""
         changed = []
         for pair in np.flatnonzero(self.divergences > _LEAST_DIVERGENCE):
             state, action = mdp.states[mdp.pair_states[pair]], mdp.actions[mdp.pair_actions[pair]]
@@ -118,7 +119,7 @@ class Question:
         radius: L.
         epsilon: ε.
         objective: AX* or AX_L.
-        any_policy: whether an answer's policies may go on outside its states instead of resetting there.
+        any_policy: whether the policies of an answer may continue outside its states instead of resetting there.
     """
 
     mdp: TabularMdp
@@ -131,16 +132,16 @@ class Question:
         if not 0 < self.epsilon < np.inf:
             raise InvalidSettingError(f"epsilon is {self.epsilon!r}; it must be a number above 0")
         if self.objective is Objective.STAGED:
-            raise InvalidSettingError("no lower bound for AX' is known here; take the one of AX* or of AX_L")
+            raise InvalidSettingError("no lower bound for AX' is known here; use that of AX* or AX_L")
 
     @cached_property
     def inner(self) -> ControllableStates:
-        """S_L→, which every correct answer holds."""
+        """S_L→, which every correct answer contains."""
         return controllable_states(self.mdp, self.radius)
 
     @cached_property
     def outer(self) -> ControllableStates:
-        """S_{L+ε}→, which holds every correct answer."""
+        """S_{L+ε}→, which contains every correct answer."""
         return controllable_states(self.mdp, self.radius + self.epsilon)
 
     @cached_property
@@ -155,18 +156,18 @@ class Question:
 
     @cached_property
     def playable_inside(self) -> IntArray:
-        """1 for each row that a policy restricted on S_L→ may play, else 0, [P + S]."""
+        """1 for each row that a policy restricted to S_L→ may play, else 0, [P + S]."""
         playable = np.ones(self.mdp.n_pairs + self.mdp.n_states, dtype=np.int64)
         playable[: self.mdp.n_pairs] = np.isin(self.mdp.pair_states, self.mdp.indices_of(self.inner.states))
         return playable
 
     def limit(self, goal: State) -> float:
-        """The steps that a correct policy to a state of S_L→ may take."""
+        """Returns the steps that a correct policy to a state of S_L→ may take."""
         own = self.inner.steps[goal] if self.objective is Objective.OPTIMAL else self.radius
         return own + self.epsilon
 
     def separates(self, model: TabularMdp, kind: Kind, goal: State) -> bool:
-        """Whether no answer is correct both in the model and in this other one, for this reason; exact."""
+        """Returns whether, for this reason, no answer is correct both in the model and in this other one; exact."""
         if kind is Kind.ENTERS:
             return goal not in self.outer.steps and goal in controllable_states(model, self.radius - MARGIN).steps
         if goal not in self.inner.steps:
@@ -188,7 +189,7 @@ class Question:
         return playable
 
     def _most_in(self, model: TabularMdp, goal: State) -> float:
-        """At least the steps that a correct policy may take in an alternative.
+        """Returns an upper bound on the steps that a correct policy may take in an alternative.
 
         S_{L−margin}→ is part of S_L→, and fewer states only lengthen a path: rounding cannot make this too small.
         """
@@ -199,7 +200,7 @@ class Question:
 
 
 def changed_model(mdp: TabularMdp, rows: Mapping[int, FloatArray]) -> TabularMdp:
-    """The model with some rows replaced: of each pair, the weight of every state and of `UNSEEN`, [S + 1]."""
+    """Returns the model with some rows replaced: of each pair, the weight of every state and of `UNSEEN`, [S + 1]."""
     kept = ~np.isin(mdp.transition_pairs, list(rows))
     entry_pairs = [mdp.transition_pairs[kept]]
     successors = [mdp.successors[kept]]

@@ -20,41 +20,41 @@ from axplore.target import Objective
 from axplore.types import RESET, Action, FloatArray, IntArray, Reset, State
 
 SECONDS: Final = 120.0
-"""How long the search for alternatives may take unless another time is given."""
+"""The default time limit of the search for alternatives, in seconds."""
 
 _TOLERANCE: Final = 1e-3
-"""An alternative counts as told apart if at most this part of the information is missing."""
+"""An alternative counts as distinguished if at most this share of the information is missing."""
 
 _LEAST_GAIN: Final = 1e-3
-"""A round that raises the bound by less than this part of it is in vain,"""
+"""A round that raises the bound by less than this share of it is wasted,"""
 
 _ROUNDS_IN_VAIN: Final = 4
-"""and this number of them in a row ends the search."""
+"""and this many wasted rounds in a row end the search."""
 
 _WEIGHT_OF_LATEST: Final = 0.4
 """Alternatives are sought for a running mean of allocations: the extreme ones of single programmes mislead."""
 
 _LEAST_SHARE: Final = 1e-3
-"""No pair is drawn less often than this part of the mean in that search, so that no row is free to change."""
+"""The smallest share of the mean that any pair is drawn in that search, so that no row can change for free."""
 
 _KEPT_ROUNDS: Final = 8
-"""An alternative that has not been binding for this number of rounds is dropped from the programme."""
+"""The number of rounds after which an alternative that was not binding is dropped from the programme."""
 
 _LEAST_BINDING: Final = 1e-9
-"""An alternative with a smaller part of the bound than this is not reported."""
+"""The smallest share of the bound with which an alternative is reported."""
 
 Watcher: TypeAlias = Callable[["Progress"], None]
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far the search is.
+    """The progress of the search.
 
     Attributes:
-        round: of the search, counted from one.
-        steps: what is proven by now.
-        alternatives: how many are in the programme.
-        seconds: since the start.
+        round: the number of the round, counted from one.
+        steps: the bound proven so far.
+        alternatives: the number of alternatives in the programme.
+        seconds: the seconds since the start.
     """
 
     round: int
@@ -71,7 +71,7 @@ class BindingAlternative:
         kind: why no answer is correct in both.
         goal: the state that this is about.
         changes: the rows that differ.
-        steps: the part of the bound that it adds, before what the first visit is worth is taken off.
+        steps: the part of the bound that it adds, before the value of the first visit is subtracted.
     """
 
     kind: Kind
@@ -82,12 +82,12 @@ class BindingAlternative:
 
 @dataclass(frozen=True)
 class PairDraws:
-    """How often a pair is drawn in the best allocation.
+    """The draws of a pair in the best allocation.
 
     Attributes:
-        state: of the pair.
-        action: of the pair, or RESET.
-        draws: their expected number.
+        state: the state of the pair.
+        action: the action of the pair, or RESET.
+        draws: the expected number of draws.
     """
 
     state: State
@@ -105,11 +105,11 @@ class LowerBound:
         epsilon: ε.
         delta: δ.
         objective: AX* or AX_L.
-        information: kl(δ, 1 − δ), what must be learned against each alternative, in nats.
+        information: kl(δ, 1 − δ), the information needed against each alternative, in nats.
         alternatives: those that the bound rests on, the largest part first.
         allocation: the draws that meet them all with the fewest steps.
         finished: whether the search ended by itself; otherwise more time may find a larger bound.
-        seconds: that it took.
+        seconds: the duration of the search.
     """
 
     steps: float
@@ -136,9 +136,9 @@ def lower_bound(
     rounds: float = math.inf,
     watcher: Watcher | None = None,
 ) -> LowerBound:
-    """A lower bound on the expected steps of every algorithm that meets an objective with probability 1 − δ.
+    """Returns a lower bound on the expected steps of every algorithm that meets an objective with probability 1 − δ.
 
-    It is valid whenever the search ends, also when it is interrupted by the keyboard; more time can only raise it.
+    It is valid whenever the search ends, even by Ctrl-C; more time can only raise it.
     docs/algorithms/lower-bound.md has the proof.
 
     Args:
@@ -147,10 +147,10 @@ def lower_bound(
         epsilon: the slack, ε.
         delta: the probability with which an answer may be wrong, δ.
         objective: AX* or AX_L.
-        any_policy: whether an answer's policies may go on outside its states, where those of all explorers here reset;
-            the bound is then lower.
-        seconds: the time that the search may take.
-        rounds: the number of rounds that it may take. Unlike a limit of seconds, it gives the same bound every time.
+        any_policy: whether the policies of an answer may continue outside its states, where those of all explorers here
+            reset; the bound is then lower.
+        seconds: the time limit of the search.
+        rounds: the largest number of rounds. Unlike a time limit, it gives the same bound every time.
         watcher: called after each round.
     """
     if not 0 < delta < 1:
@@ -178,12 +178,12 @@ def lower_bound(
 
 @dataclass(frozen=True, eq=False)
 class _Proven:
-    """A programme with its solution; replaced as a whole, so that an interruption finds nothing half done.
+    """A programme with its solution; replaced as a whole, so that an interruption finds it consistent.
 
     Attributes:
-        solution: of the programme.
-        alternatives: those that it holds, [J].
-        idle: for how many rounds each of them has not been binding, [J].
+        solution: the solution of the programme.
+        alternatives: its alternatives, [J].
+        idle: the number of rounds for which each of them has not been binding, [J].
     """
 
     solution: Solution
@@ -191,7 +191,7 @@ class _Proven:
     idle: tuple[int, ...]
 
     def extended(self, question: Question, found: list[Alternative], information: float) -> _Proven:
-        """The programme with more alternatives, without those that have not been binding for long."""
+        """Returns the programme with more alternatives, without those that have not been binding for long."""
         everything = (*self.alternatives, *found)
         solution = solve(question.mdp, [one.divergences for one in everything], information)
         before = (*self.idle, *(0 for _ in found))
@@ -211,9 +211,9 @@ class _Loop:
     Attributes:
         question: what is asked.
         information: kl(δ, 1 − δ).
-        began: when the search began.
-        seconds: how long it may take.
-        rounds: how many rounds it may take.
+        began: the time when the search began.
+        seconds: the time limit.
+        rounds: the largest number of rounds.
         proven: the latest programme.
         best: the programme that proves most.
     """
@@ -230,7 +230,7 @@ class _Loop:
         self.proven = self.best = _Proven(solve(self.question.mdp, [], self.information), (), ())
 
     def run(self, watcher: Watcher | None) -> bool:
-        """Searches until nothing is found any more or it has to stop; answers which of the two."""
+        """Searches until nothing more is found, or a limit is reached; returns whether it was the former."""
         if self.information <= 0:
             return True
         try:
@@ -260,7 +260,7 @@ class _Loop:
         return True
 
     def _round(self, search: Search, families: _Families, visits: FloatArray) -> bool:
-        """Adds the alternatives found for an allocation, and solves again; answers whether there were any."""
+        """Adds the alternatives found for an allocation, and solves again; returns whether there were any."""
         told_by = self.proven.solution.visits
         sought = self._bounded(visits)
         found = []
@@ -277,13 +277,13 @@ class _Loop:
         return bool(found)
 
     def _first_allocation(self) -> FloatArray:
-        """Every pair of S_{L+ε}→ as often as every other."""
+        """Returns an allocation that draws every pair of S_{L+ε}→ equally often."""
         mdp = self.question.mdp
         known = mdp.indices_of(self.question.outer.states)
         return np.isin(mdp.pair_states, known).astype(np.float64)
 
     def _bounded(self, visits: FloatArray) -> FloatArray:
-        """The allocation without zeros, [P]."""
+        """Returns the allocation without zeros, [P]."""
         known = self._first_allocation()
         least = _LEAST_SHARE * float(visits.sum()) / max(1.0, float(known.sum()))
         return np.maximum(visits, max(least, 1e-12))
@@ -298,10 +298,10 @@ class _Families:
 
     Attributes:
         candidates: all of them, [n].
-        goals: the place of each one's goal among the goals, [n].
+        goals: the index of the goal of each, [n].
         owners: the candidate of each changed row, [m].
         pairs: the pair of each changed row, [m].
-        divergences: of each changed row, [m].
+        divergences: the divergence of each changed row, [m].
     """
 
     candidates: tuple[Candidate, ...]
@@ -312,7 +312,7 @@ class _Families:
 
     @classmethod
     def of(cls, question: Question, is_over: Callable[[], bool]) -> _Families:
-        """All that are found before the time is over."""
+        """Returns all alternatives that are found before the time is up."""
         candidates: list[Candidate] = []
         owners: list[int] = []
         pairs: list[int] = []
@@ -335,7 +335,7 @@ class _Families:
         )
 
     def worst(self, visits: FloatArray) -> Iterator[Candidate]:
-        """Of each goal, the candidate that draws like these tell apart worst."""
+        """Yields, for each goal, the candidate that these draws distinguish worst."""
         told = np.bincount(self.owners, self.divergences * visits[self.pairs], minlength=len(self.candidates))
         for goal in np.unique(self.goals):
             own = np.flatnonzero(self.goals == goal)
@@ -343,7 +343,7 @@ class _Families:
 
 
 def checked(question: Question, candidate: Candidate) -> Alternative | None:
-    """The alternative, if no answer is correct in both."""
+    """Returns the alternative if no answer is correct in both models; None otherwise."""
     model = changed_model(question.mdp, candidate.rows)
     if not question.separates(model, candidate.kind, candidate.goal):
         return None
@@ -351,7 +351,7 @@ def checked(question: Question, candidate: Candidate) -> Alternative | None:
 
 
 def _binding(mdp: TabularMdp, proven: _Proven) -> tuple[BindingAlternative, ...]:
-    """The alternatives with a share in the bound, the largest first."""
+    """Returns the alternatives with a share in the bound, the largest first."""
     shares = proven.solution.shares
     found = []
     for place in np.argsort(-shares, kind="stable").tolist():
@@ -362,7 +362,7 @@ def _binding(mdp: TabularMdp, proven: _Proven) -> tuple[BindingAlternative, ...]
 
 
 def _allocation(mdp: TabularMdp, solution: Solution) -> tuple[PairDraws, ...]:
-    """The draws of every pair and of RESET that are not negligible."""
+    """Returns the draws of every pair and of RESET that are not negligible."""
     least = 1e-6 * max(1.0, solution.steps)
     pairs = [
         PairDraws(mdp.states[mdp.pair_states[pair]], mdp.actions[mdp.pair_actions[pair]], float(solution.visits[pair]))

@@ -1,4 +1,4 @@
-"""Alternatives before they are checked: how their rows are made, and the families that change the rows of one state.
+"""Candidates for alternatives, before they are checked: their rows, and families that change the rows of one state.
 
 In a family, no policy is good in both models. Take a goal g, a state s, and what policies that keep the limit in the
 model may play in s, its *good* rows. In the alternative these become worse and a *rival* row better, until every policy
@@ -34,13 +34,13 @@ DOWNWARDS: Final = 1.0
 """and of one that brings it nearer."""
 
 AIM: Final = 3 * MARGIN
-"""Steps beyond a limit that are aimed at, so that the check, which asks for `MARGIN`, is passed."""
+"""The margin, in steps, that candidates aim at, so that they pass the check, which asks for `MARGIN`."""
 
 _LEAST_LEAK: Final = 1e-10
-"""Missing mass below this is rounding, and no new successor."""
+"""Missing mass below this is rounding, not a new successor."""
 
 Rows: TypeAlias = dict[int, FloatArray]
-"""Of each changed pair, the weight of every state and of `UNSEEN`, [S + 1]."""
+"""For each changed pair, the weight of every state and of `UNSEEN`, [S + 1]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Candidate:
     Attributes:
         kind: why they should be disjoint.
         goal: the state that this is about.
-        rows: what changes.
+        rows: the rows that change.
     """
 
     kind: Kind
@@ -59,7 +59,7 @@ class Candidate:
 
 
 def moved_row(mdp: TabularMdp, sign: float, pair: int, values: FloatArray, multiplier: float, extra: int) -> FloatArray:
-    """The row p / (1 + sign x (V − m)) of `kernels`, its missing mass on the state `extra`, [S + 1]."""
+    """Returns the row p / (1 + sign x (V − m)) of `kernels`, its missing mass on the state `extra`, [S + 1]."""
     entries = slice(mdp.row_offsets[pair], mdp.row_offsets[pair + 1])
     mean = values[mdp.pair_states[pair]] - 1
     row = np.zeros(mdp.n_states + 1)
@@ -72,7 +72,7 @@ def moved_row(mdp: TabularMdp, sign: float, pair: int, values: FloatArray, multi
 
 
 def row_divergences(mdp: TabularMdp, rows: Rows) -> dict[int, float]:
-    """KL(p ‖ p') of each changed pair."""
+    """Returns KL(p ‖ p') of each changed pair."""
     found = {}
     for pair, row in rows.items():
         before = np.zeros(mdp.n_states + 1)
@@ -83,19 +83,19 @@ def row_divergences(mdp: TabularMdp, rows: Rows) -> dict[int, float]:
 
 
 def told_apart(mdp: TabularMdp, rows: Rows, visits: FloatArray) -> float:
-    """What draws tell about changed rows, in nats."""
+    """Returns the information of draws about changed rows, in nats."""
     return sum(float(visits[pair]) * nats for pair, nats in row_divergences(mdp, rows).items())
 
 
 _TARGETS: Final = 13
-"""How many targets T are tried, from where only the rival changes to where only the good rows do."""
+"""The number of targets T that are tried, from one where only the rival changes to one where only the good rows do."""
 
 _CLOSE: Final = MARGIN / 10
 _EVALUATIONS: Final = 60
 
 
 def other_ways(question: Question) -> Iterator[Candidate]:
-    """Every member of every family, goal by goal."""
+    """Yields every member of every family, goal by goal."""
     mdp = question.mdp
     for goal in question.inner.states:
         for state in question.outer.states:
@@ -110,8 +110,8 @@ class Family:
     Attributes:
         question: what is asked.
         goal: the goal.
-        goal_number: its number.
-        place: the number of the state whose rows change.
+        goal_number: the index of the goal.
+        place: the index of the state whose rows change.
         pairs: the pairs of this state, [n].
         least: the least steps from the initial state if each of them must be played there, and RESET at last, [n + 1].
     """
@@ -125,13 +125,13 @@ class Family:
 
     @classmethod
     def of(cls, question: Question, goal: State, state: State) -> Family:
-        """The family of a goal and a state."""
+        """Returns the family of a goal and a state."""
         mdp, forced = question.mdp, question.forced
         number, place = mdp.index_of(goal), mdp.index_of(state)
         pairs = np.flatnonzero(mdp.pair_states == place)
         rows = (*pairs.tolist(), mdp.n_pairs + place)
         least = np.empty(len(rows))
-        far = 10 * (question.radius + question.epsilon + 1)  # what takes longer is no rival
+        far = 10 * (question.radius + question.epsilon + 1)  # rows that take longer are not rivals
         for position, row in enumerate(rows):
             usable = question.playable.copy()
             usable[forced.row_states == place] = 0
@@ -160,11 +160,11 @@ class Family:
 
     @property
     def lowest_target(self) -> float:
-        """What a rival has to take where the good rows stay as they are."""
+        """The steps that a rival must take if the good rows do not change."""
         return self.question.limit(self.goal) - 2 * self.question.epsilon - AIM
 
     def members(self) -> Iterator[Candidate]:
-        """The alternatives, for each rival and target."""
+        """Yields the alternatives, for each rival and target."""
         if not self.can_change:
             return
         if self.question.objective is Objective.WITHIN_RADIUS:
@@ -181,14 +181,14 @@ class Family:
                 yield from self._member(rival, target - AIM, target + epsilon + AIM)
 
     def raised(self, farther: float) -> Rows | None:
-        """The good rows, changed until every policy that plays one of them takes at least `farther`."""
+        """Returns the good rows, changed until every policy that plays one of them takes at least `farther`."""
         if farther <= float(self.least.min()):
             return {}
         found = self.beyond(farther, self.question.playable)
         return None if found is None else self._moved(UPWARDS, self.good, *found)
 
     def _member(self, rival: int | None, nearer: float, farther: float) -> Iterator[Candidate]:
-        """The alternative where the rival takes `nearer` steps at most, and the good rows at least `farther`."""
+        """Yields the alternative where the rival takes `nearer` steps at most, and the good rows at least `farther`."""
         rows = self.raised(farther)
         if rows is None:
             return
@@ -201,7 +201,7 @@ class Family:
             yield Candidate(Kind.OTHER_WAY, self.goal, rows)
 
     def _moved(self, sign: float, pairs: IntArray, beyond: float, values: FloatArray) -> Rows:
-        """The rows of these pairs, changed until the way beyond the state takes `beyond` steps."""
+        """Returns the rows of these pairs, changed until the way beyond the state takes `beyond` steps."""
         mdp = self.question.mdp
         farthest = 1 + float(values[mdp.initial_index])
         extended = np.append(values, farthest)
@@ -218,7 +218,7 @@ class Family:
         return rows
 
     def beyond(self, steps: float, playable: IntArray) -> tuple[float, FloatArray] | None:
-        """The number x with φ(x) = `steps`, and the values of all states with it; None if there is none."""
+        """Returns the number x with φ(x) = `steps`, and the values of all states with it; None if there is none."""
         low, high = 0.0, steps + 1
         least, most = self._with(low, steps, playable), self._with(high, steps, playable)
         if most[0] < steps or least[0] > steps:

@@ -9,8 +9,8 @@ attained by p' = p / (1 − x (V − m)), whose missing mass goes to F. Downward
 
     min {KL(p ‖ p') : p'·V <= m} = max {∑ p ln(1 + x (V − m)) : 0 <= x <= 1 / m}.
 
-The derivative by m is x (downwards −x), and by V(y) it is −x p'(y) (downwards x p'(y)). Nothing that is proven rests on
-these kernels: they only propose rows, and every alternative is checked.
+The derivative by m is x (downwards −x), and by V(y) it is −x p'(y) (downwards x p'(y)). No proof depends on these
+kernels: they only propose rows, and every alternative is checked.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from axplore.compilation import compiled
 from axplore.types import FloatArray, IntArray
 
 _MOST_STEPS: Final = 100
-"""Steps of the search for a multiplier; a few are enough, and halving alone would be precise by then."""
+"""The iterations of the search for a multiplier: a few suffice, and bisection alone would converge by then."""
 
 _NEARLY_ALL: Final = 1 - 1e-12
-"""The part of the interval that is searched where its end would make a logarithm infinite."""
+"""The share of the interval that is searched if a logarithm would be infinite at its end."""
 
 _ITERATIONS: Final = 600
 _RECENT: Final = 8
 _PATIENCE: Final = 30
-"""Of the descent: the most iterations, how many costs it looks back on, and how long it goes on without success."""
+"""Limits of the descent: iterations, the number of earlier costs to compare with, iterations without success."""
 
 
 @compiled
 def _slopes(sign: float, multiplier: float, probabilities: FloatArray, gaps: FloatArray) -> tuple[float, float]:
-    """The first and the second derivative of ∑ p ln(1 + sign x gap) by x."""
+    """Returns the first and the second derivative of ∑ p ln(1 + sign x gap) by x."""
     first = 0.0
     second = 0.0
     for place in range(len(gaps)):
@@ -48,7 +48,7 @@ def _slopes(sign: float, multiplier: float, probabilities: FloatArray, gaps: Flo
 
 @compiled
 def multiplier_of(sign: float, probabilities: FloatArray, gaps: FloatArray, largest: float) -> float:
-    """The best x of a row; `sign` is −1 upwards and 1 downwards, `gaps` are V − m, `largest` ends the range of x."""
+    """Returns the best x of a row; `sign` is −1 upwards and 1 downwards, `gaps` are V − m, `largest` bounds x."""
     mean = 0.0
     for place in range(len(gaps)):
         mean += probabilities[place] * gaps[place]
@@ -68,7 +68,7 @@ def multiplier_of(sign: float, probabilities: FloatArray, gaps: FloatArray, larg
             low = x
         else:
             high = x
-        # A step of Newton where it stays inside, or half the interval.
+        # A Newton step if it stays inside, otherwise bisection.
         new = x - first / second if second < 0.0 else low
         if not low < new < high:
             new = 0.5 * (low + high)
@@ -93,7 +93,7 @@ def change_costs(
     multipliers: FloatArray,
     costs: FloatArray,
 ) -> float:
-    """What it costs to make `values` a bound on the steps to the goal: from below upwards, from above downwards.
+    """Returns the cost of making `values` a bound on the steps to the goal: from below upwards, from above downwards.
 
     Adds the derivative by each value to `gradient`, [S]; writes the multiplier and the cost of each of the pairs, [n].
     """
@@ -136,8 +136,8 @@ def least_steps(
 ) -> bool:
     """Value iteration from below over the usable rows, RESET among them; every iterate is a lower bound.
 
-    Starts from `values`, which must be a lower bound, and ends when the start exceeds `enough` or nothing changes any
-    more; answers whether nothing did. `fixed_state`, unless negative, has the value `fixed_value`.
+    Starts from `values`, which must be a lower bound, and ends when the start exceeds `enough` or nothing
+    changes any more; returns whether it was the latter. `fixed_state`, unless negative, has the value `fixed_value`.
     """
     n_states = len(values)
     updated = np.empty(n_states)
@@ -180,7 +180,7 @@ def descend(
     visits: FloatArray,
     farthest: float,
 ) -> float:
-    """Moves the free values to where `change_costs` is least nearby, between 1 and `farthest`; answers with the cost.
+    """Moves the free values to where `change_costs` is least nearby, between 1 and `farthest`; returns the cost.
 
     Spectral projected gradients (Birgin, Martínez and Raydan 2000): steps of Barzilai and Borwein, accepted where the
     cost falls below the largest of the last few.

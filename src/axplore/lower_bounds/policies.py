@@ -14,19 +14,19 @@ from axplore.mdp import TabularMdp
 from axplore.types import FloatArray, IntArray
 
 MOST_NODES: Final = 3000
-"""How many sets of policies are looked at before the search gives up, and says nothing."""
+"""The number of sets of policies after which the search gives up without a result."""
 
 
 @dataclass(frozen=True, eq=False)
 class ForcedModel:
-    """A model whose rows are its pairs, and behind them RESET in each state.
+    """A model whose rows are its pairs, followed by RESET in each state.
 
     Attributes:
-        initial: the number of the initial state.
+        initial: the index of the initial state.
         row_states: the state of each row, [R].
-        offsets: the first entry of each row, and the end of the last one, [R + 1].
-        successors: of each entry, [E].
-        probabilities: of each entry, [E].
+        offsets: the first entry of each row, and the number of entries, [R + 1].
+        successors: the successor of each entry, [E].
+        probabilities: the probability of each entry, [E].
     """
 
     initial: int
@@ -37,7 +37,7 @@ class ForcedModel:
 
     @classmethod
     def of(cls, mdp: TabularMdp) -> ForcedModel:
-        """The rows of a model."""
+        """Returns the rows of a model."""
         n_states = mdp.n_states
         return cls(
             mdp.initial_index,
@@ -49,7 +49,7 @@ class ForcedModel:
 
     @cached_property
     def all_rows(self) -> IntArray:
-        """Every row is usable, [R]."""
+        """1 for every row: all are usable, [R]."""
         return np.ones(len(self.row_states), dtype=np.int64)
 
     @property
@@ -65,12 +65,12 @@ class ForcedModel:
         below: FloatArray | None = None,
         fixed: tuple[int, float] = (-1, 0.0),
     ) -> Least:
-        """The least expected steps to a goal from each state, where only some rows may be played.
+        """Returns the least expected steps to a goal from each state, where only some rows may be played.
 
         Args:
-            goal: its number.
-            usable: 1 for each row that may be played, else 0, [R]; all when not given.
-            enough: the search ends where the initial state takes more than this.
+            goal: the index of the goal.
+            usable: 1 for each row that may be played, else 0, [R]; all by default.
+            enough: the search ends once the initial state takes more than this.
             below: lower bounds to start from, [S].
             fixed: a state and its value, as if the rest of the way were known.
         """
@@ -87,13 +87,13 @@ class ForcedModel:
         return Least(values, choices, settled, float(values[self.initial]))
 
     def pair_values(self, values: FloatArray) -> FloatArray:
-        """One plus the mean value of the successor, of each row, [R]."""
+        """Returns one plus the mean value of the successor, of each row, [R]."""
         rows = np.repeat(np.arange(len(self.row_states)), np.diff(self.offsets))
         means = np.bincount(rows, self.probabilities * values[self.successors])
         return 1.0 + means.astype(np.float64)
 
     def met(self, choices: IntArray, goal: int) -> npt.NDArray[np.bool_]:
-        """The states where a policy has to choose, [S]: those it meets before the goal."""
+        """Returns the states where a policy has to choose, [S]: those it meets before the goal."""
         found = np.zeros(self.n_states, dtype=np.bool_)
         waiting = [self.initial]
         while waiting:
@@ -127,15 +127,15 @@ Limited: TypeAlias = tuple[ForcedModel, float]
 
 
 def has_common_policy(first: Limited, second: Limited, goal: int, playable: IntArray) -> bool:
-    """Whether some deterministic stationary policy may keep both limits; False only if it is proven that none does.
+    """Returns whether some deterministic stationary policy may keep both limits; False only if provably none does.
 
     Splits the policies by what they play in one state after another, and drops a part when the best of it exceeds a
     limit in either model. The second model may have one state more, at the end, which only resets.
 
     Args:
         first: a model with its limit.
-        second: another one.
-        goal: the number of the state that policies lead to.
+        second: another model with its limit.
+        goal: the index of the goal of the policies.
         playable: 1 for each row of the first model that policies may play, else 0, [R].
     """
     rows = len(first[0].row_states)
@@ -169,7 +169,7 @@ def has_common_policy(first: Limited, second: Limited, goal: int, playable: IntA
 
 
 def _keeps(limited: Limited, least: Least, choices: IntArray, goal: int) -> bool:
-    """Whether the policy, and its best completion where it says nothing, keeps the limit of this model."""
+    """Returns whether the policy, and its best completion where it says nothing, keeps the limit of this model."""
     model, limit = limited
     usable = model.all_rows.copy()
     named = np.flatnonzero(choices >= 0)
@@ -180,7 +180,7 @@ def _keeps(limited: Limited, least: Least, choices: IntArray, goal: int) -> bool
 
 
 def _most_disputed(first: ForcedModel, second: ForcedModel, here: Least, there: Least, goal: int) -> int:
-    """The state on the way where the best policies of the two models differ, and lose most by the other's choice."""
+    """Returns the state where the best policies of both models differ, and lose most by the other's choice."""
     n_states = len(here.choices)
     met = first.met(here.choices, goal) | second.met(there.choices, goal)[:n_states]
     differing = np.flatnonzero(met & (here.choices != there.choices[:n_states]))

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 
 ROUNDING: Final = 1e-9
-"""The part of the bound that is given away for rounding, far more than double precision can lose."""
+"""The share of the bound that is subtracted for rounding, far more than double precision can lose."""
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """An allocation of draws, with what it proves.
+    """An allocation of draws, with the bound that it proves.
 
     Attributes:
         steps: a lower bound on the value of the programme.
@@ -56,7 +56,7 @@ def solve(mdp: TabularMdp, divergences: Sequence[FloatArray], information: float
 
     Args:
         mdp: the model.
-        divergences: of each alternative, KL_j(s,a) of each pair, [P].
+        divergences: for each alternative, KL_j(s,a) of each pair, [P].
         information: kl(δ, 1 − δ).
     """
     from scipy.optimize import linprog
@@ -64,7 +64,7 @@ def solve(mdp: TabularMdp, divergences: Sequence[FloatArray], information: float
 
     needed = np.array(divergences).reshape(len(divergences), mdp.n_pairs) / max(information, 1e-300)
     flow = _flow(mdp)
-    # Each alternative is scaled so that its largest entry is one: solvers want numbers of like size.
+    # Each alternative is scaled so that its largest entry is one: solvers prefer numbers of similar size.
     scales = np.maximum(needed.max(axis=1, initial=0.0), 1e-300)
     learned = np.hstack((needed / scales[:, None], np.zeros((len(needed), mdp.n_states))))
     arriving = np.zeros(mdp.n_states)
@@ -86,7 +86,7 @@ def solve(mdp: TabularMdp, divergences: Sequence[FloatArray], information: float
 def _proven(
     mdp: TabularMdp, needed: FloatArray, potentials: FloatArray, weights: FloatArray
 ) -> tuple[float, FloatArray]:
-    """The bound that the multipliers prove, and the part of it that each alternative adds, [J]."""
+    """Returns the bound that the multipliers prove, and the part of it that each alternative adds, [J]."""
     means = np.bincount(mdp.transition_pairs, mdp.probabilities * potentials[mdp.successors], minlength=mdp.n_pairs)
     pairs = weights @ needed - potentials[mdp.pair_states] + means
     resets = potentials[mdp.initial_index] - potentials
@@ -96,7 +96,7 @@ def _proven(
 
 
 def _flow(mdp: TabularMdp) -> csr_array[np.float64]:
-    """What is played in each state minus what is expected to arrive there, by pair and then by RESET, [S, P + S]."""
+    """Returns plays minus expected arrivals in each state, by pair and then by RESET, [S, P + S]."""
     from scipy.sparse import csr_array
 
     n_states, n_pairs = mdp.n_states, mdp.n_pairs
@@ -113,7 +113,7 @@ _TERMS: Final = 11
 
 
 def divergence(probabilities: FloatArray, others: FloatArray) -> float:
-    """KL(p ‖ q) of two distributions on the same outcomes; infinite where q misses an outcome of p.
+    """Returns KL(p ‖ q) of two distributions on the same outcomes; infinite if q misses an outcome of p.
 
     The sum of p ln(p/q) − p + q has no negative terms, so nothing cancels where p and q are close.
     """
@@ -125,7 +125,7 @@ def divergence(probabilities: FloatArray, others: FloatArray) -> float:
 
 
 def _above_logarithm(excess: FloatArray) -> FloatArray:
-    """The difference x − ln(1 + x); by its series near zero, where the difference would cancel."""
+    """Returns the difference x − ln(1 + x); by its series near zero, where the difference would cancel."""
     small = np.abs(excess) < _SMALL
     near = np.where(small, excess, 0.0)
     series = sum((-1) ** power * near**power / power for power in range(2, _TERMS))
@@ -133,9 +133,9 @@ def _above_logarithm(excess: FloatArray) -> FloatArray:
 
 
 def needed_information(delta: float) -> float:
-    """kl(δ, 1 − δ) in nats: what an algorithm that errs with probability δ has to learn against each alternative.
+    """Returns kl(δ, 1 − δ) in nats: the information that an algorithm with error probability δ needs per alternative.
 
-    Nothing has to be learned with δ from 1/2 on: one guess is right often enough.
+    For δ of 1/2 or more it is 0: a guess is right often enough.
     """
     if delta >= 0.5:
         return 0.0

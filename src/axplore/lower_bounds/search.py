@@ -1,10 +1,10 @@
-"""Local search for the alternatives that an allocation of draws tells apart worst.
+"""Local search for the alternatives that an allocation of draws distinguishes worst.
 
-An alternative with a state g nearer, or farther, than before is described by values V: what g is to take from each
-state. Each row is then changed as little as makes V a bound on the steps (`kernels.change_costs`), so that *every* V
+An alternative with a state g nearer, or farther, than before is described by values V: the steps to g from each state.
+Each row is then changed by the least that makes V a bound on the steps (`kernels.change_costs`), so that *every* V
 gives an alternative, and the best V is found by descent.
 
-Nothing that is proven rests on this module: it proposes rows, and `Question.separates` decides.
+No proof depends on this module: it proposes rows, and `Question.separates` decides.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from axplore.target import Objective
 from axplore.types import FloatArray, IntArray, State
 
 _REPEATS: Final = 6
-"""How often a policy is chosen anew for values that were found for the one before."""
+"""The number of times that a policy is chosen anew for values found with the previous one."""
 
 _EXITS: Final = 12
-"""How many ways out of the known states are followed up, the cheapest first."""
+"""The number of ways out of the known states that are tried, the cheapest first."""
 
 _RIVALS: Final = 8
-"""How many rivals of the best way to a goal are followed up, the nearest first."""
+"""The number of rivals of the best route to a goal that are tried, the nearest first."""
 
 
 _STARTS: Final = 2
-"""How many places to shorten a rival in are followed up."""
+"""The number of states in which shortening a rival is tried."""
 
 _PARTS: Final = (0.0, 0.2, 0.4, 0.6, 0.8)
 _LEAST_WIDTH: Final = 0.01
-"""Where the target between a rival and the good rows is looked for at first, and how closely at last."""
+"""The first fractions tried for the target between a rival and the good rows, and the final resolution."""
 
 
 @dataclass(eq=False)
@@ -45,9 +45,9 @@ class _Rival:
     """A pair that no good policy to a goal plays in a state.
 
     Attributes:
-        family: of the goal and the state.
-        pair: of the state.
-        steps: the least that a policy takes that plays it.
+        family: the family of the goal and the state.
+        pair: the pair.
+        steps: the least steps of a policy that plays it.
         values: the same from each state, [S].
         own_states: the states of S_L→ that the best policy does not meet.
     """
@@ -62,7 +62,7 @@ class _Rival:
 
     @classmethod
     def of(cls, family: Family, pair: int) -> _Rival:
-        """The rival, with its values."""
+        """Returns the rival, with its values."""
         question = family.question
         usable = question.playable.copy()
         usable[question.forced.row_states == family.place] = 0
@@ -76,13 +76,13 @@ class _Rival:
         return cls(family, pair, least.steps if least.settled else np.inf, least.values, own_states)
 
     def parts(self) -> tuple[float, ...]:
-        """The parts of the way between both targets to try next."""
+        """Returns the fractions of the range of targets to try next."""
         if not self._width:
             return _PARTS
         return tuple(sorted({max(0.0, self._part - self._width), self._part, min(0.95, self._part + self._width)}))
 
     def follow(self, part: float) -> None:
-        """Takes the best of the parts, and looks closer if it was the middle one."""
+        """Continues from the best fraction, with a finer resolution if it was the middle one."""
         if not self._width:
             self._width = 0.1
         elif part == self._part:
@@ -108,7 +108,7 @@ class Search:
         return self.question.mdp
 
     def candidates(self, visits: FloatArray) -> Iterator[Candidate]:
-        """The alternatives of every kind and goal that draws like these tell apart worst; visits are positive, [P]."""
+        """Yields alternatives of each kind and goal that these draws distinguish worst; visits are positive, [P]."""
         inner = self.question.inner.states
         for goal in inner:
             if goal != self.mdp.initial_state:
@@ -121,7 +121,7 @@ class Search:
             if goal != self.mdp.initial_state:
                 yield from self._overtaken(goal, visits)
 
-    # A member leaves: every way to it becomes longer than L + ε.
+    # A member leaves: every route to it becomes longer than L + ε.
 
     def _leaving(self, goal: State, visits: FloatArray) -> Iterator[Candidate]:
         target = self.question.radius + self.question.epsilon + AIM
@@ -141,7 +141,7 @@ class Search:
         self._remembered[goal] = values
         yield Candidate(Kind.LEAVES, goal, self._changed(UPWARDS, values, pairs, number, target))
 
-    # A state outside, or one never seen, enters: some way to it becomes no longer than L.
+    # A state outside, or one never seen, enters: some route to it becomes no longer than L.
 
     def _entering(self, goal: State, visits: FloatArray) -> Iterator[Candidate]:
         target = self.question.radius - AIM
@@ -162,7 +162,7 @@ class Search:
     def _way_out(
         self, pair: int, goal: int, known: IntArray, visits: FloatArray, target: float
     ) -> tuple[float, FloatArray]:
-        """Values as if the goal were entered from this pair, and what that would cost in this row alone."""
+        """Returns values as if the goal were entered from this pair, and the cost of that in this row alone."""
         mdp = self.mdp
         exit_state = int(mdp.pair_states[pair])
         distances = self._distances(exit_state, known)
@@ -179,7 +179,7 @@ class Search:
     def _lowered(
         self, values: FloatArray, free: IntArray, goal: int, pairs: IntArray, visits: FloatArray, target: float
     ) -> Rows | None:
-        """The cheapest rows near these values, free in some states, under which some policy takes at most `target`."""
+        """Returns the cheapest rows near values, free in some states, with a policy of at most `target` steps."""
         best: tuple[float, FloatArray, IntArray] | None = None
         for _ in range(_REPEATS):
             chosen = self._cheapest_policy(values, pairs, visits, target)
@@ -192,17 +192,17 @@ class Search:
         return self._changed(DOWNWARDS, best[1], best[2], goal, target)
 
     def _cheapest_policy(self, values: FloatArray, pairs: IntArray, visits: FloatArray, target: float) -> IntArray:
-        """In each state that does not reset, the pair that is made to attain the values with the least effort."""
+        """Returns, for each state that does not reset, the pair that attains the values at the least cost."""
         _, costs = self._pair_costs(DOWNWARDS, values, pairs, visits, 1 + target)
         order = np.lexsort((costs, self.mdp.pair_states[pairs]))
         states, first = np.unique(self.mdp.pair_states[pairs][order], return_index=True)
         chosen = pairs[order][first]
         return chosen[values[states] < 1 + target - 1e-9]
 
-    # Another way to a member becomes so short, and what is good now so long, that no policy is good before and after.
+    # Another route to a member becomes so short, and the good ones so long, that no policy is good in both models.
 
     def _overtaken(self, goal: State, visits: FloatArray) -> Iterator[Candidate]:
-        """Of each rival of the best way, the cheapest rows under which it is more than ε steps shorter."""
+        """Yields, for each rival of the best route, the cheapest rows with which it is more than ε steps shorter."""
         if self.question.objective is Objective.WITHIN_RADIUS:
             return
         for rival in self._rivals_to(goal):
@@ -213,7 +213,7 @@ class Search:
                 yield Candidate(Kind.OTHER_WAY, goal, rows)
 
     def _overtaking(self, rival: _Rival, part: float, visits: FloatArray) -> tuple[float, float, Rows]:
-        """The cheapest rows for one target: at part 0 the good rows stay as they are, at part 1 the rival does."""
+        """Returns the cheapest rows for a target: at fraction 0 the good rows do not change, at 1 the rival."""
         mdp, family = self.mdp, rival.family
         target = family.lowest_target + part * (rival.steps - family.lowest_target)
         raised = family.raised(target + self.question.epsilon + AIM)
@@ -222,7 +222,7 @@ class Search:
         beyond = family.beyond(target - AIM, self.question.playable_inside)
         if beyond is None or beyond[0] <= 1:
             return np.inf, part, {}
-        # What good policies pass keeps its values, and so its rows: shortening it would help them as well.
+        # States that good policies meet keep their values and rows: shortening them would help those policies, too.
         pairs = np.append(np.flatnonzero(np.isin(mdp.pair_states, rival.own_states)), rival.pair)
         best: tuple[float, Rows] = np.inf, {}
         for values in self._shortened(rival, *beyond, pairs, visits, target - AIM):
@@ -235,7 +235,7 @@ class Search:
     def _shortened(
         self, rival: _Rival, beyond: float, values: FloatArray, pairs: IntArray, visits: FloatArray, target: float
     ) -> list[FloatArray]:
-        """Values to start from: the way beyond the rival is shortened in one of its states; the cheapest first."""
+        """Yields initial values with the route beyond the rival shortened in one of its states, cheapest first."""
         known = self.mdp.indices_of(self.question.inner.states)
         own, place = rival.own_states, rival.family.place
         starts = []
@@ -253,7 +253,7 @@ class Search:
         return [start for _, _, start in starts[:_STARTS]]
 
     def _rivals_to(self, goal: State) -> list[_Rival]:
-        """The pairs that no good policy to a goal plays, the best first."""
+        """Returns the pairs that no good policy to a goal plays, the best first."""
         if goal not in self._rivals:
             found = []
             for state in self.question.outer.states:
@@ -264,12 +264,12 @@ class Search:
             self._rivals[goal] = [rival for rival in found if rival.steps < np.inf][:_RIVALS]
         return self._rivals[goal]
 
-    # Parts of all three.
+    # Shared by all three.
 
     def _descended(
         self, sign: float, values: FloatArray, free: IntArray, pairs: IntArray, visits: FloatArray, farthest: float
     ) -> tuple[float, FloatArray]:
-        """The values that cost least near the given ones, which only the free states may leave, with the cost."""
+        """Returns the cheapest values near the given ones, which only free states may leave, and their cost."""
         mdp = self.mdp
         found = values.copy()
         cost = descend(
@@ -279,7 +279,7 @@ class Search:
         return float(cost), found
 
     def _completed(self, start: FloatArray, known: IntArray, goal: int, target: float) -> tuple[FloatArray, IntArray]:
-        """Values for the search near `start` [S + 1], and the states where they are free."""
+        """Returns values for the search near `start`, [S + 1], and the states where they are free."""
         initial = self.mdp.initial_index
         values = np.full(self.mdp.n_states + 1, 1 + target)
         values[known] = np.clip(start[known], 1.0, 1 + target)
@@ -289,7 +289,7 @@ class Search:
     def _pair_costs(
         self, sign: float, values: FloatArray, pairs: IntArray, visits: FloatArray, farthest: float
     ) -> tuple[FloatArray, FloatArray]:
-        """The multiplier and the cost of each pair, [n] and [n]."""
+        """Returns the multiplier and the cost of each pair, [n] and [n]."""
         mdp = self.mdp
         multipliers, costs = np.empty(len(pairs)), np.empty(len(pairs))
         change_costs(
@@ -299,7 +299,7 @@ class Search:
         return multipliers, costs
 
     def _changed(self, sign: float, values: FloatArray, pairs: IntArray, goal: int, target: float) -> Rows:
-        """The rows that make the values a bound."""
+        """Returns the rows that make the values a bound."""
         multipliers, _ = self._pair_costs(sign, values, pairs, np.ones(self.mdp.n_pairs), 1 + target)
         rows: Rows = {}
         for pair, multiplier in zip(pairs.tolist(), multipliers.tolist(), strict=True):
@@ -309,19 +309,19 @@ class Search:
         return rows
 
     def _playing_in(self, known: IntArray) -> IntArray:
-        """Which rows a policy restricted on these states may play: their pairs, and RESET everywhere, [R]."""
+        """Returns which rows a policy restricted to these states may play: their pairs, and RESET everywhere, [R]."""
         forced = self.question.forced
         usable = np.isin(forced.row_states, known)
         usable[self.mdp.n_pairs :] = True
         return usable.astype(np.int64)
 
     def _distances(self, place: int, known: IntArray) -> FloatArray:
-        """The least steps to a state from each other one, restricted on these states, [S]."""
+        """Returns the least steps to a state from each other one, restricted to these states, [S]."""
         if place not in self._ways:
             self._ways[place] = self.question.forced.least(place, self._playing_in(known)).values
         return self._ways[place]
 
     def _pairs_into(self, goal: int, pairs: IntArray) -> IntArray:
-        """Those of the pairs that lead to the goal now."""
+        """Returns the pairs that lead to the goal in the model."""
         entries = self.mdp.successors == goal
         return pairs[np.isin(pairs, self.mdp.transition_pairs[entries])]

@@ -1,4 +1,4 @@
-"""Reports: an atlas as a page that opens offline, a run that is watched, runs compared."""
+"""Reports: the page of a run, which opens offline; watching a run; figures; progress."""
 
 from __future__ import annotations
 

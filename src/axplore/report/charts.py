@@ -1,4 +1,4 @@
-"""The curves over steps, as SVG that needs no script and takes its colours from the page."""
+"""Charts over steps, as SVG without scripts that takes its colours from the page."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ WIDTH, HEIGHT = 640, 260
 LEFT, RIGHT, TOP, BOTTOM = 56, 16, 16, 44
 
 LOGARITHMIC_FROM: Final = 30
-"""The axis is logarithmic if the run took more than this many times the steps of the first discovery."""
+"""The axis is logarithmic if the run took more than this many times the steps to its first discovery."""
 
 MAX_POINTS: Final = 400
-"""A curve has about as many points at most."""
+"""The approximate largest number of points of a curve."""
 
 MOST_VISITED: Final = 30
-"""The table of visits has at most this many states,"""
+"""The table of visits shows at most this many states,"""
 
 MAX_ACTIONS: Final = 12
 """and this many actions."""
@@ -32,7 +32,7 @@ Points = list[tuple[float, float]]
 
 
 def discovery_chart(atlas: Atlas, history: History) -> Markup:
-    """Returns known states over steps, and the others met, if the log of the run tells."""
+    """Returns the chart of known states over steps, and of the frontier, if the log of the run has them."""
     known = [(float(step), place + 1.0) for place, step in enumerate(atlas.found_at.tolist())]
     known.append((float(atlas.steps), float(len(known))))
     before = 0 if history.manifest is None else history.manifest.steps_before
@@ -56,7 +56,7 @@ def noted(moments: Sequence[Moment]) -> list[Moment]:
 
 
 def narrowing_chart(moments: Sequence[Moment]) -> Markup:
-    """Returns the width of the bounds over steps, widest and mean; the moments are those `noted`."""
+    """Returns the chart of the width of the bounds over steps, widest and mean; for the moments that are `noted`."""
     widest = [(float(moment.steps), float(moment.widths.max())) for moment in moments]
     mean = [(float(moment.steps), float(moment.widths.mean())) for moment in moments]
     first, last = max(1.0, widest[0][0]), max(1.0, widest[-1][0])
@@ -73,21 +73,21 @@ def narrowing_chart(moments: Sequence[Moment]) -> Markup:
 
 
 class VisitsCell(NamedTuple):
-    """How often an action was tried, and the opacity of its shade."""
+    """The visits of an action, and the opacity of its shade."""
 
     visits: int
     shade: float
 
 
 class VisitsTable(NamedTuple):
-    """The visits of each action: headings, and rows with the name of a state and its cells; None for no such action."""
+    """The visits of each action: headings, and for each state its name and cells; None where it has no such action."""
 
     headings: tuple[str, ...]
     rows: list[tuple[str, list[VisitsCell | None]]]
 
 
 def visits_table(atlas: Atlas) -> VisitsTable:
-    """Returns how often each action was tried in the states visited most; shaded by the logarithm."""
+    """Returns the visits of each action in the most visited states, shaded by their logarithm."""
     transitions = atlas.transitions
     names = list(dict.fromkeys(action for actions in atlas.actions for action in actions))[:MAX_ACTIONS]
     visits, first = transitions.visits, transitions.state_pairs
@@ -103,19 +103,19 @@ def visits_table(atlas: Atlas) -> VisitsTable:
 
 
 class _Axes:
-    """Steps to the right and values upwards."""
+    """Axes with steps to the right and values upwards."""
 
     def __init__(self, *, first: float, last: float, top: float, logarithmic: bool, least_mark: float = 1.0) -> None:
         self._first, self._last, self._top, self._logarithmic = first / 1.5, last, top, logarithmic
         self._least_mark = least_mark
 
     def chart(self, said: str, *curves: str) -> Markup:
-        """The curves in their frame; what is said is for those who do not see it."""
+        """Returns the curves in their frame; `said` is the text for screen readers."""
         head = f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(said)}">'
         return Markup(f"{head}{self.frame()}{''.join(curves)}</svg>")
 
     def curve(self, points: Points, name: str) -> str:
-        """A staircase through the points."""
+        """Returns a staircase through the points."""
         if not points:
             return ""
         path = f"M{self._x(points[0][0]):.1f} {self._y(points[0][1]):.1f}"
@@ -124,7 +124,7 @@ class _Axes:
         return f'<path class="curve {name}" d="{path}"><title>{name}</title></path>'
 
     def frame(self) -> str:
-        """Axes with their marks."""
+        """Returns the axes with their marks."""
         bottom = HEIGHT - BOTTOM
         parts = [f'<path class="axis" d="M{LEFT} {TOP}V{bottom}H{WIDTH - RIGHT}"/>']
         for value in _round_values(self._top, self._least_mark):
@@ -158,7 +158,7 @@ class _Axes:
 
 
 def _round_values(top: float, least: float = 1.0) -> list[float]:
-    """Up to five round numbers up to a value, not less than the least apart."""
+    """Returns up to five round numbers up to a value, at least `least` apart."""
     step = next(
         least * step * 10**power for power in range(18) for step in (1, 2, 5) if top <= 5 * least * step * 10**power
     )
@@ -177,6 +177,6 @@ def _short(step: float) -> str:
 
 
 def _thinned(points: Points) -> Points:
-    """Fewer points, the last one among them."""
+    """Returns fewer points, including the last."""
     stride = max(1, len(points) // MAX_POINTS)
     return points[:-1:stride] + points[-1:]

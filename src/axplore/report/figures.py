@@ -1,4 +1,4 @@
-"""Figures for papers, by Matplotlib: of runs side by side, and the published ones with our numbers.
+"""Figures for papers, with Matplotlib: comparisons of runs, and the published figures with our numbers.
 
 They are drawn from plain numbers, and the same numbers give the same bytes.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-"""Of Okabe and Ito: told apart with any kind of colour vision."""
+"""The palette of Okabe and Ito, which can be distinguished with any kind of colour vision."""
 
 DASHES: Final = ("-", "--", "-.", ":")
 GRID_POINTS: Final = 300
@@ -37,7 +37,7 @@ PAPER_COLOURS: Final = ("#0b6e99", "#c8501e")
 PAPER_GRID_POINTS: Final = 200
 
 Groups = Mapping[str, Sequence[Atlas]]
-"""Runs that differ in their seed only, by the name of their group."""
+"""Groups of runs that differ only in their seed, by name."""
 
 
 def require_matplotlib() -> None:
@@ -59,7 +59,7 @@ def write_figures(groups: Groups, folder: Path) -> list[Path]:
 
 
 def discovery(groups: Groups) -> Figure:
-    """Known states over steps: the mean over the runs of a group, with the band of its 95 % confidence interval."""
+    """Draws known states over steps: the mean over each group, with its 95 % confidence interval as a band."""
     figure, axis = _empty()
     last = max(atlas.steps for runs in groups.values() for atlas in runs)
     seconds = (atlas.found_at[1:2].tolist() for runs in groups.values() for atlas in runs)
@@ -75,7 +75,7 @@ def discovery(groups: Groups) -> Figure:
 
 
 def allocation(groups: Groups) -> Figure:
-    """How unevenly draws are spread: the part of all draws that the most drawn pairs took, averaged over a group."""
+    """Draws how unevenly draws are distributed: the share of the most drawn pairs, averaged over each group."""
     figure, axis = _empty()
     parts = np.linspace(0, 1, GRID_POINTS)
     for place, (name, runs) in enumerate(groups.items()):
@@ -83,13 +83,13 @@ def allocation(groups: Groups) -> Figure:
         colour = COLOURS[place % len(COLOURS)]
         axis.plot(parts, shares.mean(axis=0), DASHES[place % len(DASHES)], color=colour, label=_named(name, runs))
     axis.plot([0, 1], [0, 1], color="0.7", linewidth=1, label="evenly")
-    axis.set(xlabel="part of the pairs, most drawn first", ylabel="part of the draws", xlim=(0, 1), ylim=(0, 1.02))
+    axis.set(xlabel="share of the pairs, most drawn first", ylabel="share of the draws", xlim=(0, 1), ylim=(0, 1.02))
     axis.legend(fontsize="small", loc="lower right")
     return figure
 
 
 def comparison(groups: Groups) -> Figure:
-    """The steps that each group took on average, with the 95 % confidence interval of the mean."""
+    """Draws the mean steps of each group, with the 95 % confidence interval of the mean."""
     figure, axis = _empty(height=1.2 + 0.6 * len(groups))
     estimates = [estimate([atlas.steps for atlas in runs]) for runs in groups.values()]
     means = [each.mean for each in estimates]
@@ -123,7 +123,7 @@ def _named(name: str, runs: Sequence[Atlas]) -> str:
 def _draw_mean(
     axis: Axes, grid: FloatArray, samples: FloatArray, label: str, colour: str, dashes: str, opacity: float
 ) -> None:
-    """Draws the mean over the rows of samples, with the band of its 95 % confidence interval if there are several."""
+    """Draws the mean over the rows of samples, with its 95 % confidence interval as a band if there are several."""
     mean, width = samples.mean(axis=0), half_widths(samples)
     axis.plot(grid, mean, dashes, color=colour, label=label)
     if len(samples) > 1:
@@ -151,14 +151,14 @@ def _save(figure: Figure, path: Path) -> Path:
 
 @dataclass(frozen=True)
 class Sweep:
-    """The runs of an algorithm at a precision.
+    """The runs of an algorithm at one precision.
 
     Attributes:
-        algorithm: what to call it.
+        algorithm: its name.
         epsilon: ε.
-        found_at: for each run the steps at which it found the controllable states.
-        steps: that each run took.
-        published: the steps that the paper's runs took on average.
+        found_at: for each run, the steps at which it found the controllable states.
+        steps: the steps of each run.
+        published: the mean steps of the runs in the paper.
     """
 
     algorithm: str
@@ -169,12 +169,12 @@ class Sweep:
 
 
 def proportion_figure(sweeps: Sequence[Sweep], controllable: int, columns: int) -> Figure:
-    """One panel per epsilon with the proportion found over time, and one with the totals ([DisCo] Fig. (3plots)).
+    """Draws a panel per epsilon with the proportion found over time, and one with the totals ([DisCo] Fig. (3plots)).
 
     Args:
         sweeps: one per algorithm and epsilon.
         controllable: |S_L→|.
-        columns: how many panels stand side by side.
+        columns: the number of panels in a row.
     """
     from matplotlib.figure import Figure
 
@@ -204,7 +204,7 @@ def save_figure(figure: Figure, folder: Path, name: str) -> None:
 
 
 def _draw_proportions(axis: Axes, sweeps: Sequence[Sweep], controllable: int, colours: Mapping[str, str]) -> None:
-    """The mean proportion over the runs, with the band of its 95 % confidence interval."""
+    """Draws the mean proportion over the runs, with its 95 % confidence interval as a band."""
     times = [sorted(run) for sweep in sweeps for run in sweep.found_at]
     last, first = max(run[-1] for run in times), min(run[1] for run in times if len(run) > 1)
     grid = np.geomspace(max(1, first / 2), last * 1.3, PAPER_GRID_POINTS)
@@ -220,7 +220,7 @@ def _draw_proportions(axis: Axes, sweeps: Sequence[Sweep], controllable: int, co
 
 
 def _draw_totals(axis: Axes, sweeps: Sequence[Sweep], colours: Mapping[str, str]) -> None:
-    """The steps to the end over epsilon, ours as lines and the published ones as crosses."""
+    """Draws the total steps over epsilon, ours as lines and the published ones as crosses."""
     epsilons = sorted({sweep.epsilon for sweep in sweeps})
     for algorithm, colour in colours.items():
         mine = sorted((sweep for sweep in sweeps if sweep.algorithm == algorithm), key=lambda sweep: sweep.epsilon)

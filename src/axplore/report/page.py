@@ -1,8 +1,8 @@
-"""The page of a run: one HTML file that opens offline and asks nothing of any network.
+"""The page of a run: one HTML file that opens offline and uses no network.
 
-It is made of templates in which everything from outside is escaped. A section is a folder of `sections/` and an entry
+It is made of templates, in which all data is escaped. A section is a folder of `sections/` and an entry
 of `SECTIONS`: its `section.html`, and its `section.js` if it needs a script. A template may use everything in the
-context of `page_of`; a script, the modules of `scripts/`, and what `page_data` has computed.
+context of `page_of`; a script may use the modules of `scripts/`, and what `page_data` computed.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ FOLDER: Final = Path(__file__).parent
 """Holds templates/, sections/ and scripts/."""
 
 MAX_ROWS: Final = 5000
-"""No table has more rows than this."""
+"""The largest number of rows of a table."""
 
 SCRIPTS: Final = ("elements", "atlas", "selection", "tables")
-"""Modules that all sections may use, in the order in which they are loaded."""
+"""Scripts that all sections may use, in the order in which they are loaded."""
 
 LAST_SCRIPT: Final = "start"
 
@@ -50,8 +50,8 @@ class Section:
     """A part of the page.
 
     Attributes:
-        name: of its folder; on the page it is #NAME-section.
-        link: what the navigation calls it.
+        name: the name of its folder; its anchor on the page is #NAME-section.
+        link: the text of its link in the navigation.
         title: its heading.
         modules: scripts of its folder that its `section.js` uses, in the order in which they are loaded.
     """
@@ -83,11 +83,11 @@ def write_report(folder: str | Path, out: str | Path | None = None) -> Path:
     """Writes the page of a run.
 
     Args:
-        folder: of the run, or of an atlas.
-        out: the file to write; `report.html` in the folder when not given.
+        folder: the folder of the run, or of an atlas.
+        out: the file to write; by default, `report.html` in the folder.
 
     Returns:
-        The file.
+        The path of the file.
     """
     folder = Path(folder)
     path = folder / NAME if out is None else Path(out)
@@ -95,7 +95,7 @@ def write_report(folder: str | Path, out: str | Path | None = None) -> Path:
 
 
 def write_page(atlas: Atlas, history: History, folder: Path, path: Path) -> Path:
-    """Writes the page of an atlas that is at hand to a file, and returns the file; arguments as for `page_of`."""
+    """Writes the page of an atlas to a file, and returns its path; see `page_of` for the arguments."""
     return _write(page_of(atlas, history, folder), path)
 
 
@@ -127,10 +127,10 @@ def page_of(atlas: Atlas, history: History, folder: Path, live: dict[str, Any] |
     """Returns the page of an atlas.
 
     Args:
-        atlas: what to show.
-        history: how the run went.
-        folder: where it is.
-        live: of a run that is watched: its `version` and a `message`; the page then asks for newer versions.
+        atlas: the atlas to show.
+        history: the history of the run.
+        folder: the folder of the run.
+        live: for a run that is watched, its `version` and a `message`; the page then polls for newer versions.
     """
     from markupsafe import Markup
 
@@ -161,7 +161,7 @@ def page_of(atlas: Atlas, history: History, folder: Path, live: dict[str, Any] |
 
 
 def rendered(template: str, **context: Any) -> str:
-    """Returns a template filled in; text in the context is escaped unless it is `Markup`."""
+    """Renders a template; text in the context is escaped unless it is `Markup`."""
     return _environment(FOLDER).get_template(template).render(context)
 
 
@@ -178,12 +178,12 @@ def _environment(folder: Path) -> Environment:
 
 
 def _sortable(value: float) -> str:
-    """A number by which a script sorts."""
+    """Returns a number as text for scripts to sort by."""
     return repr(value) if math.isfinite(value) else "1e308"
 
 
 def _scripts() -> Iterator[str]:
-    """The scripts of the page, in the order in which they are loaded."""
+    """Yields the scripts of the page, in the order in which they are loaded."""
     for name in SCRIPTS:
         yield _file(f"scripts/{name}.js")
     for section in SECTIONS:
@@ -199,7 +199,7 @@ def _file(name: str) -> str:
 
 
 def _security_policy(scripts: Sequence[str], *, online: bool) -> str:
-    """Lets the browser run these scripts and nothing else, and ask nobody but the watcher, if there is one."""
+    """Returns a policy that lets browsers run only these scripts, and connect only to the watcher, if there is one."""
     digests = [base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii") for script in scripts]
     sources = " ".join(f"'sha256-{digest}'" for digest in digests)
     connections = "; connect-src 'self'" if online else ""

@@ -1,4 +1,4 @@
-"""What the scripts of the page show: the atlas and its answers as JSON, with large arrays packed."""
+"""The data for the scripts of the page: the atlas and its answers as JSON, with large arrays packed."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from axplore.runs.history import Moment, thousandths
 from axplore.types import RESET_ACTION, FloatArray, IntArray, Status
 
 MAX_CHOICES: Final = 40_000_000
-"""Policies with more choices than this in all are left out, from the last goals on."""
+"""The largest number of choices of all policies together; policies to later goals are left out."""
 
 MAX_FOLLOWED: Final = 100_000_000
-"""So are likeliest ways and chances if following every policy once takes more transitions than this in all;"""
+"""Most likely routes and probabilities are left out if following every policy once takes more transitions than this;"""
 
 MAX_FOLLOWED_FOR_CHANCES: Final = 100_000_000
-"""and all chances together follow no more transitions than this."""
+"""all probabilities together follow no more transitions than this."""
 
 MAX_STEPS_AHEAD: Final = 1000
-"""Chances are computed up to this many steps,"""
+"""Probabilities are computed up to this many steps,"""
 
 SURE: Final = 1 - 1e-6
 """or until they are at least this,"""
@@ -41,21 +41,21 @@ SURE_ENOUGH: Final = 0.9995
 """and shown up to this many, or until they are at least this."""
 
 CHANCE_UNIT: Final = 10_000
-"""Chances are whole numbers of this part."""
+"""Probabilities are whole multiples of this unit."""
 
 MAX_BOUNDED: Final = 400
-"""An atlas of more states than this has no lower bounds of its chances on the page but Markov's."""
+"""For more states than this, the only lower bounds of probabilities on the page are Markov's."""
 
 BOUNDED_STEPS: Final = 4
-"""The others are computed up to this many times the steps of a goal."""
+"""Other lower bounds are computed up to this multiple of the steps to a goal."""
 
 MAX_ROUTE: Final = 60
-"""A likeliest way is shown up to this many states."""
+"""The largest number of states of a most likely route that are shown."""
 
 LIMITS: Final = {
-    "names": 300,  # no more states in view than this have their names
-    "arrows": 400,  # and no more have arrows
-    "listed": 500,  # states of a whole policy in words
+    "names": 300,  # the most states in view that show their names
+    "arrows": 400,  # the most states in view that show arrows
+    "listed": 500,  # the most states of a policy shown as text
     "suggested": 3000,  # labels that the search suggests
     "logarithmicFrom": LOGARITHMIC_FROM,
     "newsMilliseconds": 2000,
@@ -65,7 +65,7 @@ STATUSES: Final = tuple(Status)
 
 
 def content_of(atlas: Atlas, layout: Layout, moments: Sequence[Moment], rows: Sequence[StateRow]) -> dict[str, Any]:
-    """Returns everything that the scripts of the page show. Columns have an item for each place."""
+    """Returns the data for the scripts of the page. Columns have an item for each place."""
     distinct = {actions: number for number, actions in enumerate(dict.fromkeys(atlas.actions))}
     policies, answers, over_steps = _policies(atlas), _answers(atlas), thousandths(moments)
     transitions, is_proven = atlas.transitions, can_be_relied_on(atlas)
@@ -113,13 +113,13 @@ def content_of(atlas: Atlas, layout: Layout, moments: Sequence[Moment], rows: Se
 
 
 def as_json(content: dict[str, Any]) -> str:
-    """JSON that may stand inside of an HTML script element, whatever the labels are."""
+    """Returns JSON that is safe inside an HTML script element, whatever the labels are."""
     text = json.dumps(content, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def packed(array: npt.NDArray[Any]) -> dict[str, str]:
-    """An array of whole numbers as text: compressed, in base 64."""
+    """Returns an array of whole numbers as text: compressed, in base64."""
     low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
     narrow = (kind for kind in ("int8", "int16", "int32") if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
     name = next(narrow, "float64")
@@ -150,7 +150,7 @@ def _layout(layout: Layout) -> dict[str, Any]:
 
 
 def _policies(atlas: Atlas) -> _Part:
-    """What to play, for as many goals as there is room for: the horizon, 0 for none, and the width of each."""
+    """Returns the policies for as many goals as there is room for, each with its horizon, 0 for none, and its width."""
     sizes = np.cumsum([policy.size for policy in atlas.policies])
     kept = atlas.policies[: int(np.searchsorted(sizes, MAX_CHOICES, side="right"))]
     choices, offsets = _joined([policy.ravel() for policy in kept])
@@ -162,7 +162,7 @@ def _policies(atlas: Atlas) -> _Part:
 
 
 def _answers(atlas: Atlas) -> _Part:
-    """The likeliest way and the chances to arrive, for as many goals as they take little time for."""
+    """Returns the most likely routes and arrival probabilities, for as many goals as can be computed quickly."""
     answered = min(len(atlas.states), MAX_FOLLOWED // (len(atlas.transitions.counts) + len(atlas.states)))
     ways = [likeliest_places(atlas, goal) or [] for goal in range(answered)]
     routes, route_offsets = _joined([np.array(way[:MAX_ROUTE], dtype=np.int64) for way in ways])
@@ -191,17 +191,17 @@ def _shown_length(chances: FloatArray) -> int:
 
 
 def _in_units(chances: FloatArray) -> IntArray:
-    """Chances as whole numbers; one that is neither 0 nor 1 does not become so by rounding."""
+    """Returns probabilities as whole numbers; rounding makes none 0 or 1 that is not."""
     units = np.rint(CHANCE_UNIT * chances).astype(np.int64)
     clipped: IntArray = np.clip(units, chances > 0, CHANCE_UNIT - (chances < 1))
     return clipped
 
 
 def _lower_bounds(atlas: Atlas, goal: int, length: int) -> IntArray:
-    """Lower bounds of the chances to arrive within 0, 1, ... steps, rounded down; empty if nothing is proven.
+    """Returns lower bounds of the probabilities of arriving within 0, 1, ... steps, rounded down; empty if unproven.
 
-    They are computed over the confidence region where that takes little time. Beyond, Markov's inequality holds: a mean
-    of `upper` steps leaves a chance of at most upper / n for n steps or more.
+    They are computed over the confidence region where that takes little time. Beyond, Markov's inequality holds: if
+    the mean is at most `upper`, n steps or more have a probability of at most upper / n.
     """
     upper = float(atlas.upper[goal])
     if not can_be_relied_on(atlas) or not math.isfinite(upper):
@@ -216,6 +216,6 @@ def _lower_bounds(atlas: Atlas, goal: int, length: int) -> IntArray:
 
 
 def _joined(parts: Sequence[npt.NDArray[Any]]) -> tuple[IntArray, IntArray]:
-    """Arrays one after another, and where each begins, with the end of the last."""
+    """Concatenates arrays; also returns where each begins, and the end of the last."""
     offsets = np.concatenate(([0], np.cumsum([len(part) for part in parts], dtype=np.int64)))
     return np.concatenate([np.empty(0, dtype=np.int64), *parts]), offsets

@@ -24,25 +24,25 @@ if TYPE_CHECKING:
 Watcher: TypeAlias = Callable[[RoundReport], None]
 
 SECONDS_BETWEEN_LINES: Final = 5.0
-"""Where nobody watches, a line appears no more often than this,"""
+"""Seconds between two plain lines,"""
 
 SECONDS_BETWEEN_LOOKS: Final = 0.5
-"""and about as often, also when there is no report: so often it is looked whether one is due."""
+"""and between checks whether a line is due, when there is no report for long."""
 
 
 SECONDS_OF_SPEED: Final = 20.0
-"""Speeds are means over about this long."""
+"""The number of seconds over which speeds are averaged."""
 
 SECONDS_BEFORE_ESTIMATES: Final = 3.0
 SECONDS_BETWEEN_ESTIMATES: Final = 5.0
 PART_FOR_ESTIMATES: Final = 0.05
-"""What is left is estimated no more often than this, and in no more than this part of the time,"""
+"""When remaining steps are estimated: not before, not more often, and with at most this share of the time;"""
 
 MOST_SECONDS: Final = 2.0
-"""an estimate takes about this long at most,"""
+"""an estimate takes at most about this many seconds,"""
 
 LONGEST_WAIT: Final = 60.0
-"""and the next one comes after no longer than this, even if it takes a larger part of the time."""
+"""and the next one follows after at most this many, even if it takes a larger share of the time."""
 
 BAR_WIDTH: Final = 12
 
@@ -51,7 +51,7 @@ _logger = logging.getLogger("axplore")
 
 @contextmanager
 def on_standard_error(explorer: Explorer[Any], world: World) -> Iterator[Watcher]:
-    """Shows on standard error how an exploration goes; says first if kernels have to be compiled."""
+    """Shows progress on standard error; first says if kernels have to be compiled."""
     from rich.console import Console
 
     from axplore.compilation import NOTICE, is_kept
@@ -103,11 +103,11 @@ def _as_html(text: str, left: Remaining | None = None) -> str:
 
 @contextmanager
 def showing(console: Console, steps: Callable[[], int] = lambda: 0) -> Iterator[Watcher]:
-    """Gives what to call with every report. A living line is gone when the exploration is over.
+    """Yields a function to call with every report. On a terminal the line is removed at the end.
 
     Args:
-        console: where to show it.
-        steps: the steps taken by now; between two reports there may be many, where a step takes long.
+        console: the console to show progress on.
+        steps: returns the steps taken so far, which may grow for long between two reports.
     """
     board = Board(steps)
     if console.is_terminal:
@@ -125,24 +125,24 @@ def showing(console: Console, steps: Callable[[], int] = lambda: 0) -> Iterator[
 
 
 class Board:
-    """The latest report, with the steps taken by the time at which it is looked at."""
+    """The latest report, with the steps taken by the time it is read."""
 
     def __init__(self, steps: Callable[[], int]) -> None:
         self._steps = steps
         self._latest = RoundReport(0, 0, 0, 0, "starting")
 
     def take(self, report: RoundReport) -> None:
-        """Takes a new report."""
+        """Stores a new report."""
         self._latest = report
 
     def report(self) -> RoundReport:
-        """The latest report."""
+        """Returns the latest report, with current steps."""
         latest = self._latest
         return replace(latest, steps=max(latest.steps, self._steps()))
 
 
 class LivingLine:
-    """A line that Rich draws again and again."""
+    """A line that Rich redraws continually."""
 
     def __init__(self, board: Board) -> None:
         self._board = board
@@ -156,7 +156,7 @@ class LivingLine:
 
 @contextmanager
 def _repeating(act: Callable[[], None]) -> Iterator[None]:
-    """Does something from time to time until the end of the context."""
+    """Calls a function from time to time until the end of the context."""
     is_over = threading.Event()
 
     def repeat() -> None:
@@ -173,14 +173,14 @@ def _repeating(act: Callable[[], None]) -> Iterator[None]:
 
 
 class Line:
-    """Where an exploration stands, in a line with its speed and what is left."""
+    """Formats the progress of an exploration as a line, with its speed and what is left."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._seen: deque[tuple[float, int, int]] = deque()
 
     def of(self, report: RoundReport) -> str:
-        """The line of a report."""
+        """Returns the line of a report."""
         now = self._clock()
         while len(self._seen) > 1 and self._seen[1][0] <= now - SECONDS_OF_SPEED:
             self._seen.popleft()

@@ -1,4 +1,4 @@
-"""What the page says in words: the answer, the guarantee, the settings, and how to check it."""
+"""The texts of the page: the answer, the guarantee, the settings, and how to check it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Facts = list[tuple[str, str]]
 
 
 def key_facts(atlas: Atlas) -> Facts:
-    """Returns the numbers that stand at the top."""
+    """Returns the numbers at the top of the page."""
     verdict = ("verdict", atlas.verdict.kind.value)
     steps = ("steps taken", f"{atlas.steps:,}")
     if not atlas.proven:
@@ -32,7 +32,7 @@ def key_facts(atlas: Atlas) -> Facts:
 
 
 def meanings(atlas: Atlas) -> Facts:
-    """Returns what the page means by its words; none if it proves nothing. What holds, the verdict says."""
+    """Returns definitions of the statuses; none if nothing is proven. The verdict says what holds."""
     if not atlas.proven:
         return []
     radius, epsilon = f"{atlas.target.radius:g}", f"{atlas.target.epsilon:g}"
@@ -57,7 +57,7 @@ def meanings(atlas: Atlas) -> Facts:
 
 
 def guarantee_in_the_papers_terms(atlas: Atlas) -> str:
-    """Returns what the verdict promises with the paper's symbols; empty if it promises nothing."""
+    """Returns the promise of the verdict in the symbols of the paper; empty if there is none."""
     if not can_be_relied_on(atlas):
         return ""
     target, objective = atlas.target, atlas.objective
@@ -83,7 +83,7 @@ def guarantee_in_the_papers_terms(atlas: Atlas) -> str:
 
 
 def visits_in_words(atlas: Atlas) -> str:
-    """Returns how unevenly the samples are spread."""
+    """Returns a text on how unevenly visits are distributed."""
     visits = np.sort(atlas.transitions.visits)[::-1]
     total, pairs = int(visits.sum()), len(visits)
     if not total:
@@ -91,7 +91,7 @@ def visits_in_words(atlas: Atlas) -> str:
     tenth = max(1, pairs // 10)
     share = visits[:tenth].sum() / total
     return (
-        f"{total:,} visits of {pairs:,} pairs of a state and an action; the tenth visited most often ({tenth:,}) took "
+        f"{total:,} visits of {pairs:,} pairs of a state and an action; the most visited tenth ({tenth:,}) received "
         f"{100 * share:.0f} % of them. {atlas.steps - total:,} more steps were resets and steps outside the atlas."
     )
 
@@ -102,11 +102,11 @@ def unseen(atlas: Atlas) -> str:
 
 
 class _Unseen:
-    """A label that no state has."""
+    """A label that no state can have."""
 
 
 def settings_of(atlas: Atlas, history: History) -> Facts:
-    """What was explored, by what, with what."""
+    """Returns the world, the explorer, their settings, and versions."""
     facts = [
         ("World", atlas.world),
         ("Explorer", atlas.explorer),
@@ -143,7 +143,7 @@ def _workers(manifest: RunManifest) -> str:
 
 
 def how_to_check(atlas: Atlas, folder: Path) -> Iterator[str]:
-    """Commands that check the page, or say why there are none."""
+    """Yields the commands that check the run."""
     if atlas.proven:
         yield f"axplore verify {shlex.quote(str(folder))}"
 

@@ -1,7 +1,7 @@
-"""A run in progress as a page, served on this machine only.
+"""Serves the page of a run in progress, on this machine only.
 
-The watcher reads the run's files and nothing else: it takes no lock and writes nothing, so it may begin, end or fail
-at any time, and the run does not notice.
+The watcher only reads the files of the run: it takes no lock and writes nothing, so it may begin, end or fail at any
+time without affecting the run.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from axplore.storage import LOCK
 HOST: Final = "127.0.0.1"
 
 SECONDS_TO_ASK: Final = 5.0
-"""A connection on which nothing arrives for this long is closed."""
+"""Seconds after which an idle connection is closed."""
 
 MAX_CONNECTIONS: Final = 32
-"""No more connections than this are open at once."""
+"""The largest number of open connections."""
 
 
 class Watched:
-    """A run folder, and the page that was last made of it."""
+    """A run folder, and the page that was last made from it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -43,7 +43,7 @@ class Watched:
         self._page = ""
 
     def page(self) -> str:
-        """The page; made anew only if the run has a new checkpoint or has ended. A page to wait on if there is none."""
+        """Returns the page, made anew after a new checkpoint or the end of the run; a waiting page if there is none."""
         with self._lock:
             version = version_of(self._folder)
             if version and version == self._version:
@@ -54,16 +54,16 @@ class Watched:
                 self._page = page_of(atlas_now(self._folder), history, self._folder, live)
                 self._version = version
             except (AxploreError, OSError) as error:
-                # The files may just be replaced by newer ones; what was seen last is better than nothing.
+                # The files may be being replaced; the last page is better than none.
                 return self._page or rendered("templates/waiting.html", reason=str(error))
             return self._page
 
     def news(self) -> dict[str, str]:
-        """The version of the page that could be had, and where the run stands."""
+        """Returns the version of the current page, and a message about the progress of the run."""
         try:
             return {"version": version_of(self._folder), "message": self._message(history_of(self._folder))}
         except (AxploreError, OSError) as error:
-            return {"version": self._version, "message": f"The run cannot be read just now: {error}"}
+            return {"version": self._version, "message": f"The run cannot be read at the moment: {error}"}
 
     def _message(self, history: History) -> str:
         rounds, before = history.rounds, 0 if history.manifest is None else history.manifest.steps_before
@@ -77,13 +77,13 @@ class Watched:
             return "The run is beginning."
         age = datetime.now(UTC) - datetime.fromisoformat(history.events[-1]["time"])
         seconds = max(0, round(age.total_seconds()))
-        return f"In progress.{stand} The last news is {seconds} s old; the map is of the last checkpoint."
+        return f"In progress.{stand} Last update {seconds} s ago; the map shows the last checkpoint."
 
 
 class WatchServer(ThreadingHTTPServer):
-    """Serves one run on the loopback address; it answers GET only.
+    """Serves one run on the loopback address; it only answers GET.
 
-    A connection that says nothing is closed after some seconds, and of too many at once the oldest are closed.
+    Idle connections are closed after some seconds, and if there are too many, the oldest are closed.
     """
 
     daemon_threads = True
@@ -92,8 +92,8 @@ class WatchServer(ThreadingHTTPServer):
         """Opens the port.
 
         Args:
-            folder: of the run; it may be empty, if the run is about to begin.
-            port: 0 for any that is free.
+            folder: the folder of the run; it may be empty, if the run is about to begin.
+            port: the port; 0 for any free one.
         """
         _check_run(folder)
         self.watched = Watched(folder)
@@ -102,11 +102,11 @@ class WatchServer(ThreadingHTTPServer):
         try:
             super().__init__((HOST, port), _Handler)
         except (OSError, OverflowError) as error:
-            raise StorageError(f"port {port} cannot be used: {error}; leave it out for one that is free") from None
+            raise StorageError(f"port {port} cannot be used: {error}; omit --port to use any free one") from None
 
     @property
     def address(self) -> str:
-        """Where the page is."""
+        """The address of the page."""
         return f"http://{HOST}:{self.server_port}/"
 
     def process_request(self, request: Any, client_address: Any) -> None:
@@ -116,7 +116,7 @@ class WatchServer(ThreadingHTTPServer):
             oldest = self._connections.popleft() if len(self._connections) > MAX_CONNECTIONS else None
         if oldest is not None:
             with suppress(OSError):
-                oldest.shutdown(socket.SHUT_RDWR)  # its thread reads the end and is done
+                oldest.shutdown(socket.SHUT_RDWR)  # its thread then reads the end and finishes
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
@@ -126,11 +126,11 @@ class WatchServer(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Says nothing of a reader that went away."""
+        """Ignores readers that went away."""
 
 
 def _check_run(folder: Path) -> None:
-    """Refuses a folder that is missing, or that holds something else than a run."""
+    """Refuses a folder that does not exist, or holds something other than a run."""
     if not folder.is_dir():
         raise StorageError(f"there is no folder {folder} to watch; start the run first, or check the name")
     names = {path.name for path in folder.iterdir()}
@@ -143,9 +143,9 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = SECONDS_TO_ASK
 
     def do_GET(self) -> None:
-        """Answers the page and its news."""
+        """Answers requests for the page and its updates."""
         port = self.server.server_port
-        # Another name for this machine may be a foreign page that wants to read along.
+        # A request under another host name may come from a foreign page (DNS rebinding).
         if self.headers.get("Host") not in (f"{HOST}:{port}", f"localhost:{port}"):
             self.send_error(HTTPStatus.FORBIDDEN)
         elif self.path == "/":
@@ -166,4 +166,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Says nothing."""
+        """Logs nothing."""

@@ -184,7 +184,7 @@ def _as_described(value: Any, description: Mapping[str, Json]) -> Any:
 
 
 def _is_text(value: Json) -> bool:
-    """Whether a value may be the name of a function. It is never looked up, because files must not run code."""
+    """Returns whether a value may be the name of a function. It is never looked up, because files must not run code."""
     return isinstance(value, str)
 
 

@@ -66,5 +66,5 @@ class AalpySystem:
 
 
 def is_aalpy(thing: object) -> bool:
-    """Whether an object can be used as a system under learning."""
+    """Returns whether an object can be used as a system under learning."""
     return not isinstance(thing, type) and all(callable(getattr(thing, name, None)) for name in ("pre", "step", "post"))

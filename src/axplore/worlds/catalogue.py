@@ -149,7 +149,7 @@ def world_of(thing: Any, seed: int, **options: Any) -> World:
 
 
 def parametrised_world(thing: Any, seed: int, parameters: Mapping[str, Any] | None) -> World:
-    """A world made of anything that can be explored; parameters are for one that is given by its name."""
+    """Returns a world made of anything that can be explored; parameters are for one that is given by its name."""
     if isinstance(thing, str):
         return named_world(thing, seed, parameters or {})
     if parameters:
@@ -158,7 +158,7 @@ def parametrised_world(thing: Any, seed: int, parameters: Mapping[str, Any] | No
 
 
 def is_handed_in(thing: Any) -> bool:
-    """Whether a world, or the system behind it, belongs to who hands it in, and is for them to close."""
+    """Returns whether a world, or the system behind it, belongs to who hands it in, and is for them to close."""
     return isinstance(thing, World) or is_system(thing) or _is_aalpy(thing)
 
 
@@ -334,7 +334,7 @@ OF_WORLD: Final = ("start", "pin", "action_masks", "max_faults", "step_timeout",
 
 
 def known_model(name: str, parameters: Mapping[str, Any]) -> TabularMdp:
-    """The model of a world by its name; refuses one that is not known."""
+    """Returns the model of a world by its name; refuses one that is not known."""
     kind, colon, identifier = name.partition(":")
     if not colon:
         return domain(name, **parameters)
@@ -348,7 +348,7 @@ def known_model(name: str, parameters: Mapping[str, Any]) -> TabularMdp:
 
 
 def _toy_model(identifier: str, parameters: Mapping[str, Any]) -> TabularMdp | None:
-    """The model of a toy environment with its states, and where it starts at random, with the virtual start."""
+    """Returns the model of a toy environment with its states, and where it starts at random, with the virtual start."""
     from axplore.worlds.gym import make_environment
 
     own = {name: value for name, value in parameters.items() if name not in OF_WORLD}

@@ -202,7 +202,7 @@ def _behaviour_changes_with_time(probe: Probe) -> list[Finding]:
 
 
 def _is_pinned(probe: Probe) -> bool:
-    """Whether replays never diverged, although the test says that states do not determine the outcome."""
+    """Returns whether replays never diverged, although the test says that states do not determine the outcome."""
     return probe.tests[Question.REPLAY].alarm is not None and probe.replays_left == 0
 
 

@@ -87,7 +87,7 @@ def _let_go_of_files() -> None:
 
 
 def _ended() -> Iterator[tuple[int, int]]:
-    """The children that have ended since, each with its exit code, negative if it is a signal."""
+    """Yields the children that have ended since, each with its exit code, negative if it is a signal."""
     with suppress(ChildProcessError):
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
             yield ended[0], os.waitstatus_to_exitcode(ended[1])
@@ -105,7 +105,7 @@ def _kill_all() -> Iterator[tuple[int, int]]:
 
 
 def _children() -> list[int]:
-    """The processes whose parent this one is."""
+    """Returns the processes whose parent this one is."""
     own, found = str(os.getpid()), []
     for name in os.listdir("/proc"):
         if name.isdigit():

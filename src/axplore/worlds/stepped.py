@@ -291,7 +291,7 @@ class SteppedWorld(World):
             return self._recover(error, action)
 
     def _is_as_before(self, state: int, label: State, action: int) -> bool:
-        """Whether a state just entered offers the actions that it had; False if the system failed to say.
+        """Returns whether a state just entered offers the actions that it had; False if the system failed to say.
 
         It is asked when a pair leads to the state for the first time in an order, which is often enough to notice a
         system that changes and too rare to cost anything. Refuses a state that is not what it was before.

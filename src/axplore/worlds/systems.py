@@ -71,7 +71,7 @@ class SystemAdapter:
 
 
 def is_system(thing: object) -> bool:
-    """Whether an object can be reset and stepped. A class cannot: it is a factory."""
+    """Returns whether an object can be reset and stepped. A class cannot: it is a factory."""
     return not isinstance(thing, type) and all(callable(getattr(thing, name, None)) for name in ("reset", "step"))
 
 
@@ -135,7 +135,7 @@ def _nothing(*_: object) -> None:
 
 
 def is_worth_a_line(n_times: int) -> bool:
-    """Whether to log an event when it happens the n-th time: the first three times, the 10th, the 100th, ..."""
+    """Returns whether to log an event when it happens the n-th time: the first three times, the 10th, the 100th, ..."""
     return n_times <= 3 or n_times == 10 ** (len(str(n_times)) - 1)
 
 

@@ -1,6 +1,6 @@
 "use strict";
-// What Python computed: states, layout, transitions, policies and answers. A state is known by its place: those of the
-// atlas come first, in order of admission, and then those left out. Nothing is computed here but what to look up.
+// The data from Python: states, layout, transitions, policies and answers. A state is given by its place: those of the
+// atlas come first, in order of admission, then those left out. This script only looks things up.
 const atlas = (() => {
   const content = JSON.parse(document.getElementById("content").textContent);
   const arrays = {};
@@ -11,7 +11,7 @@ const atlas = (() => {
     const buffer = await new Response(stream).arrayBuffer();
     return new { int8: Int8Array, int16: Int16Array, int32: Int32Array, float64: Float64Array }[type](buffer);
   }
-  /** Scripts that read arrays begin when this is settled. */
+  /** Scripts that read arrays wait for this promise. */
   const ready = Promise.all(
     Object.entries(content.arrays).map(async ([name, packed]) => { arrays[name] = await unpacked(packed); }));
 
@@ -20,11 +20,11 @@ const atlas = (() => {
   const statusOf = (place) => content.statusNames[content.statuses[place]];
   const classOf = (place) => statusOf(place).replace(" ", "-");
   const actionsOf = (place) => content.actionLists[content.actionListOf[place]];
-  /** Whether nothing can be played in a state of the atlas but RESET. */
+  /** Whether a state of the atlas has no action but RESET. */
   const onlyResets = (place) => isMember(place) && actionsOf(place).length === 0;
   const actionName = (place, action) => (action === content.reset ? "RESET" : actionsOf(place)[action]);
 
-  /** The expected steps to a state, in words. */
+  /** The expected steps to a state, as text. */
   function steps(place) {
     if (!content.proven) return isMember(place) ? `about ${content.lowerText[place]} expected steps` : "left out";
     if (!isMember(place)) return `at least ${content.lowerText[place]} expected steps`;
@@ -37,17 +37,17 @@ const atlas = (() => {
     return `${labels[place]}: ${status}${steps(place)}${doubt}${onlyResets(place) ? "; only resets" : ""}`;
   }
 
-  /** Whether the page has the policy of a goal; where there are very many, those of the first goals only. */
+  /** Whether the page has the policy of a goal; if there are very many, it has those of the first goals. */
   const hasPolicy = (goal) => goal < content.widths.length;
 
-  /** What a policy plays at a step of its journey, which RESET begins anew: the index of an action, or content.reset. */
+  /** What a policy plays at a step of its journey, which a RESET restarts: the index of an action, or content.reset. */
   function choice(goal, place, step) {
     const width = content.widths[goal], horizon = content.horizons[goal];
     if (!isMember(place) || place >= width || place === goal || (horizon && step >= horizon)) return content.reset;
     return arrays.choices[arrays.policyOffsets[goal] + (horizon ? step * width : 0) + place];
   }
 
-  /** The states after an action with their frequencies, the most frequent first; none if it was never tried. */
+  /** The states after an action with their frequencies, the most frequent first; none if it was never played. */
   function outcomes(place, action) {
     if (action === content.reset) return [[0, 1]];
     const pair = arrays.statePairs[place] + action, visits = arrays.visits[pair], found = [];
@@ -77,15 +77,15 @@ const atlas = (() => {
 
   const part = (name, offsets, goal) => arrays[name].subarray(arrays[offsets][goal], arrays[offsets][goal + 1]);
 
-  /** Whether the page has the answers for a goal: its likeliest way and its chances. */
+  /** Whether the page has the answers for a goal: its most likely route and arrival probabilities. */
   const hasAnswers = (goal) => goal < content.answered;
 
-  /** The places of the likeliest way to a goal, as many as the page holds, and how many there are; null if none. */
+  /** The places on the most likely route to a goal, as many as the page has, and their number; null if there is none. */
   function route(goal) {
     return content.routeLengths[goal] ? { places: part("routes", "routeOffsets", goal), length: content.routeLengths[goal] } : null;
   }
 
-  /** The chance to have arrived after 0, 1, ... steps: by the frequencies met, and at least by proof, if there is one. */
+  /** The probability of having arrived after 0, 1, ... steps: by the observed frequencies, and proven lower bounds. */
   function chances(goal) {
     const parts = (name) => Array.from(part(name, "chanceOffsets", goal), (value) => value / content.chanceUnit);
     const isProven = content.proven && content.upper[goal] !== null;

@@ -1,5 +1,5 @@
 "use strict";
-// The chosen state, and what else is shown, kept in the address: so it can be linked to and outlives a refresh.
+// The chosen state and the settings of the map, kept in the address, so that they can be linked to and survive a reload.
 const selection = (() => {
   const listeners = [], kept = [];
   let chosen = null, restoring = false;
@@ -13,7 +13,7 @@ const selection = (() => {
     remember();
   }
 
-  /** Keeps something in the address: `read` gives its text, or null for what needs no mention; `restore` takes it. */
+  /** Keeps a setting in the address: `read` returns its text, or null for the default; `restore` applies it. */
   const keep = (name, read, restore) => { kept.push({ name, read, restore }); };
 
   function remember() {

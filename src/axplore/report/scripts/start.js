@@ -1,5 +1,5 @@
 "use strict";
-// Last of all: what the address asks for is shown, and a run that is watched is asked for news.
+// Runs last: shows what the address asks for, and polls for updates of a run that is watched.
 atlas.ready.then(() => {
   selection.restore();
   if (atlas.content.live) watch(atlas.content.live);
@@ -20,7 +20,7 @@ atlas.ready.then(() => {
         location.reload();
       } catch {
         clearInterval(timer);
-        message.textContent = "The watcher has ended; this is the last that it saw.";
+        message.textContent = "The watcher has ended; this is its last update.";
         elements.say(message.textContent);
       }
     }, atlas.content.limits.newsMilliseconds);

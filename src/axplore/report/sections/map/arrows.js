@@ -5,7 +5,7 @@ const arrows = (() => {
   const { content, outcomes, choice } = atlas;
   const { layers, spots, isGrid, size } = canvas;
 
-  /** Draws what a policy plays in the states that it may meet; returns how many of them have no arrow. */
+  /** Draws the actions of a policy in the states that it may meet; returns how many of them have no arrow. */
   function draw(goal, met) {
     const places = [...met.keys()].filter((place) => spots.has(place));
     for (const place of places.slice(0, content.limits.arrows)) {
@@ -33,7 +33,7 @@ const arrows = (() => {
   const tendencies = new Map();
   function tendency(name) {
     if (tendencies.has(name)) return tendencies.get(name);
-    // Where a wall holds it back, an action tends elsewhere: such states count only if there are no others.
+    // At a wall an action tends elsewhere: such states count only if there are no others.
     const moves = { free: [0, 0, 0], held: [0, 0, 0] };
     for (const place of content.layout.drawn) {
       const action = atlas.isMember(place) ? atlas.actionsOf(place).indexOf(name) : -1;
@@ -87,7 +87,7 @@ const arrows = (() => {
       return;
     }
     const [dx, dy] = [(to.x - from.x) / length, (to.y - from.y) / length];
-    const bend = 0.12 * length; // so that a way there and a way back are two
+    const bend = 0.12 * length; // so that arrows there and back do not coincide
     const [mx, my] = [(from.x + to.x) / 2 - dy * bend, (from.y + to.y) / 2 + dx * bend];
     const end = Math.hypot(to.x - mx, to.y - my);
     const [ux, uy] = [(to.x - mx) / end, (to.y - my) / end];

@@ -29,8 +29,8 @@ const canvas = (() => {
     const taken = new Set(layout.drawn.map((_, i) => `${layout.x[i]} ${layout.y[i]}`));
     const [rows, columns] = layout.cells;
     const left = width / 2 - columns * size;
-    const unseen = "never seen, or no state." + (content.unseenLower === null ? "" :
-      ` What was never seen takes at least ${content.unseenLower} expected steps.`);
+    const unseen = "never seen, or not a state." + (content.unseenLower === null ? "" :
+      ` States never seen take at least ${content.unseenLower} expected steps.`);
     for (let row = 0; row < rows; row++) {
       for (let column = 0; column < columns; column++) {
         const x = left + 2 * column * size, y = layout.margin + 2 * row * size;

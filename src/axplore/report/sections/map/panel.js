@@ -1,5 +1,5 @@
 "use strict";
-// What the panel shows of a state: its steps, its way, its chances, and its bounds over the steps of the run.
+// The panel of a state: its steps, route, arrival probability, and bounds over the steps of the run.
 const panel = (() => {
   const { svg, html, number, percent } = elements;
   const { content, labels, choice, outcomes } = atlas;
@@ -23,14 +23,14 @@ const panel = (() => {
 
   function way(goal) {
     const route = atlas.route(goal);
-    if (!route) return [html("p", {}, "No way through the states of the atlas was observed.")];
+    if (!route) return [html("p", {}, "No route through the states of the atlas was observed.")];
     const list = html("ol", { id: "route" });
-    // Nothing is reset on the way, so the step of the journey is the place in the list.
+    // A route has no RESET, so the step of the journey is the index in the list.
     [...route.places].slice(0, route.length - 1).forEach((place, step) => list.append(sentence(goal, place, step)));
-    const parts = [html("p", {}, "The likeliest way:"), list];
+    const parts = [html("p", {}, "The most likely route:"), list];
     const rest = route.length - 1 - list.childElementCount;
     if (rest > 0) parts.push(html("p", {}, `… and ${rest} more states.`));
-    parts.push(html("p", {}, "Then it has arrived. Wherever it strays, the policy says how to continue; outside the atlas it resets."));
+    parts.push(html("p", {}, "Then it has arrived. In other states the policy says how to continue; outside the atlas it resets."));
     return parts;
   }
 
@@ -67,7 +67,7 @@ const panel = (() => {
     const x = (steps) => (40 + (steps / end) * 290).toFixed(1), y = (part) => (120 - 105 * part).toFixed(1);
     const curve = (values) => Array.from({ length: 101 }, (_, i) => Math.round((i * end) / 100))
       .map((steps, i) => `${i ? "L" : "M"}${x(steps)} ${y(at(values, steps))}`).join("");
-    const said = `Chance to have arrived over steps; ${half < 0 ? "less than half" : `half after ${half} steps`}.`;
+    const said = `Probability of having arrived, over steps; ${half < 0 ? "less than half" : `half after ${half} steps`}.`;
     const chart = svg("svg", { class: "chart", viewBox: "0 0 340 150", role: "img", "aria-label": said },
       axes(), label("100 %", 36, 19, "end"), label("0", 36, 124, "end"), label(`${end} steps`, 330, 136, "end"), label("0", 40, 136, "middle"),
       ...(lowers ? [svg("path", { class: "curve promise", d: curve(lowers) })] : []),
@@ -76,14 +76,14 @@ const panel = (() => {
     if (lowers) key.append(" ", html("span", { class: "line promise" }), " proven at least");
     const average = mean === null ? `By the observed frequencies it may not have arrived after ${last} steps.`
       : `By the observed frequencies it takes ${mean.toFixed(2)} steps on average.`;
-    return [html("h4", {}, "Chance to arrive"),
+    return [html("h4", {}, "Probability of arrival"),
       html("p", {}, html("label", { for: "chance-steps" }, "within "), input, " steps: ", output), chart, key, html("p", {}, average)];
   }
 
   /** The bounds of a goal over the steps of the run, as a band and as a table. */
   function bounds(goal) {
     const points = atlas.boundsOverSteps(goal), title = html("h4", {}, "Bounds over steps");
-    if (!points.length) return [title, html("p", { id: "bounds-none" }, "The log of the run holds no bounds of it.")];
+    if (!points.length) return [title, html("p", { id: "bounds-none" }, "The log of the run has no bounds for it.")];
     const [first, last] = [points[0], points[points.length - 1]];
     const end = Math.max(last.steps, first.steps + 1);
     const bottom = Math.floor(Math.min(...points.map(({ lower }) => lower)));
@@ -92,7 +92,7 @@ const panel = (() => {
     const scale = logarithmic ? Math.log : (steps) => steps;
     const x = (steps) => (40 + ((scale(steps) - scale(first.steps)) / (scale(end) - scale(first.steps))) * 290).toFixed(1);
     const y = (value) => (120 - (105 * (value - bottom)) / (top - bottom)).toFixed(1);
-    // A staircase: a bound was known until the next was noted.
+    // A staircase: a bound holds until the next was logged.
     const stairs = (name) => points.map((point, i) => (i ? `H${x(point.steps)}V${y(point[name])}` : `${x(point.steps)} ${y(point[name])}`)).join("");
     const back = [...points].reverse().map((point) => `V${y(point.lower)}H${x(point.steps)}`);
     const said = `Bounds over steps: ${first.lower} to ${first.upper} after ${number(first.steps)} steps, ${last.lower} to ${last.upper} after ${number(last.steps)}. A table follows.`;
@@ -117,10 +117,10 @@ const panel = (() => {
     if (!atlas.isMember(place)) return shown;
     shown.push(html("p", {}, `Found at step ${number(content.foundAt[place])}; ${number(content.visits[place])} visits.`));
     if (place === 0) return [...shown, html("p", {}, "RESET leads here.")];
-    if (!met) return [...shown, html("p", {}, "Its policy is in the atlas: there was no room for it on this page.")];
-    shown.push(html("h4", {}, "The way"), ...(atlas.hasAnswers(place) ? way(place) : []), wholePolicy(place, met));
+    if (!met) return [...shown, html("p", {}, "Its policy is in the atlas, but too large for this page.")];
+    shown.push(html("h4", {}, "Route"), ...(atlas.hasAnswers(place) ? way(place) : []), wholePolicy(place, met));
     if (atlas.hasAnswers(place)) shown.push(...chances(place));
-    else shown.push(html("p", {}, "Its likeliest way and its chances are in the atlas: there was no room for them on this page."));
+    else shown.push(html("p", {}, "Its most likely route and arrival probability are in the atlas, but were left out of this page."));
     return content.proven ? [...shown, ...bounds(place)] : shown;
   }
 

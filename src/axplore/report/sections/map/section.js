@@ -113,10 +113,10 @@ atlas.ready.then(() => {
     node?.classList.add("chosen");
     node?.setAttribute("aria-pressed", "true");
     const isGoal = atlas.isMember(place) && place > 0, met = isGoal && atlas.hasPolicy(place) ? atlas.met(place) : null;
-    byId("panel-title").textContent = isGoal ? `The way to ${labels[place]}` : labels[place];
+    byId("panel-title").textContent = isGoal ? `Route to ${labels[place]}` : labels[place];
     byId("panel-body").replaceChildren(...panel.parts(place, met));
     const hidden = met ? arrows.draw(place, met) : 0;
-    if (hidden) byId("panel-body").append(html("p", {}, `${hidden} states farther off have no arrow.`));
+    if (hidden) byId("panel-body").append(html("p", {}, `${hidden} more distant states have no arrow.`));
     if (node) rove(place);
     canvas.drawNames();
     say(`${atlas.describe(place)}. ${content.reasons[place]}`);
@@ -131,7 +131,7 @@ atlas.ready.then(() => {
     nodes.get(place).setAttribute("tabindex", 0);
   }
 
-  /** The nearest state in a direction: what is aside counts as farther. */
+  /** The nearest state in a direction; states off to the side count as farther. */
   function neighbour(place, dx, dy) {
     const from = spots.get(place);
     let best = null, least = Infinity;
@@ -172,7 +172,7 @@ atlas.ready.then(() => {
     const names = labels.map((label) => label.toLowerCase());
     const place = [(name) => name === wanted, (name) => name.startsWith(wanted), (name) => name.includes(wanted)]
       .map((matches) => names.findIndex(matches)).find((found) => found >= 0);
-    if (!wanted || place === undefined) say(`No state is called ${text}.`);
+    if (!wanted || place === undefined) say(`There is no state ${text}.`);
     else selection.choose(place);
     byId("search").setAttribute("aria-invalid", String(place === undefined));
   }
