@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -64,7 +64,7 @@ def counted(*stretches: Sequence[Draw]) -> TransitionCounts:
 
 
 def as_lists(rows: CountedRows) -> dict[str, list[int]]:
-    return {name: array.tolist() for name, array in vars(rows).items()}
+    return {field.name: getattr(rows, field.name).tolist() for field in fields(rows)}
 
 
 def expected_lists(stream: Sequence[Draw]) -> dict[str, list[int]]:
@@ -162,7 +162,7 @@ def test_the_layout_of_the_rows_is_kept_while_no_new_transition_is_met() -> None
 
 def test_rows_cannot_be_written_to() -> None:
     rows = counted([(0, 0, 5)]).rows()
-    for array in vars(rows).values():
+    for array in (getattr(rows, field.name) for field in fields(rows)):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 9
 
