@@ -62,7 +62,7 @@ def least_probability(rows: Rows, state: int, action: int) -> float:
     budget = -math.log(0.2 * DELTA) - sum(
         math.log(1 - weight / 2) for (place, number), weight in weights.items() if rows[place][number] is not None
     )
-    own = math.log(2) - math.log(0.8 * DELTA * weights[state, action])
+    own = math.log(2) - math.log(0.7 * DELTA * weights[state, action])
     pair = rows[state][action]
     return math.exp(-min(own, budget) / (pair[1] - 1)) if pair is not None else 0.0
 

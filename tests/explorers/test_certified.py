@@ -65,7 +65,7 @@ def assert_promise_kept(found: Exploration, mdp: TabularMdp) -> None:
     for position, goal in enumerate(found.states):
         assert evidence.status(position) is Status.CERTIFIED
         assert evidence.lower[position].steps <= optimal_steps(mdp, goal, found.states) + 1e-9
-        assert steps[goal] <= evidence.best_upper[position].steps + 1e-9
+        assert steps[goal] <= evidence.upper_steps[position] + 1e-9
     for position, goal in enumerate(found.frontier, start=len(found.states)):
         assert evidence.status(position) is Status.SET_ASIDE
         assert evidence.lower[position].steps <= optimal_steps(mdp, goal, found.states) + 1e-9

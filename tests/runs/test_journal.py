@@ -21,13 +21,14 @@ labels = st.one_of(st.text(max_size=3), st.integers(), st.tuples(st.integers(), 
 
 @st.composite
 def answers(draw: st.DrawFn) -> Answer:
-    n_pairs, n_entries = draw(st.integers(0, 4)), draw(st.integers(0, 4))
+    n_pairs, n_entries, n_outcomes = (draw(st.integers(0, 4)) for _ in range(3))
 
     def array(size: int) -> Any:
         return np.array(draw(st.lists(numbers, min_size=size, max_size=size)), dtype=np.int64)
 
     scalars: list[Any] = [draw(numbers) for _ in range(5)]
-    return Answer(*scalars, *[array(n_pairs) for _ in range(3)], *[array(n_entries) for _ in range(4)])
+    arrays = [*[array(n_pairs) for _ in range(3)], *[array(n_entries) for _ in range(4)], array(n_outcomes)]
+    return Answer(*scalars, *arrays)
 
 
 calls = st.builds(
@@ -42,7 +43,7 @@ calls = st.builds(
     ).map(tuple),
 )
 
-SOME_ANSWER = Answer(7, 2, 2, 0, 1, *[np.arange(3)] * 3, *[np.arange(5)] * 4)
+SOME_ANSWER = Answer(7, 2, 2, 0, 1, *[*[np.arange(3)] * 3, *[np.arange(5)] * 4, np.arange(2)])
 SOME_CALLS = [
     Call(11, (SOME_ANSWER,), (("there", ("go", "stay")),), 7, 1),
     Call(12, (SOME_ANSWER, SOME_ANSWER), (), 21, 0),

@@ -543,7 +543,7 @@ def test_a_pair_never_drawn_has_no_shares_and_no_limit() -> None:
 
 def test_the_region_enlarges_slacks_by_more_than_rounding() -> None:
     rows = counted_rows([[70, 30]])
-    level = (1 - confidence.SHARED_PART) * 0.1 * float(pair_weights(rows)[0])
+    level = (1 - confidence.SHARED_PART - confidence.EPISODE_PART) * 0.1 * float(pair_weights(rows)[0])
     (slack,) = confidence_region(rows, 0.1).slack
     assert slack >= slack_of([70, 30], level) * (1 + ROUNDING) + ROUNDING_PER_DRAW
     assert slack == pytest.approx(slack_of([70, 30], level), rel=1e-8)
@@ -556,5 +556,5 @@ def test_certain_pairs_get_the_better_of_their_two_slacks() -> None:
     budget = shared_budget(rows, weights, confidence.SHARED_PART * 0.1)
     assert region.slack == pytest.approx(np.full(50, budget / 999), rel=1e-6)
     assert region.shared_budget == budget
-    own = math.log(2 / (0.1 * (1 - confidence.SHARED_PART) * weights[49])) / 999
+    own = math.log(2 / (0.1 * (1 - confidence.SHARED_PART - confidence.EPISODE_PART) * weights[49])) / 999
     assert region.slack[49] < own / 2

@@ -27,6 +27,7 @@ class PlainWorld:
     def carry_out(self, order: Order) -> Answer:
         """Carries out one order."""
         self._log = []
+        self._outcomes: list[int] = []
         before = self.steps
         match order:
             case Visit():
@@ -61,6 +62,7 @@ class PlainWorld:
     def _run(self, order: Episodes) -> tuple[int, int, int, int]:
         lengths: list[int] = []
         arrivals = 0
+        self._outcomes = [0] * (order.horizon + 2)
         while len(lengths) < order.times:
             if self.position != 0:
                 self._play(-1)
@@ -71,6 +73,7 @@ class PlainWorld:
                 length += 1
             arrivals += self.position == order.goal
             lengths.append(length)
+            self._outcomes[length if self.position == order.goal else order.horizon + 1] += 1
             if sum(lengths) > len(lengths) * order.allowance + order.slack:
                 break
         return len(lengths), arrivals, sum(lengths), 0
@@ -152,6 +155,7 @@ class PlainWorld:
             entry_successors=array([successor for _, _, successor in entries]),
             entry_counts=array([self._log.count(entry) for entry in entries]),
             entry_first_draws=array([draws_of[entry[:2]].index(entry) + 1 for entry in entries]),
+            outcomes=array(self._outcomes),
         )
 
 

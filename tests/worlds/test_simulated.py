@@ -109,6 +109,7 @@ def test_a_first_visit_to_where_the_agent_stands_takes_one_step() -> None:
         "steps": 1, "completed": 1, "arrivals": 1, "travelled": 0, "cut_journeys": 0,
         "pair_states": [0], "pair_actions": [GO], "pair_draws": [1],
         "entry_pairs": [0], "entry_successors": [1], "entry_counts": [1], "entry_first_draws": [1],
+        "outcomes": [],
     }  # fmt: skip
     assert list(world.states) == ["a", "b"]
     assert world.steps == 1

@@ -386,10 +386,13 @@ def test_whatever_a_fault_interrupts_the_order_is_fulfilled_and_the_counts_are_t
     for number in range(3):
         one(world, Visit(number, 0, 1, TO_THE_END[:number], max_journey=3))
     succeeded.clear()
+    begun = world.steps
     answer = one(world, order)
     assert answer.completed == answer.arrivals == 20
     assert answer.cut_journeys == 0
     assert failures == len(world.faults) > 5
+    if kind == "episodes":  # those that were interrupted, in this order, count as missed
+        assert answer.outcomes.tolist() == [0, 0, 0, 20, sum(fault.steps > begun for fault in world.faults)]
     pairs = answer.pair_states[answer.entry_pairs].tolist()
     counted = {
         (world.states[state], world.states[successor]): count

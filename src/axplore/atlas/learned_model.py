@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,11 @@ import numpy as np
 from axplore.atlas.state_report import checked_regret
 from axplore.errors import InvalidInputError, InvalidSettingError
 from axplore.proofs.bounds import IntervalModel, interval_model, upper_path
+from axplore.proofs.episode_tests import EpisodeTest, EpisodeTests
 from axplore.proofs.evidence import Evidence, gather_evidence
-from axplore.statistics.confidence import ConfidenceRegion, confidence_region
+from axplore.statistics.confidence import EPISODE_PART, ConfidenceRegion, confidence_region
 from axplore.statistics.counts import CountedRows
+from axplore.statistics.episodes import Bets, line_level
 from axplore.target import Objective, Target
 from axplore.types import RESET_ACTION, RESET_PAIR, IntArray, Status
 
@@ -96,34 +99,63 @@ def within(atlas: Atlas, radius: float) -> Atlas:
             f"the radius of {radius:g} is larger than that of the atlas, {atlas.target.radius:g}: what lies beyond "
             "was not explored; explore with the larger radius"
         )
-    numbers = _admitted(atlas, target)
+    numbers, tests = _admitted(atlas, target)
     objective = atlas.objective or Objective.OPTIMAL
-    evidence = gather_evidence(model_with(atlas, numbers), target, objective)
+    evidence = gather_evidence(model_with(atlas, numbers), target, objective, tests)
     return _restricted(atlas, evidence, numbers, target)
 
 
-def _admitted(atlas: Atlas, target: Target) -> list[int]:
-    """Returns the numbers of the states that are proven to be controllable, in order of admission."""
+def _admitted(atlas: Atlas, target: Target) -> tuple[list[int], EpisodeTests]:
+    """Returns the numbers of the states that are proven to be controllable, in order of admission.
+
+    Also the tests by episodes that prove it of some, whose policies play only in the states before them.
+    """
     reach = target.radius + target.epsilon
     admitted = [int(atlas.numbers[0])]
     waiting = [int(number) for number in atlas.numbers[1:]]
+    tests = EpisodeTests()
     while waiting:
         model = model_with(atlas, admitted)
         positions = {number: position for position, number in enumerate(model.numbers.tolist())}
         seen = [number for number in waiting if number in positions]
-        near = [number for number in seen if upper_path(model, positions[number]).at_most <= reach]
+        for test in _tests_through(atlas, admitted):
+            tests = tests.with_test(test) if test.goal in waiting else tests
+        near = [
+            number
+            for number in seen
+            if tests.proof_of(number, reach) is not None or upper_path(model, positions[number]).at_most <= reach
+        ]
         if not near:
             break
         admitted += near
         waiting = [number for number in waiting if number not in near]
-    return admitted
+    return admitted, tests
+
+
+def _tests_through(atlas: Atlas, admitted: list[int]) -> Iterator[EpisodeTest]:
+    """The tests by episodes of an atlas whose policies play only in these states, by their numbers."""
+    share = EPISODE_PART * atlas.target.delta
+    for record in atlas.certificate.episodes if atlas.certificate is not None else ():
+        played = {int(atlas.numbers[place]): a for place, a in enumerate(record.policy) if a != RESET_ACTION}
+        if played.keys() <= set(admitted):
+            yield EpisodeTest(
+                goal=int(atlas.numbers[record.goal]),
+                policy=np.array([played.get(number, RESET_ACTION) for number in admitted], dtype=np.int64),
+                horizon=record.horizon,
+                bound=record.bound,
+                line=record.line,
+                turn=record.turn,
+                level=line_level(share, record.line),
+                bets=Bets(np.array(record.fractions), np.array(record.weights)),
+                outcomes=np.array(record.outcomes, dtype=np.int64),
+            )
 
 
 def _restricted(atlas: Atlas, evidence: Evidence, numbers: list[int], target: Target) -> Atlas:
     n_known = len(numbers)
     lower = np.array([path.steps for path in evidence.lower])
     upper = np.full(len(lower), math.inf)
-    upper[:n_known] = [path.steps for path in evidence.best_upper]
+    upper[:n_known] = evidence.upper_steps
     regret = upper - lower
     for place, bound in enumerate(evidence.regrets):
         regret[place] = checked_regret(upper[place], lower[place], bound.steps, target)
@@ -140,7 +172,7 @@ def _restricted(atlas: Atlas, evidence: Evidence, numbers: list[int], target: Ta
         numbers=np.array(numbers, dtype=np.int64),
         found_at=atlas.found_at[old],
         actions=tuple(atlas.actions[place] for place in old),
-        policies=tuple(evidence.actions(path.policy) for path in evidence.best_upper),
+        policies=evidence.policies,
         left_out_numbers=np.concatenate((left_out, rest)).astype(np.int64),
         lower=np.concatenate((lower, np.full(len(rest), unseen))),
         upper=np.concatenate((upper, np.full(len(rest), math.inf))),

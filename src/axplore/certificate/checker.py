@@ -17,17 +17,27 @@ them, never from the vectors as given. The rounding of the sweep itself is allow
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
 
 from axplore.certificate.bellman import Sweeper
 from axplore.certificate.claim_checks import ClaimCheck, ClaimKind, Verification
-from axplore.certificate.conclusions import corrected_lower, corrected_regret, corrected_upper, margin, refuted_goals
+from axplore.certificate.conclusions import (
+    corrected_lower,
+    corrected_regret,
+    corrected_upper,
+    margin,
+    refuted_goals,
+    tested_goals,
+)
 from axplore.certificate.contents import RESET_ACTION, AtLeast, AtMost, Claim, NearOptimal, Reachable, TooFar
 from axplore.certificate.count_checks import contradiction
 from axplore.certificate.document import Certificate
 from axplore.certificate.doubts import doubts_in
+from axplore.certificate.episode_records import EpisodeRecord, EpisodeSetting, check_records
+from axplore.certificate.region import EPISODES
 from axplore.errors import ExitCode
 from axplore.target import Objective, confidence_text
 from axplore.types import FloatArray
@@ -41,6 +51,7 @@ KINDS: Final = {
     NearOptimal: ClaimKind.NEAR_OPTIMAL,
     AtMost: ClaimKind.AT_MOST,
     AtLeast: ClaimKind.AT_LEAST,
+    EpisodeRecord: ClaimKind.REACHABLE,
 }
 
 
@@ -54,8 +65,10 @@ def verify(certificate: Certificate) -> Verification:
     if checks[0].holds:
         sweeper = Sweeper.of(certificate)
         checks += [_check_claim(certificate, sweeper, claim) for claim in certificate.claims]
+        checks += _check_episodes(certificate)
     else:
-        checks += [_named(certificate, claim, False, "the counts cannot be") for claim in certificate.claims]
+        claims = (*certificate.claims, *certificate.episodes)
+        checks += [_named(certificate, claim, False, "the counts cannot be") for claim in claims]
     missing = _missing_claims(certificate)
     if certificate.complete:
         checks.append(_check_completeness(certificate, missing, all(check.holds for check in checks)))
@@ -84,6 +97,30 @@ def _check_claim(certificate: Certificate, sweeper: Sweeper, claim: Claim) -> Cl
     except UnprovenError as reason:
         return _named(certificate, claim, False, str(reason))
     return _named(certificate, claim, True, why)
+
+
+def _check_episodes(certificate: Certificate) -> list[ClaimCheck]:
+    """Checks of each test by episodes whether it proves its bound."""
+    refusals = check_records(certificate.episodes, _episode_setting(certificate))
+    limit = certificate.radius + certificate.epsilon
+    checks = []
+    for record, refusal in zip(certificate.episodes, refusals, strict=True):
+        why = f"{record.n_episodes} episodes by states admitted before it: within {record.bound:.6g} expected steps"
+        checks.append(_named(certificate, record, refusal is None, refusal or f"{why}, of {limit:.6g}"))
+    return checks
+
+
+def _episode_setting(certificate: Certificate) -> EpisodeSetting:
+    counts, pairs = certificate.counts, certificate.state_pairs
+    totals = np.concatenate(([0], np.cumsum(counts.counts)))
+    draws = np.diff(totals[counts.row_offsets])
+    entries = np.bincount(counts.successors, counts.counts, minlength=certificate.n_seen)
+    return EpisodeSetting(
+        share=EPISODES * certificate.delta,
+        n_actions=[len(actions) for actions in certificate.actions],
+        draws=[draws[first:end].tolist() for first, end in pairwise(pairs.tolist())],
+        entries=entries[: len(certificate.known)].astype(np.int64).tolist(),
+    )
 
 
 def _check_reachable(certificate: Certificate, sweeper: Sweeper, claim: Reachable) -> str:
@@ -174,7 +211,7 @@ def _require(
         )
 
 
-def _named(certificate: Certificate, claim: Claim, holds: bool, why: str) -> ClaimCheck:
+def _named(certificate: Certificate, claim: Claim | EpisodeRecord, holds: bool, why: str) -> ClaimCheck:
     return ClaimCheck(KINDS[type(claim)], _subject(certificate, claim.goal), claim.goal, holds, why)
 
 
@@ -196,10 +233,11 @@ def _missing_claims(certificate: Certificate) -> tuple[str, ...]:
     missing = []
     for kind, claims, goals in wanted:
         times = Counter(claim.goal for claim in claims)
+        tested = tested_goals(certificate) if kind is ClaimKind.REACHABLE else set()
         missing += [
-            f"{_subject(certificate, goal)} is {'not' if times[goal] == 0 else 'twice'} claimed to be {kind.value}"
+            f"{_subject(certificate, goal)} is {'twice' if times[goal] else 'not'} claimed to be {kind.value}"
             for goal in goals
-            if times[goal] != 1
+            if times[goal] > 1 or (times[goal] == 0 and goal not in tested)
         ]
     return tuple(missing)
 

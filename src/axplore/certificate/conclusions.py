@@ -15,6 +15,7 @@ import numpy as np
 
 from axplore.certificate.contents import RESET_ACTION, AtLeast, AtMost, NearOptimal, Reachable, TooFar
 from axplore.certificate.document import Certificate
+from axplore.certificate.episode_records import EpisodeRecord
 from axplore.target import Objective
 from axplore.types import FloatArray, IntArray, Status
 
@@ -65,7 +66,8 @@ class Conclusions:
         upper: the policy takes no more; infinite without a claim, and for states that are not known, [n + others].
         regret: the policy loses no more against the best one; likewise, [n + others].
         statuses: of each state, [n + others].
-        policies: to each known state; it resets everywhere if no policy is claimed to arrive, [n].
+        policies: to each known state, by state, [n], or by step and state if it restarts after H steps, [H, n]; it
+            resets everywhere if no policy is claimed to arrive, [n].
         unseen_lower: no state never seen can be reached in fewer expected steps.
     """
 
@@ -91,6 +93,9 @@ def conclusions_of(certificate: Certificate) -> Conclusions:
             lower[goal] = min(lower[goal], certificate.radius)
     lower[0] = upper[0] = regret[0] = 0.0
     policies = [np.full(n_known, RESET_ACTION, dtype=np.int64) for _ in range(n_known)]
+    for record in _admitting(certificate):
+        policies[record.goal] = np.tile(np.array(record.policy, dtype=np.int64), (record.horizon, 1))
+        upper[record.goal] = record.bound
     for ways in (certificate.reachable, certificate.at_most, certificate.near_optimal):  # the last one counts
         for way in ways:
             policies[way.goal] = way.policy
@@ -99,6 +104,17 @@ def conclusions_of(certificate: Certificate) -> Conclusions:
     for claim in certificate.near_optimal:
         regret[claim.goal] = loss_of(claim, certificate.epsilon)
     return Conclusions(lower[:-1], upper, regret, _statuses(certificate), tuple(policies), float(lower[-1]))
+
+
+def tested_goals(certificate: Certificate) -> set[int]:
+    """The known states that tests by episodes claim to be within reach."""
+    return {record.goal for record in _admitting(certificate)}
+
+
+def _admitting(certificate: Certificate) -> list[EpisodeRecord]:
+    """The tests by episodes that claim a state to be within reach; a larger bound says nothing of that."""
+    limit = certificate.radius + certificate.epsilon
+    return [record for record in certificate.episodes if record.bound <= limit]
 
 
 def refuted_goals(certificate: Certificate) -> list[int]:
@@ -118,7 +134,8 @@ def loss_of(claim: NearOptimal, epsilon: float) -> float:
 
 def _statuses(certificate: Certificate) -> tuple[Status, ...]:
     n_known = len(certificate.known)
-    reachable, optimal = _goals(certificate.reachable), _goals(certificate.near_optimal)
+    reachable = _goals(certificate.reachable) | tested_goals(certificate)
+    optimal = _goals(certificate.near_optimal)
     if certificate.objective is not Objective.OPTIMAL:
         optimal = reachable
     certified = {0, *(reachable & optimal)}

@@ -25,6 +25,7 @@ from axplore.certificate.contents import (
     dtype_of,
 )
 from axplore.certificate.doubts import FaultRecord, FindingRecord
+from axplore.certificate.episode_records import EpisodeRecord, records_from_json, records_to_json
 from axplore.errors import DamagedFileError, InvalidInputError
 from axplore.labels import decode_label, encode_label
 from axplore.target import Objective
@@ -32,7 +33,7 @@ from axplore.types import Action, IntArray, State
 
 NAME: Final = "certificate"
 FORMAT: Final = "axplore certificate"
-VERSION: Final = 3
+VERSION: Final = 4
 CLAIMS: Final[dict[str, type[Any]]] = {
     "reachable": Reachable,
     "too_far": TooFar,
@@ -76,6 +77,8 @@ class Certificate:
         complete: whether it claims that everything the objective asks for is proven.
         findings: what was found when the system was examined before it was explored.
         faults: failures of the system while it was explored.
+        complete: whether it claims that nothing is missing, so that the objective is reached.
+        episodes: tests of policies by episodes, which prove known states reachable without their rows.
     """
 
     radius: float
@@ -94,6 +97,7 @@ class Certificate:
     faults: tuple[FaultRecord, ...] = ()
     at_most: tuple[AtMost, ...] = ()
     at_least: tuple[AtLeast, ...] = ()
+    episodes: tuple[EpisodeRecord, ...] = ()
 
     def __post_init__(self) -> None:
         _check_settings(self)
@@ -151,6 +155,7 @@ class Certificate:
             "actions": [[encode_label(action) for action in actions] for actions in self.actions],
             "findings": [finding.as_json() for finding in self.findings],
             "faults": [fault.as_json() for fault in self.faults],
+            "episodes": records_to_json(self.episodes),
         }
         arrays: dict[str, npt.NDArray[Any]] = {
             f"counts.{field.name}": getattr(self.counts, field.name) for field in fields(Counts)
@@ -210,6 +215,7 @@ def _assembled(body: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) 
         complete=body["complete"],
         findings=tuple(map(FindingRecord.from_json, body["findings"])),
         faults=tuple(map(FaultRecord.from_json, body["faults"])),
+        episodes=records_from_json(body.get("episodes")),
     )
     if certificate._parts[0] != body or certificate._parts[1].keys() != arrays.keys():
         raise InvalidInputError("it holds something that does not belong there")

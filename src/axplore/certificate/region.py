@@ -29,7 +29,10 @@ from axplore.certificate.contents import Counts
 from axplore.types import FloatArray, IntArray
 
 SHARED: Final = 0.2
-"""The part of δ for the martingale shared by the pairs with one successor; each pair has its part of the rest."""
+"""The part of δ for the martingale shared by the pairs with one successor."""
+
+EPISODES: Final = 0.1
+"""The part of δ for tests by episodes, see `episodes`; each pair has its part of the rest."""
 
 SCALE: Final = 4
 """m in the weight m / ((i + m)(i + m - 1)) of the i-th known state; these weights sum to one."""
@@ -124,7 +127,7 @@ def confidence_region(counts: Counts, n_actions: Sequence[int], delta: float) ->
     slack = np.full(len(rows), np.inf)
     for pair, row in enumerate(rows):
         if sum(row) > len(row):
-            slack[pair] = row_slack(row, (1.0 - SHARED) * delta * weights[pair])
+            slack[pair] = row_slack(row, (1.0 - SHARED - EPISODES) * delta * weights[pair])
             if len(row) == 1:
                 slack[pair] = min(slack[pair], budget / (row[0] - 1))
     owners = np.repeat(np.arange(len(rows)), np.diff(counts.row_offsets))

@@ -21,9 +21,9 @@ import numpy as np
 from axplore.errors import InvalidSettingError
 from axplore.experiments.coverage_models import KINDS, Case, case
 from axplore.experiments.result_tables import Table
-from axplore.experiments.runner import policy_steps_of, read_lines, sort_lines
+from axplore.experiments.runner import policy_steps_of, policy_steps_on, read_lines, sort_lines
 from axplore.explorers.base import Exploration, RoundReport, StopReason, run
-from axplore.explorers.certified import Certified
+from axplore.explorers.certified import Certified, CertifiedState
 from axplore.mdp import TabularMdp
 from axplore.proofs.bounds import GoalValues
 from axplore.proofs.evidence import Evidence
@@ -207,16 +207,18 @@ def run_trial(trial: Trial) -> TrialRecord:
 
 
 class RegionWatch:
-    """Checks after every round whether the true model is still in the confidence region."""
+    """Checks after every round whether the true model is still in the region, and every proven test is true."""
 
     def __init__(self, mdp: TabularMdp, world: World, delta: float) -> None:
         self.left = False
         self._mdp = mdp
         self._world = world
         self._delta = delta
+        self._looked_at: set[tuple[int, int]] = set()
 
     def look(self, report: RoundReport) -> None:
         """Checks the region; to be called after every round of the certified explorer."""
+        self._look_at_tests(report.state)
         rows = report.state.counts.rows()
         region = confidence_region(rows, self._delta)
         numbers = self._mdp.indices_of(self._world.states)
@@ -228,6 +230,16 @@ class RegionWatch:
                 met = shares > 0
                 truth = self._row(int(first + pair))[numbers[rows.successors[entries][met]]]
                 if shares[met] @ np.log(shares[met] / truth) > region.slack[pair]:
+                    self.left = True
+
+    def _look_at_tests(self, state: CertifiedState) -> None:
+        """Whether a test by episodes has proven what is not true, which δ allows for as well."""
+        labels = [self._world.states[number] for number in state.known]
+        for test in state.tests:
+            if test.proven and (test.line, test.turn) not in self._looked_at:
+                self._looked_at.add((test.line, test.turn))
+                goal = self._world.states[test.goal]
+                if policy_steps_on(self._mdp, labels, test.policy_by_step, goal) > test.bound + ACCURACY:
                     self.left = True
 
     def _row(self, pair: int) -> FloatArray:
@@ -266,11 +278,13 @@ def bounds_hold(exploration: Exploration, mdp: TabularMdp) -> bool:
     lower = all(path.steps <= best[state] + ACCURACY for state, path in zip(seen, evidence.lower, strict=True))
     reachable = _taken(exploration, mdp, evidence.reachable)
     final = _taken(exploration, mdp, evidence.best_upper)
+    playing = replace(exploration, policies=evidence.policies)
+    handed_back = np.array([policy_steps_of(playing, mdp, state) for state in known])
     upper = all(
         taken[state] <= path.steps + ACCURACY
         for taken, paths in ((reachable, evidence.reachable), (final, evidence.best_upper))
         for state, path in zip(known, paths, strict=True)
-    )
+    ) and all(handed_back <= evidence.upper_steps + ACCURACY)
     regrets = all(
         final[state] - best[state] <= regret.steps + ACCURACY
         for state, regret in zip(known, evidence.regrets, strict=False)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -34,10 +34,12 @@ from axplore.explorers.base import (
 from axplore.proofs.bound_kernels import upper_bound
 from axplore.proofs.bounds import IntervalModel, empirical_path, interval_model
 from axplore.proofs.claims import Claim, Draws, NearOptimal, Reachable, TooFar, cheapest_draws
+from axplore.proofs.episode_tests import EpisodePlan, EpisodeTest, EpisodeTests, cheapest_test
 from axplore.proofs.evidence import Evidence, gather_evidence
 from axplore.proofs.travel import tour_of, travel_per_draw
-from axplore.statistics.confidence import confidence_region
+from axplore.statistics.confidence import EPISODE_PART, confidence_region
 from axplore.statistics.counts import CountedRows, TransitionCounts
+from axplore.statistics.episodes import Bets
 from axplore.target import Objective, Target
 from axplore.types import FloatArray
 from axplore.worlds.contract import World
@@ -64,10 +66,12 @@ class CertifiedState(ExplorerState):
         counts: transitions out of the known states.
         proven: claims proven since the known set last changed. They are not looked at again until no other is left;
             then all are proven anew on the counts of that time.
+        tests: of policies by episodes.
     """
 
     counts: TransitionCounts
     proven: frozenset[Claim] = frozenset()
+    tests: EpisodeTests = field(default_factory=EpisodeTests)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,9 +88,10 @@ class Certified(Explorer[CertifiedState]):
         endless_draws: a pair with this many draws, nearly all of which led somewhere new, ends the exploration: the
             labels have no end, and nothing could be proven of them.
         fill_orders: whether the next cheapest ones are worked on in the same order as long as it has room.
+        by_episodes: whether states may be admitted by tests of a policy on episodes, where that is cheaper.
     """
 
-    state_types = (CertifiedState, Reachable, TooFar, NearOptimal)
+    state_types = (CertifiedState, Reachable, TooFar, NearOptimal, EpisodeTests, EpisodeTest, Bets)
     kernels = (upper_bound,)
 
     target: Target
@@ -97,6 +102,7 @@ class Certified(Explorer[CertifiedState]):
     compared: int = 4
     fill_orders: bool = False
     endless_draws: int = 1000
+    by_episodes: bool = True
 
     @property
     def reach(self) -> float:
@@ -184,7 +190,7 @@ class Certified(Explorer[CertifiedState]):
 
     def _claims_left(self, model: IntervalModel) -> list[Claim]:
         """Returns every claim to prove once: what looks near is to be reached, and admissions need no second proof."""
-        claims = [claim for stage, _ in self._stages(model) for claim in stage]
+        claims = [claim for stage, _ in self._stages(EpisodeTests(), model) for claim in stage]
         near = {claim.goal for claim in claims if isinstance(claim, Reachable) and claim.n_allowed is None}
         return [
             claim
@@ -207,19 +213,22 @@ class Certified(Explorer[CertifiedState]):
             return self._sample(state, world, model, fresh, "drawing every action of new states")
         if _endless_pairs(state.counts.rows(), self.endless_draws).any():
             return replace(state, stop=StopReason.ENDLESS_LABELS, activity="labels have no end")
-        admitted = [goal for goal in model.frontier if self._is_reachable(model, goal)]
+        admitted = [goal for goal in model.frontier if self._is_reachable(state.tests, model, goal)]
         if admitted:
             return self._admit(state, world, model, admitted)
-        claims, proven, activity = self._open_claims(state.proven, model)
+        claims, proven, activity = self._open_claims(state.proven, state.tests, model)
         if not claims and state.proven:  # some were proven on earlier counts only
-            claims, proven, activity = self._open_claims(frozenset(), model)
-        if not claims:
-            return replace(state, stop=StopReason.PROVEN, activity="everything is proven")
-        if any(_is_refuted(claim, model) for claim in claims):
-            return replace(state, stop=StopReason.CONTRADICTED, activity="an admission is contradicted")
+            claims, proven, activity = self._open_claims(frozenset(), state.tests, model)
+        is_refuted = any(_is_refuted(claim, model) for claim in claims or self._tested_claims(state.tests, model))
+        if is_refuted or not claims:
+            return _ended(state, is_refuted)
         travel = travel_per_draw(model)
         plans = [cheapest_draws(claim, model, travel) for claim in claims]
-        draws = self._next_draws(plans, model, travel, max(self.least_order, self.growth * world.steps))
+        budget = max(self.least_order, self.growth * world.steps)
+        test = self._cheapest_test(state.tests, model, claims, plans, travel)
+        if test is not None:
+            return self._run_episodes(replace(state, proven=proven), world, test, budget)
+        draws = self._next_draws(plans, model, travel, budget)
         return self._sample(replace(state, proven=proven), world, model, draws, activity)
 
     def finish(self, state: CertifiedState, world: World) -> Exploration:
@@ -230,7 +239,7 @@ class Certified(Explorer[CertifiedState]):
             state,
             world,
             counts=state.counts,
-            policies=tuple(evidence.actions(path.policy) for path in evidence.best_upper),
+            policies=evidence.policies,
             optimistic_steps=np.array([path.steps for path in evidence.lower]),
             evidence=evidence,
         )
@@ -243,7 +252,7 @@ class Certified(Explorer[CertifiedState]):
 
     def evidence(self, state: CertifiedState) -> Evidence:
         """Everything that the counts prove."""
-        return gather_evidence(self.model(state), self.target, self.objective)
+        return gather_evidence(self.model(state), self.target, self.objective, state.tests)
 
     def bounds(self, state: CertifiedState) -> tuple[FloatArray, FloatArray]:
         """Lower and upper bounds of the steps to each known state, [n] each: those of the evidence, for less work."""
@@ -256,10 +265,15 @@ class Certified(Explorer[CertifiedState]):
             else:
                 lower[goal] = TooFar(goal, self.target.radius).path(model).at_least
                 upper[goal] = Reachable(goal, self.reach, goal).path(model).at_most
+                test = state.tests.proof_of(int(model.numbers[goal]), self.reach)
+                if test is not None and upper[goal] > self.reach:
+                    upper[goal] = test.steps
         lower[1:] = np.maximum(lower[1:], 1.0)  # no other state is nearer than a step
         return lower, upper
 
-    def _is_reachable(self, model: IntervalModel, goal: int) -> bool:
+    def _is_reachable(self, tests: EpisodeTests, model: IntervalModel, goal: int) -> bool:
+        if tests.proof_of(int(model.numbers[goal]), self.reach) is not None:
+            return True
         if empirical_path(model, goal).steps > self.reach:
             return False
         return Reachable(goal, self.reach).path(model).at_most <= self.reach
@@ -277,9 +291,17 @@ class Certified(Explorer[CertifiedState]):
             activity=f"admitted {len(numbers)} states" if len(numbers) > 1 else "admitted a state",
         )
 
-    def _open_claims(self, proven: frozenset[Claim], model: IntervalModel) -> tuple[list[Claim], frozenset[Claim], str]:
+    def _tested_claims(self, tests: EpisodeTests, model: IntervalModel) -> list[Claim]:
+        """That known states are reachable, of those for which tests by episodes have proven it."""
+        known = range(1, model.n_known)
+        tested = [goal for goal in known if tests.proof_of(int(model.numbers[goal]), self.reach) is not None]
+        return [Reachable(goal, self.reach, goal) for goal in tested]
+
+    def _open_claims(
+        self, proven: frozenset[Claim], tests: EpisodeTests, model: IntervalModel
+    ) -> tuple[list[Claim], frozenset[Claim], str]:
         """The next few claims to work on, the ones proven by then, and in words what is being proven."""
-        for claims, activity in self._stages(model):
+        for claims, activity in self._stages(tests, model):
             unproven = []
             for claim in claims:
                 if claim in proven:
@@ -294,7 +316,7 @@ class Certified(Explorer[CertifiedState]):
                 return unproven, proven, activity
         return [], proven, ""
 
-    def _stages(self, model: IntervalModel) -> Iterator[tuple[list[Claim], str]]:
+    def _stages(self, tests: EpisodeTests, model: IntervalModel) -> Iterator[tuple[list[Claim], str]]:
         """What has to be proven, in the order of work: a stage matters once those before it are proven."""
         radius, epsilon = self.target.radius, self.target.epsilon
         yield [TooFar(model.unseen, radius)], "ruling out states never seen"
@@ -303,7 +325,9 @@ class Certified(Explorer[CertifiedState]):
         yield [Reachable(goal, self.reach) for goal in near], "proving states within reach"
         yield [TooFar(goal, radius) for _, goal in estimates], "proving states too far"
         known = range(1, model.n_known)
-        yield [Reachable(goal, self.reach, goal) for goal in known], "proving the order of admission"
+        tested = self._tested_claims(tests, model)
+        claims: list[Claim] = [Reachable(goal, self.reach, goal) for goal in known]
+        yield [claim for claim in claims if claim not in tested], "proving the order of admission"
         if self.objective is Objective.OPTIMAL:
             yield [NearOptimal(goal, epsilon) for goal in known], "proving policies near-optimal"
 
@@ -315,6 +339,46 @@ class Certified(Explorer[CertifiedState]):
             if more @ travel < budget:
                 more = np.maximum(more, plan.more)
         return more if more @ travel <= budget else _first_part(more, model, travel, budget)
+
+    def _cheapest_test(
+        self, tests: EpisodeTests, model: IntervalModel, claims: list[Claim], plans: list[Draws], travel: FloatArray
+    ) -> EpisodePlan | None:
+        """The test by episodes that would prove one of the claims; None if the plans of draws are cheaper."""
+        if not self.by_episodes:
+            return None
+        share = EPISODE_PART * self.target.delta
+        candidates = []
+        for claim, draws in zip(claims, plans, strict=True):
+            if isinstance(claim, Reachable) and claim.n_allowed is None:
+                plan = cheapest_test(tests, model, empirical_path(model, claim.goal), self.reach, share)
+                candidates += [(plan, claim.goal, draws)] if plan is not None else []
+        if not candidates:
+            return None
+        plan, goal, draws = min(candidates, key=lambda candidate: candidate[0].travel)
+        # The second comparison is the dearer one to make.
+        cheaper = plan.travel < draws.travel and plan.travel < self._spared(goal, draws, model, travel)
+        return plan if cheaper else None
+
+    def _spared(self, goal: int, draws: Draws, model: IntervalModel, travel: FloatArray) -> float:
+        """The steps that need not be taken if a goal is admitted without these draws.
+
+        Where its policy has to be proven near-optimal, that takes about the same draws and often more of them.
+        """
+        if self.objective is not Objective.OPTIMAL:
+            return draws.travel
+        optimal = NearOptimal(goal, self.target.epsilon)
+        return draws.travel - cheapest_draws(optimal, model, travel).travel
+
+    def _run_episodes(self, state: CertifiedState, world: World, plan: EpisodePlan, budget: float) -> CertifiedState:
+        (answer,) = world.carry_out([plan.test.order(state.known, plan.times(budget))])
+        counts = state.counts.with_answers([answer])
+        return replace(
+            state,
+            counts=counts,
+            tests=state.tests.with_test(plan.test.after(answer)),
+            frontier=frontier_of(counts),
+            activity="testing a way by episodes",
+        )
 
     def _sample(
         self, state: CertifiedState, world: World, model: IntervalModel, draws: FloatArray, activity: str
@@ -333,6 +397,12 @@ def _planned_travel(claims: list[Claim], model: IntervalModel) -> Iterator[float
         yield draws.travel
         drawn = model.visits + np.ceil(draws.more).astype(np.int64)
         model = replace(model.with_visits(drawn.astype(np.float64)), visits=drawn)
+
+
+def _ended(state: CertifiedState, is_refuted: bool) -> CertifiedState:
+    if is_refuted:
+        return replace(state, stop=StopReason.CONTRADICTED, activity="an admission is contradicted")
+    return replace(state, stop=StopReason.PROVEN, activity="everything is proven")
 
 
 def _is_refuted(claim: Claim, model: IntervalModel) -> bool:

@@ -7,6 +7,7 @@ import numpy as np
 from axplore.certificate import Certificate
 from axplore.certificate.contents import AtLeast, AtMost, Counts, NearOptimal, Reachable, TooFar
 from axplore.certificate.doubts import FaultRecord, FindingRecord
+from axplore.certificate.episode_records import EpisodeRecord
 from axplore.proofs.evidence import Evidence
 from axplore.statistics.counts import CountedRows
 from axplore.target import Objective
@@ -37,8 +38,11 @@ def certificate_from(
     reachable = reachable_claims(evidence)
     too_far = too_far_claims(evidence)
     near_optimal = near_optimal_claims(evidence)
+    episodes = episode_records(evidence)
+    limit = evidence.target.radius + evidence.target.epsilon
+    reached = {*(claim.goal for claim in reachable), *(record.goal for record in episodes if record.bound <= limit)}
     n_known, n_seen = len(known), len(evidence.lower)
-    with_policy = {claim.goal for claim in near_optimal} if evidence.regrets else {claim.goal for claim in reachable}
+    with_policy = {claim.goal for claim in near_optimal} if evidence.regrets else reached
     required = n_known - 1 if evidence.objective is Objective.OPTIMAL else 0
     return Certificate(
         radius=float(evidence.target.radius),
@@ -52,13 +56,12 @@ def certificate_from(
         reachable=reachable,
         too_far=too_far,
         near_optimal=near_optimal,
-        complete=len(reachable) == n_known - 1
-        and len(too_far) == n_seen - n_known + 1
-        and len(near_optimal) >= required,
+        complete=len(reached) == n_known - 1 and len(too_far) == n_seen - n_known + 1 and len(near_optimal) >= required,
         findings=findings,
         faults=faults,
         at_most=at_most_claims(evidence, with_policy),
         at_least=at_least_claims(evidence, {claim.goal for claim in too_far} | {claim.goal for claim in near_optimal}),
+        episodes=episodes,
     )
 
 
@@ -116,4 +119,26 @@ def at_least_claims(evidence: Evidence, claimed: set[int]) -> tuple[AtLeast, ...
         AtLeast(goal, paths[goal].values[:n_known].copy())
         for goal in range(1, len(paths))
         if goal not in claimed and paths[goal].at_least > 0
+    )
+
+
+def episode_records(evidence: Evidence) -> tuple[EpisodeRecord, ...]:
+    """The tests by episodes that are proven; each with the least bound that its outcomes prove."""
+    positions = {number: position for position, number in enumerate(evidence.model.numbers.tolist())}
+    n_known = evidence.model.n_known
+    # A test of a state that was not admitted yet is the last one of its line.
+    tests = [test for test in evidence.tests if test.proven and positions[test.goal] < n_known]
+    return tuple(
+        EpisodeRecord(
+            goal=positions[test.goal],
+            policy=tuple(test.policy.tolist()),
+            horizon=test.horizon,
+            bound=min(test.bound, test.steps),
+            line=test.line,
+            turn=test.turn,
+            fractions=tuple(test.bets.fractions.tolist()),
+            weights=tuple(test.bets.weights.tolist()),
+            outcomes=tuple(test.outcomes.tolist()),
+        )
+        for test in tests
     )

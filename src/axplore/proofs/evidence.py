@@ -6,15 +6,16 @@ over the counts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from axplore.proofs.bounds import GoalValues, IntervalModel, Regret
 from axplore.proofs.claims import NearOptimal, Reachable, TooFar
+from axplore.proofs.episode_tests import EpisodeTest, EpisodeTests
 from axplore.proofs.travel import actions_of
 from axplore.target import Objective, Target
-from axplore.types import IntArray, Status
+from axplore.types import FloatArray, IntArray, Status
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +30,7 @@ class Evidence:
         regrets: for each known state the final policy, its bounds and its regret, [n]; empty for AX_L.
         lower: for each state seen, a lower bound of the steps of every policy, [n + others].
         unseen: the same for a state never seen.
+        tests: of policies by episodes.
     """
 
     model: IntervalModel
@@ -38,11 +40,41 @@ class Evidence:
     regrets: tuple[Regret, ...]
     lower: tuple[GoalValues, ...]
     unseen: GoalValues
+    tests: EpisodeTests = field(default_factory=EpisodeTests)
+
+    @property
+    def reach(self) -> float:
+        """L + ε."""
+        return self.target.radius + self.target.epsilon
 
     @property
     def best_upper(self) -> tuple[GoalValues, ...]:
-        """For each known state the policy to use, with its upper bound, [n]."""
+        """For each known state the policy to use, with its upper bound, [n], as far as the region proves one."""
         return tuple(regret.upper for regret in self.regrets) or self.reachable
+
+    def test_of(self, position: int) -> EpisodeTest | None:
+        """The test by episodes that proves a known state to be reachable, if there is one."""
+        return self.tests.proof_of(int(self.model.numbers[position]), self.reach)
+
+    def test_to_use(self, position: int) -> EpisodeTest | None:
+        """The test whose policy is the one to use: where the radius alone matters, and the region proves none in it."""
+        return None if self.regrets or self.reachable[position].at_most <= self.reach else self.test_of(position)
+
+    @property
+    def policies(self) -> tuple[IntArray, ...]:
+        """For each known state what to play on the way to it, [n], or by step, [H, m], if it restarts after H steps."""
+        tests = [self.test_to_use(position) for position in range(self.model.n_known)]
+        return tuple(
+            self.actions(path.policy) if test is None else test.policy_by_step
+            for path, test in zip(self.best_upper, tests, strict=True)
+        )
+
+    @property
+    def upper_steps(self) -> FloatArray:
+        """A proven upper bound of the steps of each of these policies, [n]."""
+        tests = [self.test_to_use(position) for position in range(self.model.n_known)]
+        bounds = [path.steps if test is None else test.steps for path, test in zip(self.best_upper, tests, strict=True)]
+        return np.array(bounds)
 
     @property
     def complete(self) -> bool:
@@ -61,7 +93,7 @@ class Evidence:
         target = self.target
         if position >= self.model.n_known:
             return Status.SET_ASIDE if self.lower[position].at_least > target.radius else Status.OPEN
-        reached = self.reachable[position].at_most <= target.radius + target.epsilon
+        reached = self.reachable[position].at_most <= self.reach or self.test_of(position) is not None
         optimal = not self.regrets or self.regrets[position].at_most <= target.epsilon
         return Status.CERTIFIED if reached and optimal else Status.OPEN
 
@@ -70,8 +102,10 @@ class Evidence:
         return actions_of(self.model, policy)
 
 
-def gather_evidence(model: IntervalModel, target: Target, objective: Objective) -> Evidence:
-    """Solves every claim once more on the final counts."""
+def gather_evidence(
+    model: IntervalModel, target: Target, objective: Objective, tests: EpisodeTests | None = None
+) -> Evidence:
+    """Solves every claim once more on the final counts; what tests by episodes have proven stays proven."""
     reach = target.radius + target.epsilon
     known = range(model.n_known)
     start = GoalValues(0, np.zeros(len(model.numbers)), np.full(model.n_known, -1), proven=True)
@@ -88,4 +122,5 @@ def gather_evidence(model: IntervalModel, target: Target, objective: Objective) 
         regrets=regrets,
         lower=lower,
         unseen=TooFar(model.unseen, target.radius).path(model),
+        tests=tests or EpisodeTests(),
     )

@@ -43,6 +43,7 @@ SECONDS_BETWEEN_SYNCS: Final = 0.5
 SCALARS: Final = ("steps", "completed", "arrivals", "travelled", "cut_journeys")
 PAIR_ARRAYS: Final = ("pair_states", "pair_actions", "pair_draws")
 ENTRY_ARRAYS: Final = ("entry_pairs", "entry_successors", "entry_counts", "entry_first_draws")
+ARRAYS: Final = (*PAIR_ARRAYS, *ENTRY_ARRAYS, "outcomes")
 
 _LENGTH: Final = struct.Struct("<Q")
 _CHECKS: Final = struct.Struct("<II")
@@ -208,9 +209,9 @@ def _content_of(call: Call) -> bytes:
         text = canonical_json(noted).encode("ascii")
     parts = [np.array([call.checksum, call.steps, call.position, len(text), len(call.answers)], dtype="<i8")]
     for answer in call.answers:
-        sizes = (len(answer.pair_states), len(answer.entry_pairs))
+        sizes = (len(answer.pair_states), len(answer.entry_pairs), len(answer.outcomes))
         parts.append(np.array([*(getattr(answer, name) for name in SCALARS), *sizes], dtype="<i8"))
-        parts += [getattr(answer, name).astype("<i8", copy=False) for name in (*PAIR_ARRAYS, *ENTRY_ARRAYS)]
+        parts += [getattr(answer, name).astype("<i8", copy=False) for name in ARRAYS]
     return np.concatenate(parts).tobytes() + text
 
 
@@ -239,11 +240,11 @@ def _answers_from(numbers: IntArray, n_answers: int) -> tuple[tuple[Answer, ...]
     answers = []
     place = 0
     for _ in range(n_answers):
-        *scalars, n_pairs, n_entries = _taken(numbers, place, len(SCALARS) + 2).tolist()
-        place += len(SCALARS) + 2
+        *scalars, n_pairs, n_entries, n_outcomes = _taken(numbers, place, len(SCALARS) + 3).tolist()
+        place += len(SCALARS) + 3
         parts: dict[str, Any] = dict(zip(SCALARS, scalars, strict=True))
-        for name in (*PAIR_ARRAYS, *ENTRY_ARRAYS):
-            size = n_pairs if name in PAIR_ARRAYS else n_entries
+        for name in ARRAYS:
+            size = n_pairs if name in PAIR_ARRAYS else n_entries if name in ENTRY_ARRAYS else n_outcomes
             parts[name] = _taken(numbers, place, size)
             place += size
         answers.append(Answer(**parts))

@@ -32,6 +32,9 @@ from axplore.types import FloatArray, IntArray
 SHARED_PART: Final = 0.2
 """The part of delta that goes to the martingale shared by the pairs with one successor."""
 
+EPISODE_PART: Final = 0.1
+"""The part of delta that is left to tests by episodes (docs/algorithms/episodes.md); the pairs share the rest."""
+
 ADMISSION_SCALE: Final = 4
 """The levels of the first so many admitted states are about equal; later ones fall like 1 / position squared."""
 
@@ -69,7 +72,7 @@ def confidence_region(rows: CountedRows, delta: float) -> ConfidenceRegion:
     """The region that holds the true transition probabilities at all times with probability at least 1 - delta."""
     weights = pair_weights(rows)
     budget = shared_budget(rows, weights, SHARED_PART * delta)
-    levels = (1.0 - SHARED_PART) * delta * weights
+    levels = (1.0 - SHARED_PART - EPISODE_PART) * delta * weights
     shares = np.zeros(len(rows.counts))
     slack = np.full(len(rows.visits), np.inf)
     _balls(rows.row_offsets, rows.counts, np.log(levels), budget, shares, slack)

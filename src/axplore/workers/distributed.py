@@ -278,6 +278,7 @@ class DistributedWorld(World):
             arrivals=sum(answer.arrivals for answer in counted),
             travelled=sum(answer.travelled for answer in counted),
             cut_journeys=sum(answer.cut_journeys for answer in counted),
+            outcomes=[sum(times) for times in zip(*(answer.outcomes.tolist() for answer in counted), strict=True)],
         )
 
     def _number_of(self, label: State, actions: tuple[Action, ...]) -> int:

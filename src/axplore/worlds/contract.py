@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, Protocol, Self, TypeAlias, runtime_checkable
 
@@ -144,6 +144,8 @@ class Answer:
         entry_successors: the state it led to, [e].
         entry_counts: the number of times it was met, [e].
         entry_first_draws: the draw of its pair, counted from 1 within this answer, at which it was first met, [e].
+        outcomes: the number of episodes that reached the goal after 0, 1, ..., `horizon` steps, and of those that did
+            not, [horizon + 2]; the last includes those that a failing system interrupted. Empty for visits and tours.
     """
 
     steps: int
@@ -158,6 +160,7 @@ class Answer:
     entry_successors: IntArray
     entry_counts: IntArray
     entry_first_draws: IntArray
+    outcomes: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
 
 class FaultKind(Enum):

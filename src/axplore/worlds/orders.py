@@ -206,7 +206,15 @@ class Tally:
                 self._firsts.append((pairs[place], successor, before[place] + first))
             row[successor] = row.get(successor, 0) + count
 
-    def answer(self, steps: int, completed: int, arrivals: int, travelled: int, cut_journeys: int) -> Answer:
+    def answer(
+        self,
+        steps: int,
+        completed: int,
+        arrivals: int,
+        travelled: int,
+        cut_journeys: int,
+        outcomes: Sequence[int] = (),
+    ) -> Answer:
         """Returns the answer to an order that is over."""
         places = {pair: place for place, pair in enumerate(self.rows)}
         return Answer(
@@ -222,6 +230,7 @@ class Tally:
             entry_successors=_array([successor for _, successor, _ in self._firsts]),
             entry_counts=_array([self.rows[pair][successor] for pair, successor, _ in self._firsts]),
             entry_first_draws=_array([first for _, _, first in self._firsts]),
+            outcomes=_array(outcomes),
         )
 
 

@@ -149,7 +149,8 @@ class SimulatedWorld(World):
 
     def _answer(self, order: Order, seed: np.random.SeedSequence) -> Answer:
         stream = seed.generate_state(4, np.uint64).astype(np.uint64)
-        advance = self._kernel_of(order, stream)
+        outcomes = np.zeros(int(order.horizon) + 2 if isinstance(order, Episodes) else 0, dtype=np.int64)
+        advance = self._kernel_of(order, stream, outcomes)
         progress = Progress(position=self._position)
         try:
             while not progress.over:
@@ -157,11 +158,13 @@ class SimulatedWorld(World):
                 progress = advance(progress, STEPS_BETWEEN_PAUSES)
                 self._position = progress.position
                 self._steps += progress.steps - before
-            return self._counted(progress)
+            return self._counted(progress, outcomes)
         finally:
             self._clear()
 
-    def _kernel_of(self, order: Order, stream: UnsignedArray) -> Callable[[Progress, int], Progress]:
+    def _kernel_of(
+        self, order: Order, stream: UnsignedArray, outcomes: IntArray
+    ) -> Callable[[Progress, int], Progress]:
         """Returns a function that continues the order from its progress, for at most a number of steps."""
         match order:
             case Visit():
@@ -174,7 +177,7 @@ class SimulatedWorld(World):
                 return partial(
                     kernels.run_episodes, self._tables, self._record, stream, np.atleast_2d(_writable(order.policy)),
                     self._index_of(order.goal), int(order.times), int(order.horizon), float(order.allowance),
-                    float(order.slack),
+                    float(order.slack), outcomes,
                 )  # fmt: skip
             case Tour():
                 return partial(
@@ -192,7 +195,7 @@ class SimulatedWorld(World):
         pairs = record.pairs[: record.totals[PAIRS]].astype(np.int64)
         return pairs, record.entries[: record.totals[ENTRIES]].astype(np.int64)
 
-    def _counted(self, progress: Progress) -> Answer:
+    def _counted(self, progress: Progress, outcomes: IntArray) -> Answer:
         """Returns the answer to an order that is over."""
         mdp, record = self._mdp, self._record
         pairs, entries = self._touched()
@@ -210,6 +213,7 @@ class SimulatedWorld(World):
             entry_successors=record.numbers[mdp.successors[entries]].astype(np.int64),
             entry_counts=record.entry_counts[entries],
             entry_first_draws=record.entry_first_draws[entries],
+            outcomes=outcomes,
         )
 
     def _clear(self) -> None:

@@ -374,10 +374,14 @@ def run_episodes(
     horizon: int,
     allowance: float,
     slack: float,
+    outcomes: IntArray,
     progress: Progress,
     max_steps: int,
 ) -> Progress:
-    """Continues `Episodes` for at most `max_steps` steps; the policy is [1, n] or [horizon, n]."""
+    """Continues `Episodes` for at most `max_steps` steps; the policy is [1, n] or [horizon, n].
+
+    It adds to the outcomes as `Answer` has them, [horizon + 2].
+    """
     initial, goal = np.uint64(tables.initial), np.uint64(target)
     state_pairs, row_offsets, successors = tables.state_pairs, tables.row_offsets, tables.successors
     thresholds, aliases = tables.thresholds, tables.aliases
@@ -396,6 +400,7 @@ def run_episodes(
             continue
         if state == goal or journey == horizon:
             arrivals += state == goal
+            outcomes[np.uint64(journey if state == goal else horizon + 1)] += 1
             travelled += journey
             completed += 1
             journey = 0

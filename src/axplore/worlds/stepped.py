@@ -8,7 +8,8 @@ It carries out the same orders as a simulated world, with the same meaning. What
   left out.
 - It may fail: raise, hang or die. The failed step is not counted, and `faults` describes it. If a factory was given,
   the world makes a new system, which stands in the initial state, and continues; that is one step. A journey that was
-  interrupted has neither arrived nor been cut: it starts again, and so does an interrupted episode.
+  interrupted has neither arrived nor been cut: it starts again. An interrupted episode is run again, and its
+  outcome is that it missed the goal.
 - It may end an episode by itself after a number of steps. The world resets before that: on a visit or a tour the
   journey counts as cut, and an episode continues as if the policy had played RESET.
 """

@@ -7,7 +7,7 @@ loop steps the system, whatever the order is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
@@ -42,6 +42,7 @@ class Outcome(NamedTuple):
     arrivals: int
     travelled: int
     cut_journeys: int
+    outcomes: Sequence[int] = ()
 
 
 Walker: TypeAlias = Generator[int, int, Outcome]
@@ -94,11 +95,13 @@ def _run_episodes(order: Episodes, agent: Agent) -> Walker:
     times, horizon = int(order.times), int(order.horizon)
     position = agent.position
     completed = arrivals = travelled = journey = 0
+    outcomes = [0] * (horizon + 2)
     while completed < times:
         if journey == 0 and position != 0:
             position = yield RESET_ACTION
         if position == goal or journey == horizon:
             arrivals += position == goal
+            outcomes[journey if position == goal else -1] += 1
             travelled += journey
             completed += 1
             journey = 0
@@ -109,8 +112,9 @@ def _run_episodes(order: Episodes, agent: Agent) -> Walker:
         journey += 1
         position = yield RESET_ACTION if agent.steps >= agent.deadline else chosen
         if position == INTERRUPTED:
+            outcomes[-1] += 1  # to forget it would favour short episodes, which are interrupted less often
             position = journey = 0
-    return Outcome(completed, arrivals, travelled, 0)
+    return Outcome(completed, arrivals, travelled, 0, outcomes)
 
 
 def free_episode(

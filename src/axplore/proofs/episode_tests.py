@@ -1,0 +1,238 @@
+"""The tests by episodes that the certified explorer has begun, and what they would take.
+
+A test is of one policy towards one goal, fixed when it begins; only its outcomes change. Tests stand in lines, and a
+line has room for a new test only after all its earlier ones were proven: see docs/algorithms/episodes.md. All values
+here are immutable; a method that changes something returns a new value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from axplore.compilation import compiled
+from axplore.proofs.bound_kernels import Rows
+from axplore.proofs.bounds import GoalValues, IntervalModel
+from axplore.statistics.episodes import (
+    Bets,
+    Forecast,
+    focused_bets,
+    forecast_growth,
+    forecast_horizon,
+    line_level,
+    log_wealth,
+    losses_if_slower,
+    proven_steps,
+)
+from axplore.types import RESET_ACTION, RESET_PAIR, FloatArray, IntArray
+from axplore.worlds.contract import Answer, Episodes
+
+LONGEST: Final = 4.0
+"""Horizons are sought up to this multiple of the bound, and a little more."""
+
+
+@dataclass(frozen=True, eq=False)
+class EpisodeTest:
+    """Whether a policy that restarts after `horizon` steps reaches a goal within `bound` expected steps.
+
+    Attributes:
+        goal: the number of the goal.
+        policy: what to play in each of the first so many known states: a position among its actions, or RESET_ACTION;
+            every other state resets, [n].
+        horizon: the steps after which an episode is cut.
+        bound: of the expected steps.
+        line, turn: whose level it has, and as the how-many-th of its line, each counted from 1.
+        level: the probability with which it may err.
+        bets: the fractions of the wealth that are staked.
+        outcomes: how many episodes took 0, 1, ..., `horizon` steps, and how many missed, [horizon + 2].
+    """
+
+    goal: int
+    policy: IntArray
+    horizon: int
+    bound: float
+    line: int
+    turn: int
+    level: float
+    bets: Bets
+    outcomes: IntArray
+
+    @cached_property
+    def lacking(self) -> float:
+        """The nats that are lacking to a proof; none or fewer when it is proven."""
+        wealth = log_wealth(losses_if_slower(self.horizon, self.bound), self.outcomes, self.bets)
+        return -math.log(self.level) - wealth
+
+    @property
+    def proven(self) -> bool:
+        """Whether the outcomes prove the bound."""
+        return self.lacking <= 0
+
+    @cached_property
+    def steps(self) -> float:
+        """The least bound of the expected steps that the outcomes prove."""
+        return proven_steps(self.horizon, self.outcomes, self.bets, self.level)
+
+    @property
+    def policy_by_step(self) -> IntArray:
+        """The policy as one that restarts: what to play by step and state, and RESET after the last step, [H, n]."""
+        return np.tile(self.policy, (self.horizon, 1))
+
+    def forecast(self, model: IntervalModel) -> Forecast:
+        """How the wealth would grow by the frequencies."""
+        pairs = np.full(model.n_known, RESET_PAIR)
+        first = model.rows.state_pairs[: len(self.policy)]
+        pairs[: len(self.policy)] = np.where(self.policy == RESET_ACTION, RESET_PAIR, first + self.policy)
+        goal = int(np.flatnonzero(model.numbers == self.goal)[0])
+        arrivals = arrival_times(model.rows, goal, pairs, len(model.numbers), self.horizon)
+        return forecast_growth(arrivals, self.bound, self.horizon)
+
+    def order(self, known: Sequence[int], times: int) -> Episodes:
+        """So many more episodes, in a world in which the known states have these numbers."""
+        policy = np.full(max(known) + 1, RESET_ACTION, dtype=np.int64)
+        policy[list(known[: len(self.policy)])] = self.policy
+        return Episodes(self.goal, times, self.horizon, policy)
+
+    def after(self, answer: Answer) -> EpisodeTest:
+        """The test with the outcomes of more episodes."""
+        return replace(self, outcomes=self.outcomes + answer.outcomes)
+
+
+@dataclass(frozen=True, eq=False)
+class EpisodeTests:
+    """All tests begun so far, in the order in which they began."""
+
+    begun: tuple[EpisodeTest, ...] = ()
+
+    def __iter__(self) -> Iterator[EpisodeTest]:
+        return iter(self.begun)
+
+    def proof_of(self, goal: int, steps: float) -> EpisodeTest | None:
+        """A test that proves a goal, by its number, to be reached within so many expected steps."""
+        return next((test for test in self.begun if test.goal == goal and test.proven and test.bound <= steps), None)
+
+    def open_of(self, goal: int) -> list[EpisodeTest]:
+        """The tests of a goal that are not decided."""
+        return [test for test in self.begun if test.goal == goal and not test.proven]
+
+    def place_for_next(self) -> tuple[int, int]:
+        """The first line with room for a new test, and which turn of that line it would be."""
+        turns: dict[int, int] = {}
+        taken = set()
+        for test in self.begun:
+            turns[test.line] = test.turn
+            if not test.proven:
+                taken.add(test.line)
+        line = next(line for line in range(1, len(turns) + 2) if line not in taken)
+        return line, turns.get(line, 0) + 1
+
+    def with_test(self, test: EpisodeTest) -> EpisodeTests:
+        """The tests with this one in the place of the one with its line and turn, or as the newest."""
+        same = [(old.line, old.turn) == (test.line, test.turn) for old in self.begun]
+        if not any(same):
+            return EpisodeTests((*self.begun, test))
+        return EpisodeTests(tuple(test if hit else old for hit, old in zip(same, self.begun, strict=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class EpisodePlan:
+    """A test to begin or to go on with.
+
+    Attributes:
+        test: the test.
+        forecast: how its wealth would grow by the frequencies.
+    """
+
+    test: EpisodeTest
+    forecast: Forecast
+
+    @property
+    def travel(self) -> float:
+        """The steps that its proof would take."""
+        return self.forecast.steps(self.test.lacking)
+
+    def times(self, budget: float) -> int:
+        """How many episodes to run next, if no more than so many steps are to be taken."""
+        wanted = self.test.lacking / self.forecast.growth
+        return max(1, math.ceil(min(wanted, budget / self.forecast.episode_steps)))
+
+
+def cheapest_test(
+    tests: EpisodeTests, model: IntervalModel, estimate: GoalValues, bound: float, share: float
+) -> EpisodePlan | None:
+    """The test that would prove a bound for a goal soonest: one that is open, or a new one; None if none would.
+
+    Args:
+        tests: those begun so far.
+        model: for its frequencies.
+        estimate: the policy that looks best towards the goal.
+        bound: of the expected steps.
+        share: the probability with which all tests together may err.
+    """
+    number = int(model.numbers[estimate.goal])
+    plans = [EpisodePlan(test, test.forecast(model)) for test in tests.open_of(number) if test.bound <= bound]
+    if estimate.steps < bound:
+        plans.append(_new_test(tests, model, estimate, bound, share))
+    plans = [plan for plan in plans if plan.forecast.growth > 0]
+    return min(plans, key=lambda plan: plan.travel, default=None)
+
+
+def _new_test(
+    tests: EpisodeTests, model: IntervalModel, estimate: GoalValues, bound: float, share: float
+) -> EpisodePlan:
+    longest = math.ceil(LONGEST * bound) + 10
+    arrivals: FloatArray = arrival_times(model.rows, estimate.goal, estimate.policy, len(model.numbers), longest)
+    forecast = forecast_horizon(arrivals, bound)
+    line, turn = tests.place_for_next()
+    policy = estimate.policy
+    test = EpisodeTest(
+        goal=int(model.numbers[estimate.goal]),
+        policy=np.where(policy == RESET_PAIR, RESET_ACTION, policy - model.rows.state_pairs[:-1]),
+        horizon=forecast.horizon,
+        bound=bound,
+        line=line,
+        turn=turn,
+        level=line_level(share, line),
+        bets=focused_bets(max(forecast.fraction, 1e-6)),
+        outcomes=np.zeros(forecast.horizon + 2, dtype=np.int64),
+    )
+    return EpisodePlan(test, forecast)
+
+
+@compiled
+def arrival_times(rows: Rows, goal: int, policy: IntArray, n_seen: int, steps: int) -> FloatArray:
+    """The chance to reach the goal for the first time after exactly 0, 1, ..., `steps` steps, [steps + 1].
+
+    Args:
+        rows: for their frequencies.
+        goal: a position.
+        policy: a pair, or RESET_PAIR, for each known state, [n].
+        n_seen: how many positions there are, n + others.
+        steps: the horizon.
+    """
+    n_known = len(policy)
+    arrivals = np.zeros(steps + 1)
+    now = np.zeros(n_seen)
+    now[0] = 1.0
+    arrivals[0] = now[goal]
+    now[goal] = 0.0
+    for step in range(1, steps + 1):
+        after = np.zeros(n_seen)
+        for state in range(n_seen):
+            if now[state] == 0.0:
+                continue
+            pair = policy[state] if state < n_known else RESET_PAIR
+            if pair == RESET_PAIR:
+                after[0] += now[state]
+                continue
+            for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
+                after[rows.successors[entry]] += now[state] * rows.frequencies[entry]
+        arrivals[step] = after[goal]
+        after[goal] = 0.0
+        now = after
+    return arrivals

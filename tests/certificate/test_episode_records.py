@@ -1,0 +1,211 @@
+"""Records of episodes: the verifier's wealth against exact arithmetic and the explorer's, and forgeries."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from axplore.certificate.episode_records import (
+    EpisodeRecord,
+    EpisodeSetting,
+    check_records,
+    level_of,
+    log_wealth,
+    records_from_json,
+    records_to_json,
+)
+from axplore.errors import InvalidInputError
+from axplore.statistics import episodes as statistics
+
+SHARE = 0.01
+SETTING = EpisodeSetting(
+    share=SHARE,
+    n_actions=[2, 2, 1, 3],
+    draws=[[900, 400], [300, 0], [50], [0, 0, 0]],
+    entries=[500, 600, 300, 200],
+)
+
+FIRST = EpisodeRecord(
+    goal=2,
+    policy=(1, 0),
+    horizon=4,
+    bound=5.0,
+    line=1,
+    turn=1,
+    fractions=(0.4, 0.8),
+    weights=(0.5, 0.5),
+    outcomes=(0, 0, 30, 12, 3, 2),
+)
+SECOND = replace(FIRST, goal=3, policy=(0, 1, 0), turn=2, outcomes=(0, 0, 0, 60, 12, 2))
+OTHER_LINE = replace(FIRST, goal=1, policy=(0,), horizon=2, line=2, outcomes=(0, 40, 6, 4))
+RECORDS = (FIRST, SECOND, OTHER_LINE)
+
+
+def exact_log_wealth(record: EpisodeRecord) -> float:
+    """The wealth as a fraction of whole numbers, and its logarithm with fifty digits."""
+    wealth = Fraction(0)
+    for fraction, weight in zip(record.fractions, record.weights, strict=True):
+        product = Fraction(weight)
+        for steps, times in enumerate(record.outcomes):
+            loss = Fraction(steps) - Fraction(record.bound) if steps <= record.horizon else Fraction(record.horizon + 1)
+            product *= (1 - Fraction(fraction) * loss / (record.horizon + 1)) ** times
+        wealth += product
+    with localcontext() as context:
+        context.prec = 50
+        return float(Decimal(wealth.numerator).ln() - Decimal(wealth.denominator).ln())
+
+
+@st.composite
+def any_record(draw: st.DrawFn) -> EpisodeRecord:
+    horizon = draw(st.integers(1, 8))
+    fractions = draw(st.lists(st.floats(0.001, 0.98), min_size=1, max_size=3))
+    return EpisodeRecord(
+        goal=1,
+        policy=(0,),
+        horizon=horizon,
+        bound=draw(st.floats(0.5, 20.0)),
+        line=1,
+        turn=1,
+        fractions=tuple(fractions),
+        weights=(1.0 / len(fractions) - 1e-12,) * len(fractions),
+        outcomes=(0, *draw(st.lists(st.integers(0, 40), min_size=horizon + 1, max_size=horizon + 1))),
+    )
+
+
+@given(any_record())
+def test_the_wealth_is_that_of_exact_arithmetic_and_never_above_it(record: EpisodeRecord) -> None:
+    exact = exact_log_wealth(record)
+    assert 0 <= exact - log_wealth(record) < 1e-9
+
+
+@given(any_record())
+def test_explorer_and_verifier_agree_and_the_explorer_is_the_stricter_one(record: EpisodeRecord) -> None:
+    bets = statistics.Bets(np.array(record.fractions), np.array(record.weights))
+    losses = statistics.losses_if_slower(record.horizon, record.bound)
+    explorer = statistics.log_wealth(losses, np.array(record.outcomes), bets)
+    assert 0 <= log_wealth(record) - explorer < 1e-8
+    for line in (1, 2, 17):
+        assert level_of(line, SHARE) == statistics.line_level(SHARE, line)
+
+
+def test_records_that_prove_their_bounds_are_accepted_in_any_order() -> None:
+    assert check_records(RECORDS, SETTING) == (None, None, None)
+    assert check_records(RECORDS[::-1], SETTING) == (None, None, None)
+    assert check_records((), SETTING) == ()
+
+
+def test_records_survive_json() -> None:
+    assert records_from_json(json.loads(json.dumps(records_to_json(RECORDS)))) == RECORDS
+
+
+def refused(forged: EpisodeRecord, setting: EpisodeSetting = SETTING) -> str:
+    """The reason for which a record is refused that takes the place of the first one."""
+    reason, *_ = check_records((forged, *RECORDS[1:]), setting)
+    assert reason is not None
+    return reason
+
+
+FORGERIES: dict[str, tuple[dict[str, Any], str]] = {
+    "arrivals turned into misses": ({"outcomes": (0, 0, 10, 12, 3, 22)}, "nats"),
+    "fewer episodes": ({"outcomes": (0, 0, 5, 2, 1, 0)}, "nats"),
+    "more arrivals than draws": ({"outcomes": (0, 0, 301, 12, 3, 2)}, "reached the goal 316 times"),
+    "more episodes than were begun": (
+        {"goal": 1, "policy": (1,), "outcomes": (0, 0, 386, 12, 3, 2)},
+        "drawn 400 times",
+    ),
+    "an arrival without a step": ({"outcomes": (30, 0, 0, 12, 3, 2)}, "without a step"),
+    "a longer horizon": ({"horizon": 5}, "do not fit a horizon"),
+    "a longer horizon, misses moved": ({"horizon": 40, "outcomes": (0, 0, 30, 12, 3, 2, *[0] * 36)}, "nats"),
+    "a smaller bound": ({"bound": 3.0}, "nats"),
+    "a later line": ({"line": 1000}, "nats"),
+    "a later turn": ({"turn": 3}, "missing, or not proven"),
+    "the same turn twice": ({"turn": 2}, "stands 2 times"),
+    "a policy that uses its goal": ({"policy": (1, 0, 0)}, "not admitted before the goal"),
+    "an action that is none": ({"policy": (2, 0)}, "does not exist"),
+    "a policy that resets at once": ({"policy": (-1, 0)}, "never leaves"),
+    "no policy": ({"policy": ()}, "never leaves"),
+    "a goal that is not known": ({"goal": 4}, "no known state"),
+    "weights above one": ({"weights": (0.9, 0.9)}, "more than the wealth"),
+    "a stake above the wealth": ({"fractions": (0.4, 1.0)}, "bets are none"),
+    "a bet without weight": ({"weights": (0.5,)}, "bets are none"),
+    "no bets": ({"weights": (), "fractions": ()}, "bets are none"),
+    "no episodes": ({"outcomes": (0,) * 6}, "nats"),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_forgeries_are_refused(forgery: str) -> None:
+    changes, reason = FORGERIES[forgery]
+    assert reason in refused(replace(FIRST, **changes))
+
+
+def test_a_line_ends_with_the_first_record_that_is_not_proven() -> None:
+    """The level of a line serves the next test only if the one before it was proven."""
+    unproven = replace(FIRST, outcomes=(0, 0, 3, 0, 0, 0))
+    first, second, other = check_records((unproven, *RECORDS[1:]), SETTING)
+    assert first is not None
+    assert second == "turn 1 of its line 1 is missing, or not proven"
+    assert other is None
+    assert check_records(RECORDS[1:], SETTING)[0] == "turn 1 of its line 1 is missing, or not proven"
+
+
+@pytest.mark.parametrize("share", [0.0, -0.1, 1.0, math.nan])
+def test_no_share_of_the_error_proves_nothing(share: float) -> None:
+    assert "leaves nothing" in refused(FIRST, replace(SETTING, share=share))
+
+
+def test_a_smaller_share_asks_for_more() -> None:
+    assert "nats" in refused(FIRST, replace(SETTING, share=1e-9))
+
+
+def test_the_levels_of_any_lines_stay_within_the_share() -> None:
+    assert math.fsum(level_of(line, SHARE) for line in range(1, 100_000)) <= SHARE
+
+
+def test_arrivals_of_all_records_together_must_fit_the_draws() -> None:
+    """Two records that each fit the draws of the first action, but not together."""
+    setting = replace(SETTING, draws=[[100, 400], [300, 0], [50], [0, 0, 0]])
+    reasons = check_records(RECORDS, setting)
+    assert reasons[0] is None
+    assert all(reason is not None and "drawn 100 times" in reason for reason in reasons[1:])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"goal": 0},
+        {"goal": True},
+        {"horizon": 0},
+        {"turn": 1.0},
+        {"bound": 5},
+        {"bound": math.inf},
+        {"bound": math.nan},
+        {"outcomes": (0, -1, 3)},
+        {"outcomes": (0, 1.5, 3)},
+        {"policy": (-2,)},
+        {"fractions": (0.0, 0.4)},
+        {"weights": (-0.5, 1.0)},
+    ],
+)
+def test_what_is_no_record_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInputError):
+        replace(FIRST, **changes)
+
+
+@pytest.mark.parametrize(
+    "damage", [None, [], {"goal": 1}, {**FIRST.to_json(), "more": 1}, {**FIRST.to_json(), "policy": 1}]
+)
+def test_plain_data_that_is_no_record_is_refused(damage: Any) -> None:
+    with pytest.raises(InvalidInputError):
+        EpisodeRecord.from_json(damage)
+    with pytest.raises(InvalidInputError):
+        records_from_json(damage if damage != [] else {})

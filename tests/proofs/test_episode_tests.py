@@ -1,0 +1,306 @@
+"""Admission by episodes: lines of tests, forecasts, and what the certified explorer makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from axplore.atlas.atlas import Atlas
+from axplore.atlas.from_exploration import atlas_of, certificate_from_exploration
+from axplore.atlas.journeys import arrival_bounds
+from axplore.atlas.verification import verify as verify_atlas
+from axplore.certificate import Certificate, ClaimKind, verify
+from axplore.certificate.episode_records import EpisodeRecord
+from axplore.domains import combination_lock, confusing_chain, slippery_grid
+from axplore.errors import DamagedFileError, InvalidInputError
+from axplore.experiments.coverage import violations_of
+from axplore.experiments.coverage_models import Case
+from axplore.experiments.runner import policy_steps_of, policy_steps_on
+from axplore.explorers.base import Exploration, StopReason, run
+from axplore.explorers.certified import Certified, CertifiedState
+from axplore.mdp import TabularMdp
+from axplore.proofs.bounds import empirical_path
+from axplore.proofs.episode_tests import EpisodeTest, EpisodeTests, arrival_times, cheapest_test
+from axplore.runs.state_codec import decode_state, encode_state
+from axplore.statistics.episodes import focused_bets, line_level
+from axplore.target import Objective, Target
+from axplore.types import RESET_ACTION, RESET_PAIR, Status
+from axplore.workers.distributed import DistributedWorld
+from axplore.workers.in_process import InProcess
+from axplore.worlds.contract import Episodes
+from axplore.worlds.simulated import SimulatedWorld
+
+GRID = slippery_grid(4, 4)
+PRECISION = Target(radius=6.0, epsilon=1.0)
+
+
+@cache
+def explored() -> tuple[Exploration, Atlas]:
+    return explore(GRID, Certified(target=PRECISION, objective=Objective.WITHIN_RADIUS))
+
+
+def explore(mdp: TabularMdp, explorer: Certified) -> tuple[Exploration, Atlas]:
+    world = SimulatedWorld(mdp, 3)
+    found = run(explorer, world)
+    return found, atlas_of(found, world, world_name="a world", explorer_name="certified")
+
+
+def a_test(line: int, turn: int, *, proven: bool, goal: int = 1) -> EpisodeTest:
+    return EpisodeTest(
+        goal=goal,
+        policy=np.array([0]),
+        horizon=2,
+        bound=3.0,
+        line=line,
+        turn=turn,
+        level=line_level(0.01, line),
+        bets=focused_bets(0.9),
+        outcomes=np.array([0, 40 if proven else 1, 0, 0]),
+    )
+
+
+def test_a_line_has_room_after_a_proof_and_never_after_a_test_that_is_open() -> None:
+    tests = EpisodeTests()
+    assert tests.place_for_next() == (1, 1)
+    tests = tests.with_test(a_test(1, 1, proven=True))
+    assert tests.place_for_next() == (1, 2)
+    tests = tests.with_test(a_test(1, 2, proven=False, goal=2))
+    assert tests.place_for_next() == (2, 1)
+    tests = tests.with_test(a_test(2, 1, proven=False, goal=2))
+    assert tests.place_for_next() == (3, 1)
+    tests = tests.with_test(a_test(1, 2, proven=True, goal=2))
+    assert [(test.line, test.turn) for test in tests] == [(1, 1), (1, 2), (2, 1)]
+    assert tests.place_for_next() == (1, 3)
+
+
+def test_a_proof_counts_for_its_goal_and_bound_alone() -> None:
+    tests = EpisodeTests((a_test(1, 1, proven=True), a_test(1, 2, proven=False, goal=2)))
+    assert tests.proof_of(1, 3.0) is tests.begun[0]
+    assert tests.proof_of(1, 2.9) is None
+    assert tests.proof_of(2, 3.0) is None
+    assert tests.open_of(2) == [tests.begun[1]]
+
+
+def test_the_law_of_arrivals_is_that_of_the_frequencies() -> None:
+    found, _ = explored()
+    assert found.evidence is not None
+    model = found.evidence.model
+    for goal in (3, 9, model.n_known):
+        policy = empirical_path(model, goal).policy
+        times = arrival_times(model.rows, goal, policy, len(model.numbers), 20)
+        certain = model.around_frequencies._replace(slack=np.zeros(model.n_pairs))
+        chances = arrival_bounds(certain, goal, policy, len(model.numbers), 20)
+        assert times.cumsum() == pytest.approx(chances[:, 0], abs=1e-4)
+    at_once = arrival_times(model.rows, 0, np.full(model.n_known, RESET_PAIR), len(model.numbers), 2)
+    assert at_once.tolist() == [1.0, 0.0, 0.0]
+
+
+def test_an_open_test_is_gone_on_with_while_it_is_the_cheapest() -> None:
+    found, _ = explored()
+    assert found.evidence is not None
+    model = found.evidence.model
+    estimate = empirical_path(model, 5)
+    begun = cheapest_test(EpisodeTests(), model, estimate, 7.0, 0.01)
+    assert begun is not None
+    half = replace(begun.test, outcomes=begun.test.outcomes + 0)
+    half.outcomes[3] = 5
+    again = cheapest_test(EpisodeTests((half,)), model, estimate, 7.0, 0.01)
+    assert again is not None
+    assert again.test is half
+    assert again.travel < begun.travel
+    # A test whose episodes all missed is left where it stands: a new one, in the next line, is cheaper.
+    lost = replace(begun.test, outcomes=begun.test.outcomes + 0)
+    lost.outcomes[3], lost.outcomes[-1] = 0, 400
+    other = cheapest_test(EpisodeTests((lost,)), model, estimate, 7.0, 0.01)
+    assert other is not None
+    assert (other.test.line, other.test.turn) == (2, 1)
+    assert cheapest_test(EpisodeTests(), model, estimate, 0.5 * estimate.steps, 0.01) is None
+
+
+@pytest.mark.parametrize("objective", [Objective.WITHIN_RADIUS, Objective.OPTIMAL])
+@pytest.mark.parametrize(("mdp", "radius", "epsilon"), [(combination_lock(), 2.7, 0.2), (confusing_chain(), 4.5, 0.4)])
+def test_what_is_admitted_by_episodes_keeps_the_promise(
+    mdp: TabularMdp, radius: float, epsilon: float, objective: Objective
+) -> None:
+    explorer = Certified(target=Target(radius=radius, epsilon=epsilon), objective=objective)
+    assert_promise_kept(*explore(mdp, explorer), mdp)
+
+
+def test_the_grid_is_explored_as_promised() -> None:
+    assert_promise_kept(*explored(), GRID)
+
+
+def assert_promise_kept(found: Exploration, atlas: Atlas, mdp: TabularMdp) -> None:
+    assert found.evidence is not None
+    assert found.stop is StopReason.PROVEN
+    assert any(test.proven for test in found.evidence.tests)
+    assert violations_of(found, Case(mdp, found.explorer.target.radius)) == []
+    assert verify(certificate_from_exploration(found)).complete
+    assert verify_atlas(atlas).complete
+    assert atlas.complete
+
+
+def test_most_states_of_a_slippery_grid_are_admitted_by_episodes_in_far_fewer_steps() -> None:
+    found, _ = explored()
+    assert found.evidence is not None
+    assert sum(test.proven for test in found.evidence.tests) >= 5
+    without = Certified(target=PRECISION, objective=Objective.WITHIN_RADIUS, by_episodes=False)
+    slower = run(without, SimulatedWorld(GRID, 3))
+    assert slower.evidence is not None
+    assert not slower.evidence.tests.begun
+    assert found.steps < 0.6 * slower.steps
+
+
+def test_every_bound_of_the_atlas_belongs_to_the_policy_beside_it() -> None:
+    found, atlas = explored()
+    assert any(policy.ndim == 2 for policy in atlas.policies)
+    for place, state in enumerate(atlas.states):
+        assert atlas.statuses[place] is Status.CERTIFIED
+        bounds = atlas.bounds(state)
+        assert policy_steps_on(GRID, atlas.states, atlas.policies[place], state) <= bounds.upper <= 7.0
+        assert policy_steps_of(found, GRID, state) <= bounds.upper
+
+
+def test_an_atlas_that_says_more_than_the_record_is_contradicted() -> None:
+    _, atlas = explored()
+    place = next(place for place, policy in enumerate(atlas.policies) if policy.ndim == 2)
+    upper = atlas.upper.copy()
+    upper[place] -= 0.01
+    assert not verify_atlas(replace(atlas, upper=upper)).holds
+    policies = list(atlas.policies)
+    policies[place] = policies[place][:-1]
+    assert not verify_atlas(replace(atlas, policies=tuple(policies))).holds
+
+
+def test_a_part_of_the_atlas_keeps_what_episodes_have_proven() -> None:
+    _, atlas = explored()
+    same = atlas.within(PRECISION.radius)
+    assert set(same.states) == set(atlas.states)
+    part = atlas.within(5.0)
+    assert 1 < len(part.states) < len(atlas.states)
+    for some in (same, part):
+        for place, state in enumerate(some.states):
+            steps = policy_steps_on(GRID, some.states, some.policies[place], state)
+            assert steps <= some.bounds(state).upper <= some.target.radius + some.target.epsilon
+
+
+def forged(change: Callable[[EpisodeRecord], EpisodeRecord]) -> Certificate:
+    """The certificate with one record changed: of a state that no vector proves to be reachable."""
+    certificate = certificate_from_exploration(explored()[0])
+    by_vectors = {claim.goal for claim in certificate.reachable}
+    place = next(place for place, record in enumerate(certificate.episodes) if record.goal not in by_vectors)
+    records = list(certificate.episodes)
+    records[place] = change(records[place])
+    return replace(certificate, episodes=tuple(records))
+
+
+def to_misses(record: EpisodeRecord) -> EpisodeRecord:
+    arrived = [max(times - 5, 0) for times in record.outcomes[:-1]]
+    return replace(record, outcomes=(*arrived, record.n_episodes - sum(arrived)))
+
+
+FORGERIES: dict[str, Callable[[EpisodeRecord], EpisodeRecord]] = {
+    "arrivals turned into misses": to_misses,
+    "a tighter bound": lambda record: replace(record, bound=record.bound - 0.01),
+    "a larger horizon": lambda record: replace(record, horizon=record.horizon + 1),
+    "a later line": lambda record: replace(record, line=record.line + 1),
+    "another turn": lambda record: replace(record, turn=record.turn + 1),
+    "the goal in its own policy": lambda record: replace(record, policy=(*record.policy, 0, 0)),
+    "an action that is none": lambda record: replace(record, policy=(7, *record.policy[1:])),
+    "a stake for each": lambda record: replace(record, weights=(1.0,) * len(record.weights)),
+    "a hundred times the episodes": lambda record: replace(record, outcomes=tuple(100 * n for n in record.outcomes)),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_forged_records_are_refused(forgery: str, tmp_path: Path) -> None:
+    """What is read back from files, so that their digest fits."""
+    certificate = forged(FORGERIES[forgery])
+    certificate.save(tmp_path)
+    verdict = verify(Certificate.load(tmp_path))
+    assert not verdict.holds
+    assert not verdict.complete
+    assert {failure.kind for failure in verdict.failures} == {ClaimKind.REACHABLE, ClaimKind.COMPLETE}
+
+
+def test_a_bound_beyond_the_reach_proves_nothing_reachable() -> None:
+    verdict = verify(forged(lambda record: replace(record, bound=7.5)))
+    assert not verdict.complete
+    assert any("not claimed to be reachable" in part for part in verdict.open_parts)
+
+
+def test_without_its_record_a_state_is_not_claimed_to_be_reachable() -> None:
+    certificate = certificate_from_exploration(explored()[0])
+    verdict = verify(replace(certificate, episodes=()))
+    assert not verdict.complete
+    assert any("not claimed to be reachable" in part for part in verdict.open_parts)
+
+
+def test_a_certificate_with_records_is_read_back(tmp_path: Path) -> None:
+    certificate = certificate_from_exploration(explored()[0])
+    certificate.save(tmp_path)
+    assert Certificate.load(tmp_path).episodes == certificate.episodes
+    path = tmp_path / "certificate.json"
+    path.write_text(path.read_text().replace('"turn": 1', '"turn": 2', 1))
+    with pytest.raises(DamagedFileError, match="digest"):
+        Certificate.load(tmp_path)
+    with pytest.raises(InvalidInputError):
+        EpisodeRecord.from_json({})
+
+
+def test_a_run_cut_short_certifies_what_its_tests_have_proven() -> None:
+    for max_steps in (3000, 6000):
+        found = run(
+            Certified(target=PRECISION, objective=Objective.WITHIN_RADIUS),
+            SimulatedWorld(GRID, 3),
+            max_steps=max_steps,
+        )
+        assert verify(certificate_from_exploration(found)).holds
+
+
+def test_the_state_of_an_explorer_with_tests_is_kept_exactly() -> None:
+    explorer = Certified(target=PRECISION, objective=Objective.WITHIN_RADIUS)
+    world = SimulatedWorld(GRID, 3)
+    state = explorer.start(world)
+    while not any(test.outcomes.any() for test in state.tests):
+        state = explorer.advance(state, world)
+    again = decode_state(encode_state(state, explorer), explorer)
+    assert isinstance(again, CertifiedState)
+    for old, new in zip(state.tests, again.tests, strict=True):
+        assert (old.goal, old.line, old.turn, old.lacking) == (new.goal, new.line, new.turn, new.lacking)
+    following, repeated = SimulatedWorld(GRID, 3), SimulatedWorld(GRID, 3)
+    for copy in (following, repeated):
+        copy.restore(world.snapshot())
+    for _ in range(5):
+        state, again = explorer.advance(state, following), explorer.advance(again, repeated)
+    assert following.steps == repeated.steps
+    assert [test.lacking for test in state.tests] == [test.lacking for test in again.tests]
+
+
+def test_workers_merge_the_outcomes_of_their_batches() -> None:
+    world = DistributedWorld(SimulatedWorld(confusing_chain(), 1), InProcess(), batch=4)
+    policy = np.full(1, RESET_ACTION)
+    (first,) = world.carry_out([Episodes(0, 30, 5, policy)])
+    assert first.outcomes.tolist() == [30, 0, 0, 0, 0, 0, 0]
+    policy[0] = 0
+    (answer,) = world.carry_out([Episodes(0, 3, 1, policy)])
+    goal = len(world.states) - 1
+    assert answer.outcomes.tolist() == [3, 0, 0]
+    (answer,) = world.carry_out([Episodes(goal, 40, 6, np.zeros(len(world.states), dtype=np.int64))])
+    assert answer.outcomes.sum() == answer.completed == 40
+    assert answer.outcomes[:-1].sum() == answer.arrivals
+    assert answer.outcomes @ np.array([*range(7), 6]) == answer.travelled
+
+
+def test_with_workers_the_promise_is_kept() -> None:
+    explorer = Certified(target=PRECISION, objective=Objective.WITHIN_RADIUS).for_workers()
+    found = run(explorer, DistributedWorld(SimulatedWorld(GRID, 2), InProcess(), batch=25))
+    assert found.evidence is not None
+    assert any(test.proven for test in found.evidence.tests)
+    assert violations_of(found, Case(GRID, PRECISION.radius)) == []
+    assert verify(certificate_from_exploration(found)).complete
