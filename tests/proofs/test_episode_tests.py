@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from axplore.atlas.atlas import Atlas
-from axplore.atlas.from_exploration import atlas_of, certificate_from_exploration
+from axplore.atlas.construction import atlas_of, certificate_from_exploration
 from axplore.atlas.journeys import arrival_bounds
 from axplore.atlas.verification import verify as verify_atlas
 from axplore.certificate import Certificate, ClaimKind, verify
@@ -26,14 +26,14 @@ from axplore.explorers.certified import Certified, CertifiedState
 from axplore.mdp import TabularMdp
 from axplore.proofs.bounds import empirical_path
 from axplore.proofs.episode_tests import EpisodeTest, EpisodeTests, arrival_times, cheapest_test
-from axplore.runs.state_codec import decode_state, encode_state
+from axplore.runs.checkpoints import decode_state, encode_state
 from axplore.statistics.episodes import focused_bets, line_level
 from axplore.target import Objective, Target
 from axplore.types import RESET_ACTION, RESET_PAIR, Status
 from axplore.workers.distributed import DistributedWorld
-from axplore.workers.in_process import InProcess
 from axplore.worlds.contract import Episodes
 from axplore.worlds.simulated import SimulatedWorld
+from in_process import InProcess
 
 GRID = slippery_grid(4, 4)
 PRECISION = Target(radius=6.0, epsilon=1.0)
