@@ -607,7 +607,7 @@ def no_file_larger_than(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-@pytest.mark.parametrize("part", [0.15, 0.3, 0.6, 0.95])
+@pytest.mark.parametrize("part", [0.4, 0.6, 0.75, 0.95])
 def test_on_a_full_disk_the_run_ends_with_an_error_and_can_be_taken_up_later(
     part: float, whole: Path, tmp_path: Path
 ) -> None:
