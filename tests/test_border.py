@@ -115,6 +115,7 @@ def atlas_calls(atlas: Atlas, world: TabularMdp, folder: Path) -> dict[str, Call
         "policy": call(atlas.policy, goal="y"),
         "describe": call(atlas.describe, state="y"),
         "why_not": call(atlas.why_not, state="y"),
+        "break_even": call(atlas.break_even, state="y"),
         "successors": call(atlas.successors, state="s0", action="go"),
         "call a policy": call(atlas.policy("y"), state="s0", step=None),
         "run a policy": call(atlas.policy("y").run, world=world, times=2, max_steps=20, seed=0),

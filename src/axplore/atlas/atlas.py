@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from axplore.atlas.difference import Difference
     from axplore.atlas.journeys import Arrival, Route
     from axplore.atlas.plans import Costs, Plan
+    from axplore.atlas.robustness import BreakEven
     from axplore.atlas.transitions import Transitions
     from axplore.atlas.validation import Validation
     from axplore.atlas.verdict import Verdict
@@ -224,6 +225,13 @@ class Atlas:
         from axplore.atlas.why_not import why_not
 
         return why_not(self, state)
+
+    @checked(state=label)
+    def break_even(self, state: State) -> BreakEven:
+        """Returns how wrong every row may be, in total variation, for each claim about a state to hold."""
+        from axplore.atlas.robustness import break_even
+
+        return break_even(self, state)
 
     @checked(reset_cost=real(above=0, most=1))
     def plan(self, goal: State, costs: Costs = None, reset_cost: float = 1.0) -> Plan:

@@ -1,4 +1,4 @@
-"""Commands about a run that was made: `verify`, `diff`, `report`, `watch`, `validate`, `certify`, `plan`, `export`."""
+"""Commands about a run: `verify`, `diff`, `report`, `watch`, `validate`, `certify`, `state`, `plan`, `export`."""
 
 from __future__ import annotations
 
@@ -280,6 +280,40 @@ def certify(
         print_lines([str(certificate), f"Written to {file}."])
     code = {Decision.PROVEN: DONE, Decision.REFUTED: CLAIM_FAILED, Decision.UNDECIDED: ExitCode.UNFINISHED}
     raise typer.Exit(code[certificate.decision])
+
+
+@app.command()
+def state(
+    run: RunFolder,
+    label: Annotated[str, typer.Argument(metavar="STATE", help="State, such as s5 or (1,2).", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """Show what a run says of one state: its status and bounds, why, and how wrong rows may be for that to hold.
+
+    \b
+    Example:
+      axplore state runs/confusing-chain-1 s5
+    \b
+    Exit codes:
+      0  shown, whatever its status
+      2  an argument is wrong, or the run is damaged
+    """  # noqa: D301
+    from axplore.atlas import Atlas
+    from axplore.labels import encode_label, finite, named, readable
+
+    atlas = Atlas.load(run)
+    chosen = named(atlas.seen, label, "state that was seen")
+    report, survives = atlas.describe(chosen), atlas.break_even(chosen)
+    if as_json:
+        bounds = {name: finite(getattr(report.bounds, name)) for name in ("lower", "upper", "regret")}
+        shown = {"state": encode_label(chosen), "status": report.status.value, "reason": report.reason}
+        print_json(
+            {"run": str(run), **shown, "proven": report.bounds.proven, **bounds, "break_even": survives.as_json()}
+        )
+        return
+    why = [] if chosen in atlas.places else [atlas.why_not(chosen).text]
+    print_lines([f"{readable(chosen)}: {report.status.value}, {report.bounds}.", report.reason])
+    print_lines([*(text for text in why if text != report.reason), str(survives)])
 
 
 @app.command()

@@ -46,6 +46,9 @@ CHANCE_UNIT: Final = 10_000
 MAX_BOUNDED: Final = 400
 """For more states than this, the only lower bounds of probabilities on the page are Markov's."""
 
+MAX_BROKEN_EVEN: Final = 2_000
+"""An atlas whose states times transitions are more than this does not tell on the page how wrong rows may be."""
+
 BOUNDED_STEPS: Final = 4
 """Other lower bounds are computed up to this multiple of the steps to a goal."""
 
@@ -90,6 +93,7 @@ def content_of(atlas: Atlas, layout: Layout, moments: Sequence[Moment], rows: Se
         "statusNames": [status.value for status in STATUSES],
         "statuses": [STATUSES.index(status if is_proven else Status.OPEN) for status in atlas.statuses],
         "reasons": [row.reason for row in rows],
+        "breakEven": _break_evens(atlas, rows),
         "lower": [finite(row.lower) for row in rows],
         "upper": [finite(row.upper) for row in rows],
         "shownSteps": [finite(steps) for steps in shown_steps(atlas).tolist()],
@@ -213,6 +217,14 @@ def _lower_bounds(atlas: Atlas, goal: int, length: int) -> IntArray:
         bounds = np.maximum(bounds, np.concatenate((lowers, np.full(length - len(lowers), lowers[-1]))))
     floored: IntArray = np.floor(CHANCE_UNIT * bounds).astype(np.int64)
     return floored
+
+
+def _break_evens(atlas: Atlas, rows: Sequence[StateRow]) -> list[str]:
+    """What each claim survives, for as many states as takes little time; empty for the others."""
+    work = len(atlas.transitions.counts) * max(1, len(rows))
+    if not can_be_relied_on(atlas) or work > MAX_BROKEN_EVEN:
+        return ["" for _ in rows]
+    return [str(atlas.break_even(row.state)) for row in rows]
 
 
 def _joined(parts: Sequence[npt.NDArray[Any]]) -> tuple[IntArray, IntArray]:

@@ -1,0 +1,113 @@
+"""How wrong the rows of an atlas may be, by aliasing or drift, before a claim about a state no longer follows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from axplore.atlas.learned_model import pairs_of_policy, position_of
+from axplore.labels import encode_label
+from axplore.proofs.break_even import optimistic_steps, reaches, robust_steps, stays_beyond, surviving_error
+from axplore.target import Objective
+from axplore.types import State, Status
+
+if TYPE_CHECKING:
+    from axplore.atlas.atlas import Atlas
+
+
+@dataclass(frozen=True)
+class SurvivingClaim:
+    """A claim about a state, and how wrong rows may be for it to hold.
+
+    Attributes:
+        claim: what is claimed, as the beginning of a sentence.
+        error: η, the total variation by which every row may differ from one that the counts allow; None if the claim
+            does not follow from the rows alone, or by a proof that this is not computed for.
+    """
+
+    claim: str
+    error: float | None
+
+    def __str__(self) -> str:
+        if self.error is None:
+            return f"{self.claim} has no break-even: bounds on rows alone do not prove it, but comparing actions does."
+        if self.error == 1.0:
+            return f"{self.claim} does not depend on any row."
+        return f"{self.claim} survives rows that are wrong by {percent(self.error)} (in total variation)."
+
+
+@dataclass(frozen=True)
+class BreakEven:
+    """How wrong every row may be for the claims about a state to hold.
+
+    Attributes:
+        state: its label.
+        claims: what is claimed of it; none of a state that is open, or if nothing is proven.
+    """
+
+    state: State
+    claims: tuple[SurvivingClaim, ...]
+
+    @property
+    def error(self) -> float:
+        """The largest η at which every claim that has a break-even holds; 0 if none has one."""
+        return min((claim.error for claim in self.claims if claim.error is not None), default=0.0)
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns it as JSON values."""
+        return {
+            "state": encode_label(self.state),
+            "error": self.error,
+            "claims": [{"claim": claim.claim, "error": claim.error} for claim in self.claims],
+        }
+
+    def __str__(self) -> str:
+        return " ".join(map(str, self.claims)) or "Nothing is claimed of it."
+
+
+def percent(error: float) -> str:
+    """Returns the largest error in hundredths, rounded down, as the end of a phrase."""
+    hundredths = math.floor(error * 10_000) / 100
+    return f"up to {hundredths:g} %" if hundredths else "less than 0.01 %"
+
+
+def break_even(atlas: Atlas, state: State) -> BreakEven:
+    """Returns how wrong every row may be for the claims about a state to hold; see `axplore.proofs.break_even`."""
+    status = atlas.describe(state).status
+    if not atlas.proven or status is Status.OPEN or atlas.is_refuted:
+        return BreakEven(state, ())
+    if state == atlas.states[0]:
+        return BreakEven(state, (SurvivingClaim("That RESET leads to it", 1.0),))
+    claims = _of_member(atlas, state) if state in atlas.places else [_of_other(atlas, state)]
+    return BreakEven(state, tuple(claims))
+
+
+def _of_member(atlas: Atlas, state: State) -> list[SurvivingClaim]:
+    model, place, reach = atlas.model, atlas.places[state], atlas.target.radius + atlas.target.epsilon
+    goal = position_of(model, int(atlas.numbers[place]))
+    policy = pairs_of_policy(atlas, model, atlas.policies[place])
+    claims = [
+        SurvivingClaim(
+            f"That its policy arrives within {reach:g} expected steps",
+            surviving_error(lambda error: reaches(model, goal, policy, reach, error)),
+        )
+    ]
+    if atlas.objective is Objective.OPTIMAL:
+
+        def is_near_optimal(error: float) -> bool:
+            upper = robust_steps(model, goal, policy, error)
+            return upper - optimistic_steps(model, goal, error) <= atlas.target.epsilon
+
+        claim = f"That its policy is within {atlas.target.epsilon:g} steps of the best one"
+        claims.append(SurvivingClaim(claim, surviving_error(is_near_optimal)))
+    return claims
+
+
+def _of_other(atlas: Atlas, state: State) -> SurvivingClaim:
+    model, radius = atlas.model, atlas.target.radius
+    goal = position_of(model, atlas.seen.index(state)) if state in atlas.seen else model.unseen
+    return SurvivingClaim(
+        f"That it takes more than {radius:g} expected steps",
+        surviving_error(lambda error: stays_beyond(model, goal, radius, error)),
+    )
