@@ -239,7 +239,7 @@ def test_without_any_case_the_interval_has_a_closed_form() -> None:
 
 @pytest.mark.parametrize(("number", "total"), [(-1, 5), (6, 5), (0, 0)])
 def test_what_is_no_proportion_is_refused(number: int, total: int) -> None:
-    with pytest.raises(InvalidInputError, match="is no proportion"):
+    with pytest.raises(InvalidInputError, match="is not a proportion"):
         proportion_interval(number, total)
 
 

@@ -1,4 +1,4 @@
-"""Explorers: what decides which orders to give. The protocol, the driver, presets by name, one file per explorer.
+"""Explorers decide which orders to give. The protocol, the driver, presets by name, one file per explorer.
 
 The names below are loaded when first used, so that importing one explorer does not import the kernels of another.
 """

@@ -1,6 +1,6 @@
-"""What an explorer is: a frozen configuration, an explicit state, three methods, and abilities that it declares.
+"""The protocol of explorers: a frozen configuration, an explicit state, three methods, and declared abilities.
 
-`start` returns the state before the first round, `advance` does the next piece of work and returns the state after it,
+`start` returns the state before the first round, `advance` carries out the next round and returns the state after it,
 and `finish` turns a state into a result. An explorer owns no loop (see `run`), does no input or output, and keeps
 nothing outside its state. A state is a value: no round changes the one that it was given, so a state can be saved,
 shown and resumed from at any time, whatever happened since.
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ExplorerState:
-    """What every explorer's state holds; each explorer adds its own fields.
+    """The state common to all explorers; each explorer adds its own fields.
 
     Attributes:
         round: k, the current round, counted from 1.
         known: K, the numbers of the states admitted so far, in order of admission; the initial state is the first.
         found_at: the steps of the world at which each was admitted, [|K|].
         frontier: U, the numbers of the other states discovered so far.
-        activity: what was done last, in a few words.
+        activity: a short description of the last activity.
         stop: why there is nothing left to do, or None.
-        failure: what is wrong with the world, if its answers show that: `stop` is WORLD_FAILED then.
+        failure: what is wrong with the world, if its answers show that; `stop` is then WORLD_FAILED.
     """
 
     round: int
@@ -74,7 +74,7 @@ class Explorer(ABC, Generic[StateT]):
 
         @property
         def target(self) -> Target:
-            """What is asked of it."""
+            """The target of the exploration."""
 
     @abstractmethod
     def start(self, world: World) -> StateT:
@@ -82,7 +82,7 @@ class Explorer(ABC, Generic[StateT]):
 
     @abstractmethod
     def advance(self, state: StateT, world: World) -> StateT:
-        """Does the next piece of work and returns the state after it; `state.stop` must be None.
+        """Carries out the next round and returns the state after it; `state.stop` must be None.
 
         The state that it is given stays as it is.
         """
@@ -132,16 +132,16 @@ class Explorer(ABC, Generic[StateT]):
 
 @dataclass(frozen=True, eq=False)
 class Probe:
-    """What a limited exploration showed.
+    """The result of a limited exploration.
 
     Attributes:
-        counts: what it counted.
+        counts: the counts.
         model: the counts and their confidence region.
-        steps: the world's at the end.
-        seconds: in all.
+        steps: the steps of the world at the end.
+        seconds: the total time.
         within_steps, within_seconds: when everything was proven for AX_L; None if it was not.
         ended: whether the explorer had nothing left to do for AX*.
-        steps_per_second: of the world, in long orders.
+        steps_per_second: the speed of the world in long orders.
     """
 
     counts: CountedRows
@@ -156,14 +156,14 @@ class Probe:
 
 @dataclass(frozen=True)
 class Outlook:
-    """What an explorer expects to take.
+    """The forecast of an explorer about itself.
 
     Attributes:
-        steps: about how many steps in all.
-        note: what the estimate rests on.
-        seconds: about how long; None if that follows from the steps and the speed of the world.
-        needs_states_bound: whether a bound on the number of states enters.
-        counts_the_probe: whether the estimate allows for what a probe cut short has not found.
+        steps: the estimated total steps.
+        note: what the estimate is based on.
+        seconds: the estimated time; None if it follows from the steps and the speed of the world.
+        needs_states_bound: whether the estimate depends on a bound on the number of states.
+        counts_the_probe: whether the estimate accounts for states that an unfinished probe has not found.
     """
 
     steps: float
@@ -175,7 +175,7 @@ class Outlook:
 
 @dataclass(frozen=True)
 class Remaining:
-    """What is left to do, as far as an explorer can tell; nothing rests on it.
+    """An estimate of what is left to do. No proof depends on it.
 
     Attributes:
         settled: the number of claims that are proven by now.
@@ -217,11 +217,11 @@ class StopReason(Enum):
 
 
 HOOK_REASONS: Final = (StopReason.INTERRUPTED, StopReason.STEP_LIMIT)
-"""What a hook may end an exploration with: that something is proven is not for a hook to say."""
+"""The reasons with which a hook may end an exploration. A hook cannot claim that something is proven."""
 
 
 def checked_explorer(given: Any) -> Explorer[Any]:
-    """Returns a configuration; refuses what is none."""
+    """Returns an explorer; refuses anything else."""
     if not isinstance(given, Explorer):
         raise refusal("explorer", given, "a configuration of an axplore.explorers.base.Explorer, or the name of one")
     return given
@@ -231,27 +231,27 @@ STATES_BOUND: Final = whole(least=1, most=10**15)
 
 
 def required_states_bound(states_bound: int | None) -> int:
-    """S, which the paper's guarantees need; refused when it is missing or impossible."""
+    """Returns S, which the paper's guarantees need; raises if it is missing or impossible."""
     if states_bound is None:
         raise InvalidSettingError(
-            "states_bound is missing: the theory's constants hold an upper bound S on the number of states; "
+            "states_bound is missing: the constants of the theory contain an upper bound S on the number of states; "
             "give one (only its logarithm enters), or use an experiment preset, which carries no guarantee"
         )
     return int(STATES_BOUND("states_bound", states_bound))
 
 
 MOST_ATTAINABLE: Final = 1e15
-"""No run takes so many steps: at a hundred million a second they last four months."""
+"""The most steps that any run can take: at a hundred million per second they last four months."""
 
 
 def check_attainable(what: str, amount: float, target: Target, most: float = MOST_ATTAINABLE) -> None:
     """Refuses a target for which an explorer's constants ask for more than any run can do.
 
     Args:
-        what: is counted.
-        amount: how many of them the constants ask for.
-        target: from which they follow.
-        most: how many are possible.
+        what: the name of what is counted.
+        amount: the number that the constants ask for.
+        target: the target from which they follow.
+        most: the largest number that is possible.
     """
     if not amount <= most:
         raise InvalidSettingError(
@@ -289,7 +289,7 @@ def estimates_of(rows: CountedRows) -> FloatArray:
 
 
 def policy_by_number(policy: IntArray, known: tuple[int, ...]) -> IntArray:
-    """A policy by position in the known set, [m] or [H, m], as one by number in the world, [n] or [H, n]."""
+    """Returns a policy by position in the known set, [m] or [H, m], as one by number in the world, [n] or [H, n]."""
     numbers = np.array(known[: policy.shape[-1]])
     by_number = np.full((*policy.shape[:-1], numbers.max() + 1), RESET_ACTION, dtype=np.int64)
     by_number[..., numbers] = policy
@@ -305,16 +305,16 @@ class Exploration:
         numbers: their numbers in the world, [k].
         found_at: the steps of the world at which each was admitted, [k].
         policies: for each state as the goal, what to play in the first m of `states`, [m], or by step and state,
-            [H, m]: the position among the state's actions, or RESET_ACTION. Every other state resets, and so does the
-            agent after H steps.
+            [H, m]: the index among the actions of the state, or RESET_ACTION. Every other state resets, and so
+            does the agent after H steps.
         optimistic_steps: the explorer's optimistic estimate of the steps to each, [k].
         frontier: the labels of the other states discovered.
         counts: the transitions met.
-        steps: steps taken in the world, RESET included.
-        rounds: how many rounds there were.
+        steps: the steps taken in the world, RESET included.
+        rounds: the number of rounds.
         stop: why the exploration ended.
         explorer: the configuration that was run.
-        evidence: what is proven of each state; only of the certified explorer.
+        evidence: what is proven of each state; only for the certified explorer.
         actions: the actions of each of `states` beside RESET, [k].
         failure: how the world failed, if `stop` is WORLD_FAILED.
     """
@@ -335,16 +335,16 @@ class Exploration:
     failure: WorldError | None = None
 
     def position_of(self, state: State) -> int:
-        """The place of a state in `states`."""
+        """Returns the place of a state in `states`."""
         try:
             return self.states.index(state)
         except ValueError:
             raise UnknownStateError(
-                f"{state!r} is none of the {len(self.states)} states found to be controllable"
+                f"{state!r} is not among the {len(self.states)} states found to be controllable"
             ) from None
 
     def policy(self, goal: State) -> IntArray:
-        """The policy towards a goal, [m] or [H, m]; see `policies`."""
+        """Returns the policy towards a goal, [m] or [H, m]; see `policies`."""
         return self.policies[self.position_of(goal)]
 
 
@@ -358,7 +358,7 @@ def exploration_of(
     optimistic_steps: FloatArray,
     evidence: Evidence | None = None,
 ) -> Exploration:
-    """What a state of an explorer stands for; the other arguments are those of `Exploration`."""
+    """Returns the exploration that a state stands for; the other arguments are those of `Exploration`."""
     return Exploration(
         states=tuple(world.states[number] for number in state.known),
         numbers=np.array(state.known, dtype=np.int64),
@@ -379,17 +379,17 @@ def exploration_of(
 
 @dataclass(frozen=True)
 class RoundReport:
-    """Where an exploration stands after a piece of work.
+    """The progress of an exploration after a round.
 
     Attributes:
         round: the current round, counted from 1.
         known: the number of states known to be controllable.
         frontier: the number of others discovered.
         steps: steps taken in the world so far.
-        activity: what was done last, in a few words.
-        state: the explorer's own state, for whoever wants to know more.
-        remaining: what is left to do by the last estimate, which may be some seconds old; None if there is none.
-        speed: steps a second over the last seconds; None before there is anything to measure.
+        activity: a short description of the last activity.
+        state: the state of the explorer, for more details.
+        remaining: the last estimate of what is left to do, which may be some seconds old; None if there is none.
+        speed: the steps per second over the last seconds; None before there is anything to measure.
     """
 
     round: int
@@ -403,7 +403,7 @@ class RoundReport:
 
     @property
     def seconds_left(self) -> tuple[float, float, float] | None:
-        """About how long it takes at the present speed, and between which times; None if nobody knows."""
+        """The estimated time left at the current speed, and its range; None if unknown."""
         left, speed = self.remaining, self.speed
         return (left.steps / speed, left.fewest / speed, left.most / speed) if left and speed else None
 
@@ -423,15 +423,15 @@ def run(
     """Explores a world until the explorer stops, the step limit is reached, an observer ends it, or the world fails.
 
     Args:
-        explorer: what decides.
-        world: what is explored.
-        state: where to begin; at the start when not given.
-        max_steps: no piece of work begins once the world has taken this many steps. The last one may exceed it.
-        observers: called in turn before the first piece of work and after each. One ends the exploration by returning
-            `StopReason.INTERRUPTED` or `STEP_LIMIT`; no other reason is its to give.
+        explorer: the explorer.
+        world: the world.
+        state: the state to begin with; by default, that of `explorer.start`.
+        max_steps: the step limit: no round begins after it, but the last one may exceed it.
+        observers: called in turn before the first round and after each. They end the exploration by returning
+            `StopReason.INTERRUPTED` or `STEP_LIMIT`; no other reason is allowed.
 
     Returns:
-        The result of the last state. Where the world failed, that is the state before the piece of work that failed,
+        The result of the last state. If the world failed, that is the state before the round that failed,
         `stop` is WORLD_FAILED and `failure` is the world's error.
 
     Raises:
@@ -451,7 +451,7 @@ def run(
 
 
 def _observed(state: StateT, world: World, observers: Iterable[Observer], max_steps: int | None) -> StateT:
-    """The state after every observer has seen it, with a reason to stop if there is one."""
+    """Returns the state after every observer has seen it, with a reason to stop if there is one."""
     report = RoundReport(state.round, len(state.known), len(state.frontier), world.steps, state.activity, state)
     reasons = [state.stop, *[_checked_reason(observer(report)) for observer in observers]]
     if max_steps is not None and world.steps >= max_steps:
@@ -460,7 +460,7 @@ def _observed(state: StateT, world: World, observers: Iterable[Observer], max_st
 
 
 def _checked_reason(reason: object) -> StopReason | None:
-    """What a hook returned, if it may say that."""
+    """Returns the reason that a hook returned; refuses those that it may not give."""
     if reason is None or (isinstance(reason, StopReason) and reason in HOOK_REASONS):
         return reason
     allowed = " or ".join(f"StopReason.{allowed.name}" for allowed in HOOK_REASONS)

@@ -64,7 +64,7 @@ class GoalPlan:
     Attributes:
         goal: the number of the goal.
         optimistic_steps: ũ(s_0), the optimistic steps from the initial state.
-        policy: what to play by position in the known set, [|K|]; RESET_ACTION resets.
+        policy: the action to play by position in the known set, [|K|]; RESET_ACTION resets.
     """
 
     goal: int
@@ -74,7 +74,7 @@ class GoalPlan:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DiscoState(ExplorerState):
-    """Where DisCo stands.
+    """The state of DisCo.
 
     Attributes:
         counts: N_k, of the pairs of known states.
@@ -101,7 +101,7 @@ class DisCo(Explorer[DiscoState]):
             so that the allocation follows the estimates. [DisCo] leaves it open.
         max_batch: nor for more visits than this, so that a step limit is noticed.
         states_bound: S, an upper bound on the number of states; the theory's allocation and bonus need it.
-        actions_bound: A, the most actions that any state has beside RESET; of the known states when not given.
+        actions_bound: A, the most actions that any state has beside RESET; by default, of the known states.
     """
 
     state_types = (DiscoState,)
@@ -158,7 +158,7 @@ class DisCo(Explorer[DiscoState]):
         return DiscoState(round=1, known=(0,), found_at=(world.steps,), counts=counts, policies=(stay,))
 
     def advance(self, state: DiscoState, world: World) -> DiscoState:
-        """One pass over the pairs that lack visits or, when none does, steps 2 to 4 ([DisCo] Alg. 1)."""
+        """Makes one pass over the pairs that lack visits or, when none does, takes steps 2 to 4 ([DisCo] Alg. 1)."""
         # Step 1: sample collection on K.
         missing = self._missing_visits(state)
         if missing.any():
@@ -267,7 +267,7 @@ class DisCo(Explorer[DiscoState]):
 
 
 def _empirical_model(rows: CountedRows, goals: tuple[int, ...]) -> tuple[EmpiricalModel, IntArray]:
-    """The counts as the planner wants them, known states first, and the goals' numbers there, [G]."""
+    """Returns the counts as the planner wants them, known states first, and the goals' numbers there, [G]."""
     outside = np.setdiff1d(np.concatenate((rows.successors, goals)), rows.states)
     numbers = np.concatenate((rows.states, outside)).astype(np.int64)
     place_of = np.empty(numbers.max() + 1, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What DisCo's configurations differ in beside the allocation: bonuses, when journeys are cut, and their policies."""
+"""Rules in which configurations of DisCo differ: allocations, bonuses, journey limits and policies."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ROLLOUT_FACTOR: Final = 6
 """Before Z in the logarithm of ψ ([DisCo] Lem. (gen_model))."""
 
 JourneyLimit: TypeAlias = Callable[[Target, int], int]
-"""After how many steps a journey is cut, given the target and the number of samples asked for."""
+"""Returns the steps after which a journey is cut, given the target and the number of samples asked for."""
 
 
 def rollout_bound(target: Target, samples: int) -> int:
@@ -54,7 +54,7 @@ def effective_horizon(target: Target, samples: int) -> int:  # noqa: ARG001 (one
 
 
 class JourneyPolicies(Enum):
-    """Which policies lead to the known states during sample collection."""
+    """The policies that lead to the known states during sample collection."""
 
     AS_ADMITTED = "the policy with which the state was admitted, restricted to the set of that time"
     """[DisCo] Alg. 1, literally."""
@@ -63,7 +63,7 @@ class JourneyPolicies(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Spreads:
-    """How much the estimated transitions of the known set's pairs spread.
+    """The spread of the estimated transitions of the pairs of the known set.
 
     Attributes:
         within_known: Σ_{y in K} sqrt(p̂(y|s,a) (1 - p̂(y|s,a))) of each pair, [P]; its square is Θ̂(s, a, K).

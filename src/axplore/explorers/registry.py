@@ -64,7 +64,7 @@ def description_of(name: str) -> str:
 def preset(
     name: str, *, radius: float, epsilon: float, delta: float = 0.1, states_bound: int | None = None, **options: Any
 ) -> Explorer[Any]:
-    """The explorer of that name for a radius, an epsilon and a delta.
+    """Returns the explorer of that name for a radius, an epsilon and a delta.
 
     Args:
         name: one of `explorer_names()`.

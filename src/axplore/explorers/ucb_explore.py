@@ -58,7 +58,7 @@ comes near them. It was fitted after the fact and validates nothing."""
 
 @dataclass(frozen=True)
 class Problem:
-    """What the rules below depend on.
+    """The setting that the rules below depend on.
 
     Attributes:
         target: L, ε and δ.
@@ -82,7 +82,7 @@ EpisodesRule: TypeAlias = Callable[[Problem], int]
 DiscoveryRule: TypeAlias = Callable[[Problem], int]
 """b, how often each action of a new state is played."""
 HorizonBonus: TypeAlias = Callable[[IntArray, Problem], BonusWeights]
-"""How optimistic to be about pairs with these visits, [P]."""
+"""Returns the optimism for pairs with these visits, [P]."""
 
 
 def theory_episodes(problem: Problem) -> int:
@@ -162,14 +162,14 @@ MAX_SAMPLES_TO_DEAL: Final = 10**9
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class UcbExploreState(ExplorerState):
-    """Where UcbExplore stands.
+    """The state of UcbExplore.
 
     Attributes:
         counts: N, of the pairs of known states.
         policies: π_s of each known state, by step and position in `known`, [H, m].
         optimistic_steps: the optimistic H-step time of each when it was admitted.
         undiscovered: whether the newest known state still waits for its state discovery.
-        failures: how many rounds have failed.
+        failures: the number of rounds that have failed.
     """
 
     counts: TransitionCounts
@@ -189,9 +189,9 @@ class UcbExplore(Explorer[UcbExploreState]):
         discovery: b, how often each action of a new state is played.
         bonus: how optimistic the planning is.
         stage_models: one model, or one for each step of the horizon.
-        accuracy_divisor: what ε/L is divided by.
+        accuracy_divisor: the divisor of ε/L.
         states_bound: S, an upper bound on the number of states; the theory's rules need it.
-        actions_bound: A, the most actions that any state has beside RESET; of the known states when not given.
+        actions_bound: A, the most actions that any state has beside RESET; by default, of the known states.
     """
 
     state_types = (UcbExploreState,)
@@ -265,7 +265,7 @@ class UcbExplore(Explorer[UcbExploreState]):
         return self._admit(state, world, goal, plan)
 
     def finish(self, state: UcbExploreState, world: World) -> Exploration:
-        """The policies as they were when their rounds succeeded: UcbExplore has no consolidation."""
+        """Returns the policies of the rounds that succeeded: UcbExplore has no consolidation."""
         return exploration_of(
             self,
             # Episodes may have met states since the last discovery: no candidates, but seen all the same.
@@ -301,7 +301,7 @@ class UcbExplore(Explorer[UcbExploreState]):
         return state
 
     def _closest(self, state: UcbExploreState, problem: Problem) -> tuple[int, FiniteHorizonPlan]:
-        """The candidate with the least optimistic time, and the plan for it."""
+        """Returns the candidate with the least optimistic time, and the plan for it."""
         rows = state.counts.rows()
         weights = self.bonus(rows.visits, problem)
         probabilities = self._probabilities(rows, problem.horizon, state.round)
@@ -312,7 +312,7 @@ class UcbExplore(Explorer[UcbExploreState]):
         return min(plans, key=lambda goal_and_plan: goal_and_plan[1].optimistic_steps)
 
     def _probabilities(self, rows: CountedRows, horizon: int, round_: int) -> FloatArray:
-        """The estimates of each transition, [1, T] or [H, T]."""
+        """Returns the estimates of each transition, [1, T] or [H, T]."""
         if self.stage_models is StageModels.STATIONARY:
             return estimates_of(rows)[None, :]
         return _dealt_into_buckets(rows, horizon, np.random.default_rng(round_))
@@ -362,7 +362,7 @@ class UcbExplore(Explorer[UcbExploreState]):
 
 
 def _known_rows(rows: CountedRows, probabilities: FloatArray, goal: int) -> KnownRows:
-    """The known set as seen on the way to a goal outside it."""
+    """Returns the known set as seen on the way to a goal outside it."""
     n_known = len(rows.states)
     column_of = np.full(max(goal, *rows.states.tolist(), *rows.successors.tolist()) + 1, n_known + 1)
     column_of[rows.states] = np.arange(n_known)

@@ -29,12 +29,12 @@ MAX_STAGES: Final = 10**5
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StagedState(ExplorerState):
-    """Where the restarts stand.
+    """The state of the restarts.
 
     Attributes:
         stage: n, which radius is being explored, counted from 0.
         inner: the state of that stage's own exploration.
-        policies: of each known state the policy of the stage that found it, by step and number in the world, [H, n].
+        policies: for each known state, the policy of the stage that found it, by step and number in the world, [H, n].
         optimistic_steps: the optimistic H-step time of each in that stage.
     """
 
@@ -84,7 +84,7 @@ class StagedUcbExplore(Explorer[StagedState]):
         return Outlook(steps, "episodes of all stages", needs_states_bound=outlooks[-1].needs_states_bound)
 
     def start(self, world: World) -> StagedState:
-        """The first stage, with L_0 = 1."""
+        """Returns the first stage, with L_0 = 1."""
         inner = self._explorer(0).start(world)
         return StagedState(
             round=1, known=inner.known, found_at=inner.found_at, stage=0, inner=inner,
@@ -106,7 +106,7 @@ class StagedUcbExplore(Explorer[StagedState]):
         )
 
     def finish(self, state: StagedState, world: World) -> Exploration:
-        """Each state with the policy of the first stage that found it."""
+        """Returns each state with the policy of the first stage that found it."""
         return exploration_of(
             self,
             state,
@@ -117,7 +117,7 @@ class StagedUcbExplore(Explorer[StagedState]):
         )
 
     def _explorer(self, stage: int) -> UcbExplore:
-        """The stage's own explorer. Reconstructed: the stages share δ equally."""
+        """Returns the stage's own explorer. Reconstructed: the stages share δ equally."""
         delta = self.target.delta / len(self.radii)
         return replace(self.final, target=replace(self.target, radius=self.radii[stage], delta=delta))
 

@@ -19,11 +19,11 @@ from axplore.planning.rows import BoolArray, leading_to
 from axplore.types import RESET, RESET_PAIR, Action, FloatArray, IntArray, Reset, State
 
 Policy: TypeAlias = Mapping[State, Action | Reset]
-"""What to play in each state; a state that is not named resets."""
+"""The action in each state; states that are missing reset."""
 
 
 def policy_pairs(mdp: TabularMdp, policy: Policy) -> IntArray:
-    """A mapping from states to actions or RESET as a policy array, [S]; states that it does not name reset."""
+    """Returns a mapping from states to actions or RESET as a policy array, [S]; states that it does not name reset."""
     pairs = np.full(mdp.n_states, RESET_PAIR, dtype=np.int64)
     for state, action in policy.items():
         number = mdp.index_of(state)
@@ -33,7 +33,7 @@ def policy_pairs(mdp: TabularMdp, policy: Policy) -> IntArray:
 
 
 def policy_actions(mdp: TabularMdp, policy: npt.ArrayLike) -> dict[State, Action | Reset]:
-    """A policy array as a mapping from every state to an action or RESET."""
+    """Returns a policy array as a mapping from every state to an action or RESET."""
     pairs = _checked_policy(mdp, policy)
     return {
         state: RESET if pair == RESET_PAIR else mdp.actions[mdp.pair_actions[pair]]
@@ -58,8 +58,8 @@ def policy_steps(
         mdp: the model.
         policy: the pair to play in each state, -1 for RESET, [S]; or one such row for each goal, [G, S].
         goals: the label of a goal, or several labels.
-        costs: of each pair, [P]; 1 when not given.
-        reset_costs: of RESET, one number or one for each state, [S]; 1 when not given.
+        costs: the cost of each pair, [P]; 1 by default.
+        reset_costs: the cost of RESET, one number or one for each state, [S]; 1 by default.
 
     Returns:
         The values, [S] for one goal and [G, S] for several.
@@ -111,7 +111,7 @@ def evaluate(mdp: TabularMdp, policy: IntArray, goal: int, costs: FloatArray, re
 
 
 def _edges(mdp: TabularMdp, policy: IntArray, goal: int) -> tuple[IntArray, IntArray, FloatArray]:
-    """The transitions that a policy plays before it is at the goal: from where, to where, and how likely."""
+    """Returns the transitions that a policy plays before it is at the goal: from where, to where, and how likely."""
     playing = np.flatnonzero((policy != RESET_PAIR) & (np.arange(mdp.n_states) != goal))
     resetting = np.flatnonzero((policy == RESET_PAIR) & (np.arange(mdp.n_states) != goal))
     first, end = mdp.row_offsets[policy[playing]], mdp.row_offsets[policy[playing] + 1]
@@ -131,7 +131,7 @@ def _is_proper(sources: IntArray, successors: IntArray, goal: int, n_states: int
 
 
 def _checked_policy(mdp: TabularMdp, policy: npt.ArrayLike) -> IntArray:
-    """The policy array, if each of its pairs belongs to its state."""
+    """Returns the policy array, if each of its pairs belongs to its state."""
     pairs = np.asarray(policy)
     if pairs.shape != (mdp.n_states,) or not np.issubdtype(pairs.dtype, np.integer):
         raise InvalidInputError(f"policy must be whole numbers of the shape [S] = [{mdp.n_states}]")

@@ -30,7 +30,7 @@ from axplore.planning.value_iteration import renumbered, restricted, value_itera
 from axplore.types import RESET_PAIR, FloatArray, IntArray, State
 
 ACCURACY: Final = 1e-9
-"""How far apart the bounds may be, relative to the value where that is above 1."""
+"""The largest gap between the bounds, relative to values above 1."""
 
 LARGEST_SOLVE: Final = 4000
 """States up to which policies are evaluated by a sparse solve: random models of this size take a third of a second."""
@@ -49,7 +49,7 @@ class OptimalPaths:
     """Optimal values and policies for some goals; `upper` exceeds `lower` by at most `ACCURACY`, relatively above 1.
 
     Attributes:
-        goals: what they lead to, [G].
+        goals: the goals, [G].
         initial_index: the number of the initial state.
         values: by goal and state, [G, S]; infinite where a goal cannot be reached.
         lower: proven lower bounds on the optimal values, [G, S].
@@ -69,7 +69,7 @@ class OptimalPaths:
             array.flags.writeable = False
 
     def steps(self, goal: State) -> float:
-        """The optimal expected steps (or cost) from the initial state to a goal."""
+        """Returns the optimal expected steps (or cost) from the initial state to a goal."""
         return float(self.values[self.goals.index(goal), self.initial_index])
 
 
@@ -87,10 +87,10 @@ def optimal_paths(
     Args:
         mdp: the model.
         goals: the label of a goal, or several labels; what is itself a label is one goal.
-        costs: of each pair, above 0 and at most 1, [P]; 1 when not given.
-        reset_costs: of RESET, one number or one for each state, [S]; 1 when not given.
-        allowed: the set outside which policies reset; everything when not given.
-        threads: how many at most, where there are several goals; all processors when not given.
+        costs: the cost of each pair, above 0 and at most 1, [P]; 1 by default.
+        reset_costs: the cost of RESET, one number or one for each state, [S]; 1 by default.
+        allowed: the set outside which policies reset; all states by default.
+        threads: the largest number of threads for several goals; all processors by default.
     """
     labels = goal_labels(mdp, goals)
     model, pairs = restricted(mdp, allowed)
@@ -127,7 +127,7 @@ class _Problem:
         return smallest_cost(self.costs, self.reset_costs)
 
     def improved(self, policy: IntArray, goal: int) -> tuple[FloatArray, IntArray]:
-        """The value of an optimal policy, and the policy, from one that is all but optimal (Howard)."""
+        """Returns the value of an optimal policy, and the policy, from one that is all but optimal (Howard)."""
         last_total = np.inf
         while True:
             values = evaluate(self.mdp, policy, goal, self.costs, self.reset_costs)
@@ -140,7 +140,7 @@ class _Problem:
             policy, last_total = np.where(better, greedy, policy), total
 
     def bounds(self, values: FloatArray, policy: IntArray, goal: int) -> tuple[FloatArray, FloatArray]:
-        """A lower bound on the optimal values and an upper bound on the policy's, [S] and [S]."""
+        """Returns a lower bound on the optimal values and an upper bound on the policy's, [S] and [S]."""
         best, _ = self._backed_up(values, goal)
         played = self._backed_up_by(policy, values, goal)
         rounding = self._rounding(values)
@@ -178,7 +178,7 @@ class _Problem:
         return pair_values
 
     def _rounding(self, values: FloatArray) -> float:
-        """The most that rounding can change in a sweep: half a unit in the last place for each operation."""
+        """Returns the most that rounding can change in a sweep: half a unit in the last place for each operation."""
         longest = int(np.diff(self.mdp.row_offsets).max(initial=0))
         largest = float(values[np.isfinite(values)].max())
         return (longest + 2) * float(np.finfo(np.float64).eps) * largest

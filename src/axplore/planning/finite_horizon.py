@@ -39,7 +39,7 @@ class KnownRows:
 
 @dataclass(frozen=True, eq=False)
 class BonusWeights:
-    """How optimistic to be about each pair: sqrt(Var[V_{h+1}] · variance) + (H - h) · range.
+    """The optimism for each pair: sqrt(Var[V_{h+1}] · variance) + (H - h) · range.
 
     Attributes:
         variance: the weight of the variance of the next value, [P].
@@ -56,7 +56,7 @@ class FiniteHorizonPlan:
 
     Attributes:
         optimistic_steps: the optimistic E[τ ∧ H] from the initial state, never negative.
-        policy: what to play by step and position in the known set, [H, k]; RESET_ACTION resets.
+        policy: the action to play by step and position in the known set, [H, k]; RESET_ACTION resets.
     """
 
     optimistic_steps: float
@@ -93,7 +93,7 @@ def truncated_steps(mdp: TabularMdp, goal: int, policy: IntArray) -> tuple[float
 
 
 def resetting_policy_steps(mdp: TabularMdp, goal: int, policy: IntArray) -> float:
-    """The expected steps of a policy that starts again every H steps, [H, S]; infinite if it never arrives."""
+    """Returns the expected steps of a policy that starts again every H steps, [H, S]; infinite if it never arrives."""
     truncated, missed = truncated_steps(mdp, goal, policy)
     return math.inf if missed >= 1 else (truncated + missed) / (1 - missed)
 

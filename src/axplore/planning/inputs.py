@@ -1,4 +1,4 @@
-"""What planners are given: costs in [min_cost, 1], and one goal or several; both are checked here, once."""
+"""Checks of the arguments of planners: costs in [min_cost, 1], and one goal or several."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from axplore.types import FloatArray, State
 
 
 def pair_costs(mdp: TabularMdp, costs: npt.ArrayLike | None) -> FloatArray:
-    """The cost of each pair, [P]; ones when not given."""
+    """Returns the cost of each pair, [P]; 1 by default."""
 
     def named(pair: int) -> str:
         return f"state {mdp.states[mdp.pair_states[pair]]!r}, action {mdp.actions[mdp.pair_actions[pair]]!r}"
@@ -23,12 +23,12 @@ def pair_costs(mdp: TabularMdp, costs: npt.ArrayLike | None) -> FloatArray:
 
 
 def state_reset_costs(mdp: TabularMdp, reset_costs: npt.ArrayLike | None) -> FloatArray:
-    """The cost of RESET in each state, [S], from one number or one for each; ones when not given."""
+    """Returns the cost of RESET in each state, [S], from one number or one for each; 1 by default."""
     return checked_reset_costs(reset_costs, mdp.n_states, lambda state: f"state {mdp.states[state]!r}, RESET")
 
 
 def checked_costs(costs: npt.ArrayLike | None, n_pairs: int, named: Callable[[int], str]) -> FloatArray:
-    """A cost for each pair, [P]; `named` says in messages which pair it is."""
+    """Returns a cost for each pair, [P]; `named` says in messages which pair it is."""
     if costs is None:
         return np.ones(n_pairs)
     checked = np.array(costs, dtype=np.float64)
@@ -39,7 +39,7 @@ def checked_costs(costs: npt.ArrayLike | None, n_pairs: int, named: Callable[[in
 
 
 def checked_reset_costs(reset_costs: npt.ArrayLike | None, n_states: int, named: Callable[[int], str]) -> FloatArray:
-    """A cost of RESET for each state, [S]; `named` says in messages which state it is."""
+    """Returns a cost of RESET for each state, [S]; `named` says in messages which state it is."""
     if reset_costs is None:
         return np.ones(n_states)
     given = np.asarray(reset_costs, dtype=np.float64)
@@ -53,7 +53,7 @@ def checked_reset_costs(reset_costs: npt.ArrayLike | None, n_states: int, named:
 
 
 def smallest_cost(costs: FloatArray, reset_costs: FloatArray) -> float:
-    """The smallest of all costs, c_min."""
+    """Returns the smallest of all costs, c_min."""
     return float(min(costs.min(initial=1.0), reset_costs.min()))
 
 
@@ -68,18 +68,18 @@ def _check_range(costs: FloatArray, named: Callable[[int], str]) -> None:
 
 
 def is_one_goal(mdp: TabularMdp, goals: State | Sequence[State]) -> bool:
-    """Whether this is the label of a state; if so it is one goal, even where labels are tuples."""
+    """Returns whether this is the label of a state; if so it is one goal, even where labels are tuples."""
     try:
         mdp.index_of(goals)
     except UnknownStateError:
         if isinstance(goals, str) or not isinstance(goals, Iterable):
             raise
         return False
-    except TypeError:  # not hashable, so it is no label
+    except TypeError:  # not hashable, so it is not a label
         return False
     return True
 
 
 def goal_labels(mdp: TabularMdp, goals: State | Sequence[State]) -> tuple[State, ...]:
-    """The labels of one goal or several."""
+    """Returns the labels of one goal or several."""
     return (goals,) if is_one_goal(mdp, goals) else tuple(cast("Sequence[State]", goals))

@@ -4,8 +4,8 @@ From counts of the transitions out of a known set K, find the shortest way to a 
 restricted to K. The model has the states K, the goal g and one state x for everything else that was seen. Outside K
 there is RESET alone, so x leads back to the initial state, at cost 1 (the paper's definition prints 0 and means 1).
 
-A bonus β(s, a, y) says how far p̂(y|s, a) may be from the truth. The optimistic model takes every probability at the low
-end and gives what is left to the goal ([DisCo] Def. (ssp.mdp.onKk.optimistic)):
+A bonus β(s, a, y) says how far p̂(y|s, a) may be from the truth. The optimistic model takes every probability at the
+low end and gives what is left to the goal ([DisCo] Def. (ssp.mdp.onKk.optimistic)):
 
     p̃(y|s, a) = max(p̂(y|s, a) - β(s, a, y), 0)   for y in K without g, and for y = x,
     p̂(x|s, a) = 1 - sum of p̂ over K and g,   β(s, a, x) = sum of β over K and g, never seen ones included,
@@ -56,7 +56,7 @@ _LOGARITHM_FACTOR: Final = 6
 _PAIR_FACTOR: Final = 2
 """Before S A N in the logarithm of β ([DisCo] Eq. (bonuses))."""
 _NO_MASS: Final = 1e-12
-"""What rounding may leave of a mass that is zero."""
+"""The largest mass that rounding may leave in place of zero."""
 
 
 def theory_bonus(states_bound: int, actions: int, delta: float) -> Bonus:
@@ -113,17 +113,17 @@ def optimistic_value_iteration(
     """Optimistic values and policies restricted to the known set, for one goal or several ([DisCo] Alg. OVI_SSP).
 
     Args:
-        model: what was counted.
+        model: the counts.
         goals: the number of a goal in the model, or several: known states below n, others from n on.
         bonus: β.
         precision: γ, the change at which iteration stops; ε/(6L) in [DisCo] Alg. 1.
-        costs: of each pair, above 0 and at most 1, [P]; 1 when not given.
-        reset_costs: of RESET, one number or one for each known state, [n]; 1 when not given.
-        outside_reset_cost: of RESET outside the known set.
+        costs: the cost of each pair, above 0 and at most 1, [P]; 1 by default.
+        reset_costs: the cost of RESET, one number or one for each known state, [n]; 1 by default.
+        outside_reset_cost: the cost of RESET outside the known set.
         max_sweeps: number of sweeps without convergence after which NotConvergedError is raised.
         order: 'in-place', or 'synchronous' for the paper's iteration to the letter.
         give_up_above: a goal is abandoned once the value of the initial state is proven to exceed this.
-        threads: how many at most, where there are several goals; all processors when not given.
+        threads: the largest number of threads for several goals; all processors by default.
 
     Returns:
         Values and policies on the known states, [G, n]. The bounds speak of the optimistic model. Where that leads to a
@@ -185,7 +185,7 @@ class _OptimisticRows:
 
 @dataclass(frozen=True, eq=False)
 class _Bounds:
-    """What the bonus makes of the counts; K is the known set.
+    """The optimistic model that the bonus makes from the counts; K is the known set.
 
     Attributes:
         bonus: β(s, a, y) of each transition seen, [T].
@@ -269,7 +269,7 @@ class _Problem:
     limits: Limits
 
     def solved(self, goals: IntArray, order: SweepOrder, threads: int | None) -> Outcome:
-        """The outcome for these goals, all known or all outside, on the known states."""
+        """Returns the outcome for these goals, all known or all outside, on the known states."""
         model, n_known = self.model, self.model.n_known
         outcome = empty_outcome(len(goals), n_known, n_known)
         self._fill_unreachable(outcome, goals)
@@ -297,7 +297,7 @@ class _Problem:
         return outcome
 
     def _is_reachable(self, goals: IntArray) -> BoolArray:
-        """Whether the optimistic model leads from the initial state to each goal, [G]."""
+        """Returns whether the optimistic model leads from the initial state to each goal, [G]."""
         model, rows, n_known = self.model, self.optimistic, self.model.n_known
         ends = rows.row_offsets[model.state_pairs]
         within = rows.columns < n_known
@@ -329,8 +329,8 @@ class EmpiricalModel:
         state_pairs: the first pair of each known state, and the end of the last one, [n + 1].
         row_offsets: the first transition of each pair, and the end of the last one, [P + 1].
         successors: the state that each transition leads to, different ones within a pair, [T].
-        counts: how often it was seen, N(s, a, s'), [T].
-        visits: how often each pair was played, N(s, a): the sum of its counts, [P].
+        counts: N(s, a, s'), the number of times it was seen, [T].
+        visits: N(s, a), the number of times each pair was played: the sum of its counts, [P].
     """
 
     initial_index: int
@@ -369,7 +369,7 @@ class EmpiricalModel:
 
     @cached_property
     def n_outside(self) -> int:
-        """How many numbers from n on are in use."""
+        """The number of indices from n on that are in use."""
         return max(0, int(self.successors.max(initial=-1)) + 1 - self.n_known)
 
     @cached_property
@@ -384,6 +384,6 @@ class EmpiricalModel:
         return empirical
 
     def pair_name(self, pair: int) -> str:
-        """What messages call a pair."""
+        """Returns the name of a pair in messages."""
         state = int(np.searchsorted(self.state_pairs, pair, side="right")) - 1
         return f"known state {state}, action {pair - self.state_pairs[state]}"

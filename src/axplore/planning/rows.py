@@ -31,7 +31,7 @@ ROUNDING: Final = 8 * float(np.finfo(np.float64).eps)
 
 _WIDEST: Final = 8
 _CHUNK_OVERHEAD: Final = 2
-"""What beginning a chunk costs, in entries."""
+"""The cost of beginning a chunk, in entries."""
 
 
 class Rows(NamedTuple):
@@ -42,8 +42,8 @@ class Rows(NamedTuple):
         pair_chunks: the first chunk of each pair, and the end of the last one, [P + 1].
         successors: the value that each entry multiplies, [C, width]; beside the n states there may be echoes from n on.
         weights: the probability of each entry; 0 in the padding, [C, width].
-        costs: of each pair, [P].
-        reset_costs: of RESET in each state, [n]; infinite where it is not available.
+        costs: the cost of each pair, [P].
+        reset_costs: the cost of RESET in each state, [n]; infinite where it is not available.
         initial: the state that RESET leads to.
     """
 
@@ -57,13 +57,13 @@ class Rows(NamedTuple):
 
 
 class Goals(NamedTuple):
-    """What is solved for.
+    """The goals to solve for.
 
     Attributes:
         states: the state of each goal, [G]; -1 for a goal that only missing mass leads to.
         echoes: for each goal, entries of the values that equal `echo_cost` plus the value of the initial state, [G, e].
             Beside these, values from n on are 0.
-        echo_cost: what RESET costs there.
+        echo_cost: the cost of RESET there.
     """
 
     states: IntArray
@@ -88,13 +88,13 @@ class Limits(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What is filled in for each goal.
+    """The results for each goal, filled in by kernels.
 
     Attributes:
         values: u, [G, n + echoes].
         policy: the pair to play in each state, -1 for RESET and for the goal, [G, n].
         residuals: the largest of Lu - u, [G].
-        sweeps: how many it took, [G].
+        sweeps: the number of sweeps, [G].
         status: CONVERGED, GAVE_UP or UNFINISHED, [G].
     """
 
@@ -133,13 +133,13 @@ def padded_rows(
 
 
 def offsets_of(sorted_rows: IntArray, n_rows: int) -> IntArray:
-    """Where each row starts in an array sorted by row, and where the last one ends, [n_rows + 1]."""
+    """Returns the offset of each row in an array sorted by row, and the end of the last one, [n_rows + 1]."""
     offsets: IntArray = np.concatenate(([0], np.cumsum(np.bincount(sorted_rows, minlength=n_rows))))
     return offsets
 
 
 def read_only(array: Array) -> Array:
-    """The same array, locked: a kernel would be compiled once for locked and once more for open arrays."""
+    """Returns the same array, locked: a kernel would be compiled once for locked and once more for open arrays."""
     view = array.view()
     view.flags.writeable = False
     return view
@@ -149,7 +149,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 def reachable_states(starts: IntArray, offsets: IntArray, successors: IntArray) -> BoolArray:
-    """What can be met from any of `starts` in a graph of compressed rows, [n]; the starts are met.
+    """Returns the nodes that can be reached from any of `starts` in a graph of compressed rows, [n], with the starts.
 
     Args:
         starts: where to begin.
@@ -163,7 +163,7 @@ def reachable_states(starts: IntArray, offsets: IntArray, successors: IntArray) 
 
 
 def met_from_start(mdp: TabularMdp) -> BoolArray:
-    """The states that some policy meets from the initial state, [S]."""
+    """Returns the states that some policy meets from the initial state, [S]."""
     return reachable_states(np.array([mdp.initial_index]), mdp.row_offsets[mdp.state_pairs], mdp.successors)
 
 

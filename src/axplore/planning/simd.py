@@ -47,7 +47,7 @@ _lanes: Final[Any] = LanesType()
 
 
 def _row_pointer(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """Where the row `arguments[1]` of the array `arguments[0]` starts."""
+    """Returns where the row `arguments[1]` of the array `arguments[0]` starts."""
     array = context.make_array(signature.args[0])(context, builder, arguments[0])
     row = context.cast(builder, arguments[1], signature.args[1], types.uint64)
     first = builder.gep(array.data, [builder.mul(row, ir.Constant(row.type, LANES))])

@@ -35,12 +35,12 @@ def solve(
 
     Args:
         rows: the model.
-        goals: what is solved for.
+        goals: the goals to solve for.
         limits: when a goal is done.
-        n_values: how many values there are, states and echoes.
-        names: what messages call the goals, [G].
+        n_values: the number of values, states and echoes.
+        names: the names of the goals in messages, [G].
         order: 'in-place', or 'synchronous' for the paper's iteration to the letter.
-        threads: how many at most; all processors when not given.
+        threads: the largest number of threads; all processors by default.
     """
     from axplore.planning.simd import LANES
     from axplore.planning.sweep_kernels import iterate, iterate_in_place
@@ -71,7 +71,7 @@ def solve(
 
 
 def empty_outcome(n_goals: int, n_values: int, n_states: int) -> Outcome:
-    """An outcome in which nothing is solved yet."""
+    """Returns an outcome in which nothing is solved yet."""
     return Outcome(
         np.zeros((n_goals, n_values)),
         np.full((n_goals, n_states), -1, dtype=np.int64),

@@ -1,6 +1,6 @@
 """Compiled sweeps for shortest paths; `value_iteration` says what they compute and why it is right.
 
-In-place sweeps work on one goal or on `LANES` goals side by side, [S, 1] or [S, LANES]. A goal that is done leaves its
+In-place sweeps work on one goal or on `LANES` goals in parallel, [S, 1] or [S, LANES]. A goal that is done leaves its
 lane to the next one waiting.
 """
 
@@ -49,7 +49,7 @@ def pad(
 
 @compiled
 def search(starts: IntArray, offsets: IntArray, successors: IntArray) -> npt.NDArray[np.bool_]:
-    """What can be met from any of `starts` in a graph of compressed rows, [n]; see `reachability`."""
+    """Returns the nodes that can be reached from any of `starts` in a graph of compressed rows, [n]."""
     met = np.zeros(len(offsets) - 1, dtype=np.bool_)
     waiting = np.empty(len(offsets) - 1, dtype=np.int64)
     n_waiting = 0
@@ -128,16 +128,16 @@ def iterate(rows: Rows, goals: Goals, limits: Limits, positions: IntArray, out: 
 
 
 class Lanes(NamedTuple):
-    """Goals that are solved side by side; n_lanes is 1 or `LANES`.
+    """Goals that are solved in parallel; n_lanes is 1 or `LANES`.
 
     Attributes:
-        values, changes: of each state, and how each changed in the last sweep, [S, n_lanes].
+        values, changes: the value of each state, and its change in the last sweep, [S, n_lanes].
         rise, fall: the largest of these changes upwards and downwards, [1, n_lanes].
         goals: the state of each lane's goal, -1 where it is none, [n_lanes].
         is_goal: whether a state is the goal of some lane, [n].
-        positions: of the goals among those to solve, -1 in an idle lane, [n_lanes].
-        memory: what decides about extrapolation, [4, n_lanes].
-        factors: how many times the last change is added again, [n_lanes].
+        positions: the positions of the goals among those to solve, -1 in an idle lane, [n_lanes].
+        memory: the data that extrapolation depends on, [4, n_lanes].
+        factors: the number of times that the last change is added again, [n_lanes].
     """
 
     values: FloatArray
@@ -282,7 +282,7 @@ def _echo(rows: Rows, goals: Goals, lanes: Lanes, lane: int) -> None:
 
 @compiled
 def _finished(rows: Rows, goals: Goals, limits: Limits, lanes: Lanes, lane: int, out: Outcome) -> bool:
-    """Whether a lane is done after a sweep; if so, its outcome is written."""
+    """Returns whether a lane is done after a sweep; if so, its outcome is written."""
     position = lanes.positions[lane]
     rise = lanes.rise[0, lane]
     fall = lanes.fall[0, lane]
@@ -313,7 +313,7 @@ def _finished(rows: Rows, goals: Goals, limits: Limits, lanes: Lanes, lane: int,
 
 @compiled
 def _extrapolation(lanes: Lanes, lane: int) -> float:
-    """How many times the last change is added again; 0 unless changes shrink at a steady rate.
+    """Returns the number of times the last change is added again; 0 unless changes shrink at a steady rate.
 
     If each change is the last one times a ratio q, then all that are to come sum to q/(1 - q) times the last one. The
     wait between two tries grows, so that a model on which it does not help is left in peace.

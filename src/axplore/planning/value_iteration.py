@@ -68,12 +68,12 @@ class ShortestPaths:
     """Values and greedy policies for some goals.
 
     Attributes:
-        goals: what they lead to, [G].
+        goals: the goals, [G].
         initial_index: the number of the initial state.
         values: u, at most the optimal value, by goal and state, [G, S]; infinite where a goal cannot be reached.
         policy: the pair to play, by goal and state, [G, S]; -1 for RESET and at the goal.
         residuals: the largest of Lu - u, [G].
-        sweeps: how many it took, [G].
+        sweeps: the number of sweeps, [G].
         gave_up: which goals were abandoned, [G]; their values are lower bounds, and they have no policy.
         precision: γ of the stopping rule.
         min_cost: c_min, the smallest cost.
@@ -121,14 +121,14 @@ class ShortestPaths:
         return bound
 
     def position(self, goal: State) -> int:
-        """The row of a goal in the arrays."""
+        """Returns the row of a goal in the arrays."""
         try:
             return self.goals.index(goal)
         except ValueError:
             raise UnknownStateError(f"{goal!r} is not among the {len(self.goals)} goals that were solved") from None
 
     def steps(self, goal: State) -> float:
-        """A value at the initial state, u(s_0): a lower bound on the expected steps (or cost) to a goal."""
+        """Returns a value at the initial state, u(s_0): a lower bound on the expected steps (or cost) to a goal."""
         return float(self.values[self.position(goal), self.initial_index])
 
 
@@ -151,13 +151,13 @@ def value_iteration(
         mdp: the model.
         goals: the label of a goal, or several labels; what is itself a label is one goal.
         precision: γ, the change at which iteration stops.
-        costs: of each pair, above 0 and at most 1, [P]; 1 when not given.
-        reset_costs: of RESET, one number or one for each state, [S]; 1 when not given.
-        allowed: the set outside which policies reset; everything when not given.
+        costs: the cost of each pair, above 0 and at most 1, [P]; 1 by default.
+        reset_costs: the cost of RESET, one number or one for each state, [S]; 1 by default.
+        allowed: the set outside which policies reset; all states by default.
         max_sweeps: number of sweeps without convergence after which NotConvergedError is raised.
         order: 'in-place', or 'synchronous' for the paper's iteration to the letter.
         give_up_above: a goal is abandoned once the value of the initial state is proven to exceed this.
-        threads: how many at most, where there are several goals; all processors when not given.
+        threads: the largest number of threads for several goals; all processors by default.
     """
     check_stopping(precision, max_sweeps, order)
     labels = goal_labels(mdp, goals)
@@ -221,7 +221,7 @@ def check_stopping(precision: float, max_sweeps: int, order: str) -> None:
 
 
 def renumbered(policy: IntArray, pairs: IntArray) -> IntArray:
-    """A policy on a part of a model's pairs as one on all of them; -1 stays."""
+    """Returns a policy on a part of a model's pairs as one on all of them; -1 stays."""
     whole: IntArray = np.append(pairs, -1)[policy]  # -1 points to the last entry
     return whole
 
@@ -253,7 +253,7 @@ class _Problem:
         return smallest_cost(self.costs, self.reset_costs)
 
     def solved(self, goals: IntArray, give_up_above: float) -> Outcome:
-        """The outcome for these goals, whether they can be reached or not."""
+        """Returns the outcome for these goals, whether they can be reached or not."""
         reached = met_from_start(self.mdp)[goals]
         if reached.all():
             return self._solved_with_reset(goals, give_up_above)

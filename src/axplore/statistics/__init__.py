@@ -1,1 +1,1 @@
-"""What was counted, and what the counts prove."""
+"""Transition counts, confidence regions, and tests that are valid at any time."""

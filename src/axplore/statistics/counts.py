@@ -23,7 +23,7 @@ _PAIR, _SUCCESSOR, _COUNT, _FIRST_DRAW = range(4)
 """Columns of a table of transitions met."""
 
 _NONE: Final = -1
-"""No place."""
+"""Marks a missing index."""
 
 
 class Transitions(Protocol):
@@ -55,10 +55,10 @@ class CountedRows:
     Attributes:
         states: the number of each added state, in the order of addition, [K].
         state_pairs: the first pair of each added state, and the end of the last one, [K + 1].
-        visits: how often each pair was drawn (N(s, a) in the paper), [P].
+        visits: N(s, a), the number of draws from each pair, [P].
         row_offsets: the first entry of each pair, and the end of the last one, [P + 1].
         successors: the number of the state that each entry leads to, [E].
-        counts: how often it was met (N(s, a, s') in the paper), [E].
+        counts: N(s, a, s'), the number of times each entry was met, [E].
         first_draws: at which draw of its pair it was met first, ascending within a row, [E].
     """
 
@@ -166,7 +166,7 @@ class TransitionCounts:
         return cls(rows, _places_of(rows.states))
 
     def _pairs_of(self, states: IntArray, actions: IntArray) -> IntArray:
-        """The pairs of added states with actions of theirs, [m]."""
+        """Returns the pairs of added states with actions of theirs, [m]."""
         places = np.full(len(states), _NONE)
         numbered = (states >= 0) & (states < len(self._places))
         places[numbered] = self._places[states[numbered]]
@@ -190,7 +190,7 @@ def _places_of(states: IntArray) -> IntArray:
 
 
 def _merged(rows: CountedRows, visits: IntArray, met: IntArray) -> CountedRows:
-    """The rows with these visits, [P], and with what was met, [e, 4]."""
+    """Returns the rows with these visits, [P], and with what was met, [e, 4]."""
     counts = rows.counts.copy()
     n_fresh = _merge(rows.row_offsets, rows.successors, counts, met)
     if not n_fresh:  # the rest is shared

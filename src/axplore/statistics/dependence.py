@@ -41,20 +41,20 @@ from typing import Final
 from axplore.errors import InvalidSettingError
 
 PRIOR_DRAWS: Final = 1.0
-"""So many draws is what all contexts together count in the prediction for one of them."""
+"""The weight, in draws, of all contexts together in the prediction for one of them."""
 
 NOVELTY: Final = 0.5
-"""So many draws is what each successor, and any that is new, counts before it was ever met (Krichevsky, Trofimov)."""
+"""The prior weight, in draws, of each successor, and of any new one (Krichevsky, Trofimov)."""
 
 
 @dataclass(frozen=True)
 class Dependence:
-    """An alarm: what follows the pair depends on the context.
+    """An alarm: the successors of a pair depend on the context.
 
     Attributes:
         pair: the pair.
-        draws: how often it had been drawn.
-        table: how often each successor came in each context.
+        draws: the number of draws from the pair.
+        table: the counts of each successor in each context.
         log_evidence: log E at that moment.
     """
 
@@ -77,7 +77,7 @@ class PairBet:
 
     @property
     def log_evidence(self) -> float:
-        """The logarithm of E: what the predictor was right about, above what one distribution can explain."""
+        """The logarithm of E: the gain of the predictor beyond what one distribution can explain."""
         repeats = self.draws - len(self._totals)
         return self._log_predicted - (self._log_repeats - _x_log_x(repeats))
 
@@ -147,7 +147,7 @@ does."""
 
 @dataclass
 class _Events:
-    """Of one pair: how often the event did not come and did, at other times and at the suspected moment."""
+    """Counts of one pair: the event absent and present, at other times and at the suspected step."""
 
     local_regret: float
     other_misses: int = 0
@@ -156,7 +156,7 @@ class _Events:
     timed_events: int = 0
 
     def log_evidence(self) -> float:
-        """What the pair adds to log E, but for the common prediction at the moment."""
+        """Returns the contribution of the pair to log E, except for the common prediction at that step."""
         log_doubted = math.log(self.local_regret) + _log_mixture(self.other_misses, self.other_events)
         never = 1.0 - self.local_regret if self.other_events == 0 else 0.0
         log_predicted = math.log(never + math.exp(log_doubted)) if never else log_doubted
@@ -205,13 +205,13 @@ class TimingTest:
 
 
 def _log_mixture(misses: int, events: int) -> float:
-    """The logarithm of ∫ p^events (1 - p)^misses over Jeffreys' prior (Krichevsky, Trofimov)."""
+    """Returns the logarithm of ∫ p^events (1 - p)^misses over Jeffreys' prior (Krichevsky, Trofimov)."""
     return (
         math.lgamma(events + 0.5) + math.lgamma(misses + 0.5) - math.lgamma(events + misses + 1.0) - math.log(math.pi)
     )
 
 
 def _log_largest(misses: int, events: int) -> float:
-    """The logarithm of max_p p^events (1 - p)^misses."""
+    """Returns the logarithm of max_p p^events (1 - p)^misses."""
     draws = misses + events
     return sum(count * math.log(count / draws) for count in (misses, events) if count)

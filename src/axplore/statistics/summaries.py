@@ -31,7 +31,7 @@ def estimate(samples: Sequence[float]) -> Estimate:
 
 
 def half_widths(samples: FloatArray) -> FloatArray:
-    """The half-width of the 95 % confidence interval of each column's mean, [runs, n] -> [n]."""
+    """Returns the half-width of the 95 % confidence interval of each column's mean, [runs, n] -> [n]."""
     runs = len(samples)
     if runs < 2:
         return np.full(samples.shape[1], math.inf)
@@ -43,7 +43,7 @@ def half_widths(samples: FloatArray) -> FloatArray:
 def proportion_interval(number: int, total: int) -> tuple[float, float]:
     """Returns the exact 95 % confidence interval of a probability (Clopper and Pearson 1934)."""
     if not 0 <= number <= total or total < 1:
-        raise InvalidInputError(f"{number} of {total} is no proportion")
+        raise InvalidInputError(f"{number} of {total} is not a proportion")
     tail = (1 - CONFIDENCE) / 2
     low = float(betaincinv(number, total - number + 1, tail)) if number > 0 else 0.0
     high = float(betaincinv(number + 1, total - number, 1 - tail)) if number < total else 1.0
@@ -51,11 +51,11 @@ def proportion_interval(number: int, total: int) -> tuple[float, float]:
 
 
 def proportions(found_at: Sequence[Sequence[int]], total: int, grid: FloatArray) -> FloatArray:
-    """Which part of `total` states each run had found by each time, [runs, len(grid)].
+    """Returns the proportion of `total` states that each run had found by each time, [runs, len(grid)].
 
     Args:
         found_at: for each run, the times at which the states that count were found.
-        total: how many there are to find.
+        total: the number of states to find.
         grid: times, [n].
     """
     return np.array([np.searchsorted(np.sort(times), grid, side="right") / total for times in found_at])
