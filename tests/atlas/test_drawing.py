@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from axplore import Atlas
-from axplore.atlas.drawing import MAX_NAMES, as_svg
-from axplore.atlas.layout import ways_in
+from axplore.atlas.drawing import MAX_NAMES, as_svg, ways_in
 from axplore.errors import UnknownStateError
 from trees import tree_atlas
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from axplore import explore
 from axplore.atlas import Atlas
-from axplore.atlas.layout import MAX_DRAWN, WIDTH, labels_of, layout_of, shown_steps
+from axplore.atlas.drawing import MAX_DRAWN, WIDTH, labels_of, layout_of, shown_steps
 from axplore.atlas.transitions import ELSEWHERE
 from axplore.types import Status
 from trees import tree_atlas

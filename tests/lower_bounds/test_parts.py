@@ -10,9 +10,8 @@ import pytest
 
 from axplore.domains import random_sparse
 from axplore.lower_bounds import UNSEEN, Question
-from axplore.lower_bounds.alternatives import Kind, changed_model, divergences
+from axplore.lower_bounds.alternatives import ForcedModel, Kind, changed_model, divergences, has_common_policy
 from axplore.lower_bounds.kernels import change_costs, multiplier_of
-from axplore.lower_bounds.policies import ForcedModel, has_common_policy
 from axplore.lower_bounds.programme import divergence, needed_information, solve
 from axplore.mdp import TabularMdp
 from oracle import policies, policy_steps

@@ -1,23 +1,247 @@
-"""The map of an atlas as a picture: SVG for notebooks, and Matplotlib for papers.
+"""The map of an atlas: its layout, and pictures of it as SVG for notebooks and with Matplotlib for papers.
 
-Both use the layout of the page: the states, and the tree of short routes from the initial state.
+States stand in a grid if their labels form one, otherwise in rings by expected steps. Labels form a grid if they are
+pairs of whole numbers, row and column, or whole numbers between which transitions move as between the numbered cells of
+a grid: by one within a row, or by the width of a row. Pictures show the states, and the tree of short routes from the
+initial state.
 """
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import numpy as np
 
 from axplore.atlas.atlas import Atlas
-from axplore.atlas.layout import WIDTH, Layout, labels_of, layout_of, shown_steps, ways_in
+from axplore.atlas.transitions import Transitions
 from axplore.errors import AxploreError, printable
 from axplore.labels import readable
 from axplore.types import FloatArray, IntArray, State, Status
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+WIDTH: Final = 1000.0
+"""The width of the map, in its own units."""
+
+MAX_DRAWN: Final = 2500
+"""The largest number of states drawn, so that browsers stay responsive."""
+
+MAX_EMPTY: Final = 20
+"""The largest number of empty cells per state of a grid; a sparser one is not useful."""
+
+BEYOND: Final = 1.45
+"""States farther than this multiple of the radius are placed at the rim."""
+
+MARGIN: Final = 40.0
+LARGEST, SMALLEST = 20.0, 3.5
+"""Limits of half the width of a node in rings."""
+
+SPREAD: Final = 0.22
+"""Half the width of a node, relative to the distance between nodes if they were evenly spread."""
+
+PUSHES: Final = 120
+"""The number of passes in which overlapping nodes are pushed apart."""
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The positions of the states on the map.
+
+    Attributes:
+        kind: a grid, or rings around the initial state.
+        drawn: the places of the states on the map, [d].
+        x, y: the coordinates of their centres, [d].
+        size: half the width of a node.
+        height: the height of the map; its width is `WIDTH`.
+        rings: the expected steps of each ring and its radius on the map; the last is the radius of the run.
+        cells: the numbers of rows and columns of the grid.
+    """
+
+    kind: Literal["grid", "rings"]
+    drawn: IntArray
+    x: FloatArray
+    y: FloatArray
+    size: float
+    height: float
+    rings: tuple[tuple[float, float], ...] = ()
+    cells: tuple[int, int] = (0, 0)
+
+
+class _Grid(NamedTuple):
+    """The row and column of each place, [n, 2], and the numbers of rows and columns."""
+
+    cells: IntArray
+    rows: int
+    columns: int
+
+
+def layout_of(atlas: Atlas) -> Layout:
+    """Returns the layout of the states of an atlas and those left out."""
+    drawn = _drawn(atlas)
+    grid = _grid_of(atlas, atlas.transitions)
+    return _rings(atlas, drawn) if grid is None else _grid(grid, drawn)
+
+
+def shown_steps(atlas: Atlas) -> FloatArray:
+    """Returns the expected steps to show for each place: between its bounds, or the lower one if there is no other."""
+    bounded = np.isfinite(atlas.upper)
+    return np.where(bounded, (atlas.lower + np.where(bounded, atlas.upper, 0)) / 2, atlas.lower)
+
+
+def labels_of(atlas: Atlas) -> list[State]:
+    """Returns the labels by place."""
+    return [*atlas.states, *(atlas.seen[number] for number in atlas.left_out_numbers.tolist())]
+
+
+def _drawn(atlas: Atlas) -> IntArray:
+    """Returns the places on the map: those of the atlas before those that are open, and the nearest first."""
+    places = np.arange(len(atlas.statuses))
+    if len(places) <= MAX_DRAWN:
+        return places
+    rank = [0 if place < len(atlas.states) else 1 + (atlas.statuses[place] is Status.SET_ASIDE) for place in places]
+    return np.sort(np.lexsort((shown_steps(atlas), np.array(rank)))[:MAX_DRAWN])
+
+
+def _grid_of(atlas: Atlas, transitions: Transitions) -> _Grid | None:
+    """Returns the grid of the labels; None if they do not form one."""
+    labels = labels_of(atlas)
+    if all(type(label) is tuple and len(label) == 2 and all(type(part) is int for part in label) for label in labels):
+        return _dense(np.array(labels))
+    if not all(type(label) is int and 0 <= label < 2**53 for label in labels):
+        return None
+    numbers = np.array(labels, dtype=np.int64)
+    width = _row_width(numbers, transitions)
+    return None if width is None else _dense(np.stack((numbers // width, numbers % width), axis=1), width)
+
+
+def _row_width(numbers: IntArray, transitions: Transitions) -> int | None:
+    """Returns the width of a row if numbered states move as in a grid; moves to the initial state are ignored."""
+    moves = (transitions.successors > 0) & (transitions.successors != transitions.entry_places)
+    sources, targets = numbers[transitions.entry_places[moves]], numbers[transitions.successors[moves]]
+    distances = np.unique(np.abs(targets - sources))
+    if len(distances) != 2 or distances[0] != 1:
+        return None
+    width = int(distances[1])
+    aside = np.abs(targets - sources) == 1
+    return width if (sources[aside] // width == targets[aside] // width).all() else None
+
+
+def _dense(cells: IntArray, width: int = 0) -> _Grid | None:
+    """Returns the cells, shifted to the first row and column; None if nearly all of the grid would be empty."""
+    cells = cells - cells.min(axis=0) * (not width)
+    rows, columns = (cells.max(axis=0) + 1).tolist()
+    columns = max(columns, width)
+    return _Grid(cells, rows, columns) if rows * columns <= MAX_EMPTY * (len(cells) + 5) else None
+
+
+def _grid(grid: _Grid, drawn: IntArray) -> Layout:
+    cells, rows, columns = grid
+    # The cells of a narrow grid are not as wide as the map.
+    size = (WIDTH - 2 * MARGIN) / max(columns, rows, 8) / 2
+    left = WIDTH / 2 - columns * size
+    return Layout(
+        kind="grid",
+        drawn=drawn,
+        x=left + (2 * cells[drawn, 1] + 1) * size,
+        y=MARGIN + (2 * cells[drawn, 0] + 1) * size,
+        size=size,
+        height=2 * MARGIN + 2 * rows * size,
+        cells=(rows, columns),
+    )
+
+
+def _rings(atlas: Atlas, drawn: IntArray) -> Layout:
+    radius = atlas.target.radius
+    scale = (WIDTH / 2 - MARGIN) / (BEYOND * radius)
+    distances = np.minimum(shown_steps(atlas), BEYOND * radius) * scale
+    size = float(np.clip(SPREAD * WIDTH / math.sqrt(len(drawn)), SMALLEST, LARGEST))
+    aside = np.array([status is Status.SET_ASIDE for status in atlas.statuses])
+    if not atlas.proven:  # nothing is known of the steps to states left out
+        aside[len(atlas.states) :] = True
+    distances[aside] = np.maximum(distances[aside], radius * scale + 1.5 * size)  # visibly outside
+    angles = _angles(ways_in(atlas))
+    points = np.stack((distances * np.cos(angles), distances * np.sin(angles)), axis=1)[drawn]
+    points = _pushed_apart(points, 2.3 * size)
+    height = 2 * (max(radius * scale, np.abs(points[:, 1]).max() + size) + MARGIN)
+    marks = [steps for steps in _round_steps(radius) if steps < radius]
+    return Layout(
+        kind="rings",
+        drawn=drawn,
+        x=WIDTH / 2 + points[:, 0],
+        y=height / 2 + points[:, 1],
+        size=size,
+        height=float(height),
+        rings=tuple((steps, steps * scale) for steps in (*marks, radius)),
+    )
+
+
+def ways_in(atlas: Atlas) -> IntArray:
+    """Returns the place from which each place is best entered, among the states admitted before it, [n].
+
+    They are the edges of a tree of short ways around the initial state, whose own entry is 0.
+    """
+    transitions = atlas.transitions
+    sources, targets = transitions.entry_places, transitions.successors
+    steps = shown_steps(atlas)[sources] + 1 / transitions.entry_frequencies
+    parents = np.zeros(len(atlas.statuses), dtype=np.int64)
+    earlier = np.flatnonzero(sources < targets)
+    by_worth = earlier[np.argsort(-steps[earlier], kind="stable")]
+    parents[targets[by_worth]] = sources[by_worth]  # the last one written is the best
+    return parents
+
+
+def _angles(parents: IntArray) -> FloatArray:
+    """Returns the direction of each place: every state has a sector, divided among its children, [n]."""
+    n = len(parents)
+    children: list[list[int]] = [[] for _ in range(n)]
+    for place in range(1, n):
+        children[parents[place]].append(place)
+    leaves = np.array([not below for below in children], dtype=np.float64)
+    for place in range(n - 1, 0, -1):
+        leaves[parents[place]] += leaves[place]
+    first, angles = np.zeros(n), np.zeros(n)
+    for place in range(n):  # parents come before their children
+        share = first[place]
+        for child in children[place]:
+            first[child] = share
+            angles[child] = 2 * math.pi * (share + leaves[child] / 2) / leaves[0]
+            share += leaves[child]
+    return angles
+
+
+def _pushed_apart(points: FloatArray, distance: float) -> FloatArray:
+    """Pushes points that are nearer than a distance apart, along their rings more than across; the first stays."""
+    from scipy.spatial import cKDTree
+
+    points = points + 1e-3 * np.stack((np.cos(np.arange(len(points))), np.sin(np.arange(len(points)))), axis=1)
+    for push in range(PUSHES):
+        pairs = cKDTree(points).query_pairs(distance, output_type="ndarray")
+        if not len(pairs):
+            break
+        gaps = points[pairs[:, 0]] - points[pairs[:, 1]]
+        lengths = np.maximum(np.linalg.norm(gaps, axis=1, keepdims=True), 1e-9)
+        pushes = gaps / lengths * np.minimum(distance - lengths, distance / 2) / 3
+        total = np.zeros_like(points)
+        np.add.at(total, pairs[:, 0], pushes)
+        np.add.at(total, pairs[:, 1], -pushes)
+        outwards = points / np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-9)
+        across = (total * outwards).sum(axis=1, keepdims=True) * outwards
+        total -= 0.9 * (1 - push / PUSHES) * across  # along the rings at first
+        total[0] = 0
+        points = points + total
+    return points
+
+
+def _round_steps(radius: float) -> list[float]:
+    """Returns at most six round numbers for rings."""
+    step = next(step * 10**power for power in range(12) for step in (1, 2, 5) if radius / (step * 10**power) <= 6)
+    return [float(step * i) for i in range(1, math.ceil(radius / step))]
+
 
 MAX_NAMES: Final = 60
 """The largest number of states that are drawn with their names; in SVG, names are also tooltips."""

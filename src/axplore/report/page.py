@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from axplore.arguments import checked, file_path, optional
 from axplore.atlas import Atlas
 from axplore.atlas.difference import Difference
-from axplore.atlas.drawing import as_svg
-from axplore.atlas.layout import layout_of
+from axplore.atlas.drawing import as_svg, layout_of
 from axplore.atlas.state_report import HEADINGS, LEGEND, shown_columns, state_rows
 from axplore.labels import readable
 from axplore.report import charts, text

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from axplore.atlas import Atlas
+from axplore.atlas.drawing import MARGIN, WIDTH, Layout, shown_steps
 from axplore.atlas.journeys import estimated_chances, likeliest_places
-from axplore.atlas.layout import MARGIN, WIDTH, Layout, shown_steps
 from axplore.atlas.state_report import StateRow, can_be_relied_on, rounded_down
 from axplore.labels import finite, readable
 from axplore.report.charts import LOGARITHMIC_FROM
