@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import axplore
-from axplore import Atlas, StopReason, TabularMdp
+from axplore import Atlas, Status, StopReason, TabularMdp
 from axplore.atlas.verdict import ASSUMPTIONS, Verdict, VerdictKind, verdict_of
 from axplore.certificate.doubts import DOUBT, NOTE, FaultRecord, FindingRecord
 from axplore.errors import ExitCode, InvalidInputError
@@ -144,6 +144,28 @@ def test_a_contradicted_exploration_promises_nothing_and_is_not_complete(contrad
     assert "Nothing within the radius is missing" not in str(contradicted)
     assert not UNCONDITIONAL.search(str(contradicted))
     assert axplore.verify(contradicted).exit_code == 1
+
+
+def test_a5_no_answer_of_a_contradicted_atlas_is_called_proven(contradicted: Atlas) -> None:
+    forged = replace(contradicted, stop=StopReason.STEP_LIMIT)  # the record of a run is not proven
+    for atlas in (contradicted, forged):
+        goal = atlas.states[-1]
+        assert atlas.verdict.kind is VerdictKind.CONTRADICTED
+        assert not atlas.bounds(goal).proven
+        assert not atlas.plan(goal).proven
+        assert not atlas.probability(goal, 5).proven
+        assert not atlas.nothing_missing
+        assert atlas.describe(goal).status is Status.OPEN
+        for said in (atlas.plan(goal), atlas.describe(goal).reason, atlas.why_not("elsewhere")):
+            assert "refute" in str(said)
+            assert not UNCONDITIONAL.search(str(said))
+
+
+def test_a7_a_plan_promises_only_on_condition_where_the_assumptions_are_in_doubt(chain: Atlas) -> None:
+    goal = chain.states[-1]
+    assert chain.plan(goal).guarantee.startswith("With a probability of at least 0.9")
+    doubted = replace(chain, findings=(PINNED,)).plan(goal).guarantee
+    assert doubted.startswith("If the assumptions hold, which is in doubt, then with a probability of at least 0.9")
 
 
 @pytest.mark.parametrize(("explorer", "words"), [("disco-theory", "[DisCo] Thm. 1"), ("any", "without a guarantee")])

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from axplore.arguments import checked, collection, file_path, label, optional, real, refusal, whole
 from axplore.atlas.policy import Policy
-from axplore.atlas.state_report import Bounds, StateReport, reason_for_member, reason_to_leave_out, rounded_down
+from axplore.atlas.state_report import (
+    REFUTED,
+    Bounds,
+    StateReport,
+    reason_for_member,
+    reason_to_leave_out,
+    rounded_down,
+)
 from axplore.errors import UnknownActionError, UnknownStateError
 from axplore.explorers.base import StopReason
 from axplore.target import Objective, Target
@@ -126,13 +133,19 @@ class Atlas:
     @property
     def unseen_ruled_out(self) -> bool:
         """Whether states that were never seen are proven to be beyond the radius."""
-        return self.proven and self.unseen_lower > self.target.radius
+        return self.can_be_relied_on and self.unseen_lower > self.target.radius
 
     @property
     def is_refuted(self) -> bool:
-        """Whether a state that was admitted is proven to be out of reach."""
+        """Whether later counts refute what earlier ones had proven, such as that a state is within reach."""
         reach = self.target.radius + self.target.epsilon
-        return self.proven and bool((self.lower[: len(self.numbers)] > reach).any())
+        refuted = bool((self.lower[: len(self.numbers)] > reach).any())
+        return self.stop is StopReason.CONTRADICTED or (self.proven and refuted)
+
+    @property
+    def can_be_relied_on(self) -> bool:
+        """Whether bounds and statuses are proven, and no later counts refute them."""
+        return self.proven and not self.is_refuted
 
     @property
     def nothing_missing(self) -> bool:
@@ -343,14 +356,17 @@ class Atlas:
         return self.places[goal]
 
     def _bounds(self, place: int) -> Bounds:
-        return Bounds(float(self.lower[place]), float(self.upper[place]), float(self.regret[place]), self.proven)
+        lower, upper, regret = (float(bounds[place]) for bounds in (self.lower, self.upper, self.regret))
+        return Bounds(lower, upper, regret, self.can_be_relied_on)
 
     def _report(self, place: int) -> StateReport:
         """Returns the report of a state of the atlas or one left out."""
         member = place < len(self.states)
         state = self.states[place] if member else self.seen[self.left_out_numbers[place - len(self.states)]]
         status, bounds = self.statuses[place], self._bounds(place)
-        if not self.proven:
+        if self.is_refuted:
+            status, reason = Status.OPEN, REFUTED
+        elif not self.proven:
             reason = f"{'Found' if member else 'Left out'} by {self.explorer}, which proves nothing."
         elif place == 0:
             reason = "It is the initial state."
@@ -361,10 +377,12 @@ class Atlas:
         return StateReport(state, status, bounds, reason)
 
     def _report_of_unseen(self, state: State) -> StateReport:
-        bounds = Bounds(self.unseen_lower, math.inf, math.inf, self.proven)
+        bounds = Bounds(self.unseen_lower, math.inf, math.inf, self.can_be_relied_on)
         # A state may have been met in a call that failed, in which nothing was counted.
         reason = "No transition to it was counted." if state in self.seen else "It was never seen."
-        if self.proven:
+        if self.is_refuted:
+            reason += f" {REFUTED}"
+        elif self.proven:
             reason += (
                 f" States never seen take at least {rounded_down(self.unseen_lower)} expected steps through the "
                 f"states of the atlas; the radius is {self.target.radius:g}."

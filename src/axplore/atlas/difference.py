@@ -20,7 +20,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from axplore.atlas.learned_model import model_with, position_of
-from axplore.atlas.state_report import Bounds, StateReport, can_be_relied_on, rounded_down, rounded_up
+from axplore.atlas.state_report import Bounds, StateReport, rounded_down, rounded_up
 from axplore.errors import ExitCode, InvalidInputError, printable
 from axplore.labels import encode_label, finite, readable, shortened
 from axplore.proofs.bounds import upper_path
@@ -160,7 +160,9 @@ class Difference:
         lines = [f"{', '.join(parts)}."]
         if self.regressions or any(change.proven for change in (*self.gained, *self.faster)):
             together = confidence_text(min(1.0, self.old.target.delta + self.new.target.delta))
-            lines.append(f"All that is called proven holds at once with a probability of at least {together}.")
+            in_doubt = self.old.verdict.doubts or self.new.verdict.doubts
+            condition = "If the assumptions hold, which is in doubt, all" if in_doubt else "All"
+            lines.append(f"{condition} that is called proven holds at once with a probability of at least {together}.")
         for name, atlas in (("old", self.old), ("new", self.new)):
             if atlas.verdict.exit_code is not ExitCode.DONE:
                 lines.append(f"The {name} run: {atlas.verdict.headline}")
@@ -203,7 +205,7 @@ def difference(old: Atlas, new: Atlas) -> Difference:
 def _became_worse(old: Atlas, new: Atlas) -> dict[State, float]:
     """Returns the states of the old atlas that are proven to be worse, each with the steps that it took at most."""
     worse: dict[State, float] = {}
-    if not (can_be_relied_on(old) and can_be_relied_on(new) and new.nothing_missing):
+    if not (old.can_be_relied_on and new.can_be_relied_on and new.nothing_missing):
         return worse
     while True:
         at_most = _upper_bounds(old, {*new.states, *worse})

@@ -64,13 +64,13 @@ def arrival(atlas: Atlas, goal: State, steps: int) -> Arrival:
     """Returns the probability of reaching a goal within a number of steps, and within each smaller number."""
     policy = atlas.policy(goal)
     estimates = estimated_chances(atlas, atlas.place_of(goal), steps)
-    if not atlas.proven or policy.horizon is not None:
+    if not atlas.can_be_relied_on or policy.horizon is not None:
         return Arrival(np.zeros(steps + 1), estimates, np.ones(steps + 1), proven=False)
     model = atlas.model
     position = position_of(model, int(atlas.numbers[atlas.place_of(goal)]))
     pairs = pairs_of_policy(atlas, model, policy.choices)
     bounds = arrival_bounds(model.rows, position, pairs, len(model.numbers) + 1, steps)
-    return Arrival(bounds[:, 0].copy(), estimates, bounds[:, 1].copy(), atlas.proven)
+    return Arrival(bounds[:, 0].copy(), estimates, bounds[:, 1].copy(), proven=True)
 
 
 def estimated_chances(atlas: Atlas, goal: int, steps: int, enough: float = 2.0, work: int = NO_LIMIT) -> FloatArray:

@@ -15,14 +15,15 @@ import numpy.typing as npt
 from axplore.arguments import real_array
 from axplore.atlas.learned_model import choices_of_policy, known_places, position_of
 from axplore.atlas.policy import Policy
-from axplore.atlas.state_report import rounded_up
+from axplore.atlas.state_report import REFUTED, rounded_up
+from axplore.certificate.doubts import doubts_in
 from axplore.errors import DamagedFileError, InvalidCostsError, UnknownActionError, UnknownStateError
 from axplore.explorers.disco_rules import model_accuracy
 from axplore.labels import RESET_TEXT, decode_label, named, text_of
 from axplore.planning.inputs import checked_costs
 from axplore.proofs.bounds import GoalValues, IntervalModel, Regret, empirical_path, lower_path, regret_path, upper_path
 from axplore.storage import parsed_json, storage_errors
-from axplore.target import Target
+from axplore.target import Target, confidence_text
 from axplore.types import RESET, RESET_PAIR, Action, FloatArray, IntArray, State
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def _plan(atlas: Atlas, model: IntervalModel, goal: State) -> Plan:
     position = position_of(model, int(atlas.numbers[atlas.place_of(goal)]))
     estimate = empirical_path(model, position)
     lower, upper, regret, pairs = 0.0, math.inf, math.inf, estimate.policy
-    if atlas.proven:
+    if atlas.can_be_relied_on:
         best = _best(model, position, estimate)
         lower, upper, regret, pairs = best.lower.steps, best.upper.steps, best.steps, best.upper.policy
     if not math.isfinite(upper):
@@ -102,7 +103,7 @@ def _plan(atlas: Atlas, model: IntervalModel, goal: State) -> Plan:
         lower=lower,
         upper=upper,
         regret=regret,
-        proven=atlas.proven,
+        proven=atlas.can_be_relied_on,
         min_cost=model.min_cost,
         guarantee=_guarantee(atlas, model.min_cost, upper, regret),
     )
@@ -120,10 +121,15 @@ def _best(model: IntervalModel, goal: int, estimate: GoalValues) -> Regret:
 
 def _guarantee(atlas: Atlas, min_cost: float, upper: float, regret: float) -> str:
     target = atlas.target
+    in_doubt = bool(doubts_in(atlas.findings, atlas.faults))
+    surely = f"ith a probability of at least {confidence_text(target.delta)}"
+    surely = f"If the assumptions hold, which is in doubt, then w{surely}" if in_doubt else f"W{surely}"
+    if atlas.is_refuted:
+        return f"Nothing is proven of it. {REFUTED}"
     if atlas.proven and math.isfinite(upper):
         return (
-            f"With a probability of at least {1 - target.delta:g} it costs at most {rounded_up(upper)}, and at most "
-            f"{rounded_up(regret)} more than the best policy through the states of the atlas."
+            f"{surely} it costs at most {rounded_up(upper)}, and at most {rounded_up(regret)} more than the best "
+            "policy through the states of the atlas."
         )
     if atlas.proven:
         return "Nothing is proven of it: no policy is proven to arrive at any cost."
@@ -135,7 +141,7 @@ def _guarantee(atlas: Atlas, min_cost: float, upper: float, regret: float) -> st
             "([DisCo] Cor. 1); explore with a smaller one."
         )
     return (
-        f"With a probability of at least {1 - target.delta:g} it costs at most "
+        f"{surely} it costs at most "
         f"ε/c_min = {target.epsilon / min_cost:.6g} more than the best policy through S_L→ ([DisCo] Cor. 1)."
     )
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from axplore.errors import AxploreError, printable
-from axplore.explorers.base import StopReason
 from axplore.labels import encode_label, finite, readable
 from axplore.target import Target
 from axplore.types import State, Status
@@ -215,23 +214,13 @@ def state_rows(atlas: Atlas) -> list[StateRow]:
             regret=report.bounds.regret,
             visits=visits.get(number, 0),
             found_at=found_at[index],
-            status=report.status.value if can_be_relied_on(atlas) else "not proven",
-            reason=REFUTED if is_refuted(atlas) else report.reason,
+            status=report.status.value if atlas.can_be_relied_on else "not proven",
+            reason=report.reason,
         )
         for index, (report, number) in enumerate(
             zip(reports, [*atlas.numbers.tolist(), *atlas.left_out_numbers.tolist()], strict=True)
         )
     ]
-
-
-def can_be_relied_on(atlas: Atlas) -> bool:
-    """Returns whether bounds and statuses are proven, and no later counts refute them."""
-    return atlas.proven and not is_refuted(atlas)
-
-
-def is_refuted(atlas: Atlas) -> bool:
-    """Returns whether later counts refute what earlier ones had proven."""
-    return atlas.stop is StopReason.CONTRADICTED
 
 
 def shown_columns(atlas: Atlas) -> dict[str, str]:

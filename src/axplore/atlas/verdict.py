@@ -116,7 +116,7 @@ def verdict_of(atlas: Atlas) -> Verdict:
 
 
 def _kind_of(atlas: Atlas, *, in_doubt: bool) -> VerdictKind:
-    if atlas.stop is StopReason.CONTRADICTED or atlas.is_refuted:
+    if atlas.is_refuted:
         return VerdictKind.CONTRADICTED
     if not atlas.proven and atlas.stop.by_own_rule:
         return VerdictKind.NOT_PROVEN

@@ -69,7 +69,7 @@ def why_not(atlas: Atlas, state: State) -> WhyNot:
     position = position_of(model, atlas.seen.index(state))
     estimate = empirical_path(model, position).steps if position != model.unseen else np.inf
     report = atlas.describe(state)
-    if not atlas.proven:
+    if not atlas.can_be_relied_on:
         return WhyNot(state, Reason.NOT_FOUND, f"{report.reason} {_estimated(atlas, estimate)}", estimate=estimate)
     beyond = report.bounds.lower - atlas.target.radius
     if beyond > 0:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from axplore.atlas import Atlas
 from axplore.atlas.drawing import MARGIN, WIDTH, Layout, shown_steps
 from axplore.atlas.journeys import estimated_chances, likeliest_places
-from axplore.atlas.state_report import StateRow, can_be_relied_on, rounded_down
+from axplore.atlas.state_report import StateRow, rounded_down
 from axplore.labels import finite, readable
 from axplore.report.charts import LOGARITHMIC_FROM
 from axplore.runs.history import Moment, thousandths
@@ -71,7 +71,7 @@ def content_of(atlas: Atlas, layout: Layout, moments: Sequence[Moment], rows: Se
     """Returns the data for the scripts of the page. Columns have an item for each place."""
     distinct = {actions: number for number, actions in enumerate(dict.fromkeys(atlas.actions))}
     policies, answers, over_steps = _policies(atlas), _answers(atlas), thousandths(moments)
-    transitions, is_proven = atlas.transitions, can_be_relied_on(atlas)
+    transitions, is_proven = atlas.transitions, atlas.can_be_relied_on
     arrays = {
         "statePairs": transitions.state_pairs,
         "visits": transitions.visits,
@@ -208,7 +208,7 @@ def _lower_bounds(atlas: Atlas, goal: int, length: int) -> IntArray:
     the mean is at most `upper`, n steps or more have a probability of at most upper / n.
     """
     upper = float(atlas.upper[goal])
-    if not can_be_relied_on(atlas) or not math.isfinite(upper):
+    if not atlas.can_be_relied_on or not math.isfinite(upper):
         return np.zeros(length, dtype=np.int64)
     bounds = np.maximum(0.0, 1.0 - upper / np.arange(1, length + 1))
     if len(atlas.states) <= MAX_BOUNDED:
@@ -222,7 +222,7 @@ def _lower_bounds(atlas: Atlas, goal: int, length: int) -> IntArray:
 def _break_evens(atlas: Atlas, rows: Sequence[StateRow]) -> list[str]:
     """What each claim survives, for as many states as takes little time; empty for the others."""
     work = len(atlas.transitions.counts) * max(1, len(rows))
-    if not can_be_relied_on(atlas) or work > MAX_BROKEN_EVEN:
+    if not atlas.can_be_relied_on or work > MAX_BROKEN_EVEN:
         return ["" for _ in rows]
     return [str(atlas.break_even(row.state)) for row in rows]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from axplore.atlas import Atlas
-from axplore.atlas.state_report import REFUTED, can_be_relied_on, is_refuted
+from axplore.atlas.state_report import REFUTED
 from axplore.runs.history import History
 from axplore.runs.manifest import RunManifest, current_versions
 from axplore.target import Objective
@@ -58,7 +58,7 @@ def meanings(atlas: Atlas) -> Facts:
 
 def guarantee_in_the_papers_terms(atlas: Atlas) -> str:
     """Returns the promise of the verdict in the symbols of the paper; empty if there is none."""
-    if not can_be_relied_on(atlas):
+    if not atlas.can_be_relied_on:
         return ""
     target, objective = atlas.target, atlas.objective
     condition = "If the assumptions hold, then with" if atlas.verdict.doubts else "With"
@@ -98,7 +98,7 @@ def visits_in_words(atlas: Atlas) -> str:
 
 def unseen(atlas: Atlas) -> str:
     """Returns what is known of a state that was never seen."""
-    return REFUTED if is_refuted(atlas) else atlas.describe(_Unseen()).reason
+    return REFUTED if atlas.is_refuted else atlas.describe(_Unseen()).reason
 
 
 class _Unseen:
