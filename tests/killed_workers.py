@@ -14,10 +14,10 @@ from axplore.workers.processes import Processes, ProcessWorker
 
 
 class Killer:
-    """Hires as `Processes` does, and kills all who are running when so many tasks are done.
+    """Starts workers as `Processes` does, and kills all running ones when a number of tasks are done.
 
     Attributes:
-        hired: everybody.
+        started: all workers started so far.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *moments: int) -> None:

@@ -165,7 +165,7 @@ class Session:
         explorer: what decides.
         explorer_name, world_name: what to call them.
         steps_before: the steps of the world before the first of this exploration.
-        max_steps: no order begins after so many more.
+        max_steps: the step limit of this exploration.
         progress: whether to show how it goes.
         on_round: what else to call.
         state: where to begin.

@@ -169,8 +169,7 @@ class TabularMdp:
         for state in transitions:
             if state in ended and state in entered:
                 raise InvalidModelError(
-                    f"state {state!r} is entered both as a terminal state and as one that goes on; "
-                    "give the two different labels"
+                    f"state {state!r} is entered both as terminal and as not terminal; give the two different labels"
                 )
         rows: dict[State, dict[Action, dict[State, float]]] = {}
         for state, options in transitions.items():

@@ -8,7 +8,7 @@ A package declares them in its `pyproject.toml`:
     [project.entry-points."axplore.explorers"]
     my-explorer = "my_package.axplore:MY_EXPLORER"
 
-Nothing is imported before it is named: a broken package costs nobody else anything.
+Nothing is imported before it is named: a broken package does not affect the others.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     python tests/runs/kills.py [RUNS] [--workers N] [--out FILE]
 
 Every run explores the slippery 6×6 grid or, with workers, FrozenLake. A kill is SIGKILL to the process that explores,
-at a moment drawn evenly from the time that the exploration takes; every third run is killed again while it is taken up.
+at a moment drawn evenly from the time that the exploration takes; every third run is killed again while it is resumed.
 Checkpoints are written more often than usual, so that kills fall on their writing too.
 """
 
@@ -111,7 +111,7 @@ def kill_and_compare(runs: int, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _killed(folder: Path, whole: Path, moments: list[float], settings: dict[str, Any]) -> Outcome:
-    """Explores, is killed at each of the moments, and is taken up to the end."""
+    """Explores, is killed at each of the moments, and is resumed to the end."""
     first, *later = moments
     while not _killed_at(first, "explore", folder, settings):  # it was quicker than the run never killed
         shutil.rmtree(folder)
@@ -140,7 +140,7 @@ def _killed_at(moment: float, what: str, folder: Path, settings: dict[str, Any])
 
 
 def _wait_for_a_run(process: subprocess.Popen[bytes], folder: Path) -> None:
-    """Until the folder is a run: before that there is nothing to take up."""
+    """Waits until the folder is a run: before that there is nothing to resume."""
     while not (folder / "run.json").exists():
         if process.poll() is not None:
             raise RuntimeError(f"the process ended with exit code {process.returncode} before there was a run")

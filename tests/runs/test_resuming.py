@@ -1,4 +1,4 @@
-"""Runs that are cut short anywhere end, once they are taken up, as if nothing had happened."""
+"""Runs that are interrupted anywhere end, once they are resumed, as if nothing had happened."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-# Cut short and taken up.
+# Interrupted and resumed.
 
 
 @pytest.mark.parametrize("n_reports", [0, 1, 2, 7, 30])

@@ -105,7 +105,7 @@ def test_rounds_are_large_enough_to_be_shared() -> None:
 
 
 def test_a_run_with_workers_that_is_killed_ends_with_the_same_bytes_and_loses_no_batch(tmp_path: Path) -> None:
-    """Killed twice within a call, and taken up by other numbers of workers each time."""
+    """Killed twice within a call, and resumed with another number of workers each time."""
     settings = {"world": "random_walk:SlowWalk", "radius": 4.0, "epsilon": 1.5}
     folder, whole = tmp_path / "killed", tmp_path / "whole"
     program = f"import sys; sys.path.insert(0, {str(HERE)!r}); import axplore; "

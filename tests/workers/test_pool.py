@@ -21,7 +21,7 @@ class ScriptedWorker:
     def __init__(self, engine: ScriptedEngine, number: int, server: Server) -> None:
         self.engine, self.number, self.server = engine, number, server
         self.pending: Any = Reply()
-        self.is_silent = self.is_late = self.is_dismissed = False
+        self.is_silent = self.is_late = self.is_stopped = False
 
     @property
     def name(self) -> str:
@@ -29,7 +29,7 @@ class ScriptedWorker:
 
     def send(self, message: Any) -> None:
         assert self.pending is None, "one at a time"
-        assert not self.is_dismissed
+        assert not self.is_stopped
         what = self.engine.script(message, self.number)
         self.engine.given.append((message, self.number))
         if what == "refuse":
@@ -46,7 +46,7 @@ class ScriptedWorker:
         return pending
 
     def stop(self) -> None:
-        self.is_dismissed = True
+        self.is_stopped = True
 
 
 class ScriptedEngine:
@@ -70,7 +70,7 @@ class ScriptedEngine:
         ready = [
             worker for worker in workers if worker.pending and not worker.is_silent and not (late and worker.is_late)
         ]
-        assert ready or seconds is not None, "nobody would ever answer"
+        assert ready or seconds is not None, "no worker would ever answer"
         self.now += 0.01 if ready else seconds or 0.0
         return [self.order.choice(ready)] if ready else []
 
@@ -78,7 +78,7 @@ class ScriptedEngine:
         return self.now
 
     def close(self) -> None:
-        raise AssertionError("the crew does not own the engine")
+        raise AssertionError("the pool does not own the engine")
 
 
 def square(number: int) -> int:
@@ -111,7 +111,7 @@ def test_every_task_is_answered_once(n_workers: int, n_tasks: int, seed: int) ->
     pool = WorkerPool(engine, make_square)
     assert done(pool, range(n_tasks)) == [number**2 for number in range(n_tasks)]
     assert len(engine.given) == n_tasks
-    assert len(engine.started) == min(n_workers, n_tasks), "nobody is hired for nothing"
+    assert len(engine.started) == min(n_workers, n_tasks), "no worker is started for nothing"
     assert done(pool, [7]) == [49]
     assert len(engine.started) <= max(min(n_workers, n_tasks), 1), "those who are there are used again"
 
@@ -132,7 +132,7 @@ def test_tasks_of_lost_workers_are_done_again(n_workers: int, seed: int, rate: f
     except WorldError:
         assert len(incidents) >= MAX_LOSSES
     assert {incident.kind for incident in incidents} <= {IncidentKind.LOST}
-    lost = [worker for worker in engine.started if worker.is_dismissed]
+    lost = [worker for worker in engine.started if worker.is_stopped]
     assert len(lost) == len(incidents)
 
 
@@ -147,14 +147,14 @@ def test_the_loss_of_a_machine_with_many_workers_ends_nothing(incidents: list[In
     on_machine = 4 * MAX_LOSSES
     engine = ScriptedEngine(on_machine + 1, lambda _, number: "lose later" if number < on_machine else "later")
     engine.begins = lambda number: number <= on_machine  # there is no machine for others
-    engine.until = 1.0  # when everybody has begun
+    engine.until = 1.0  # when all workers have begun
     pool = WorkerPool(engine, make_square, on_incident=incidents.append, clock=engine.clock)
     assert done(pool, range(50)) == [n**2 for n in range(50)]
     assert len(incidents) == on_machine
 
 
 @pytest.mark.parametrize("on_slow", ["repeat", "wait", "ignore"])
-def test_who_never_begins_is_not_waited_for_when_everybody_else_has_failed(
+def test_a_worker_that_never_begins_is_not_waited_for_when_all_others_have_failed(
     on_slow: OnSlow, incidents: list[Incident]
 ) -> None:
     attempts = []
@@ -173,7 +173,7 @@ def test_who_never_begins_is_not_waited_for_when_everybody_else_has_failed(
     assert engine.now > SECONDS_TO_BEGIN
 
 
-def test_a_task_that_failed_is_given_to_somebody_else(incidents: list[Incident]) -> None:
+def test_a_task_that_failed_is_given_to_another_worker(incidents: list[Incident]) -> None:
     failing_server = {"number": None}
 
     def make() -> Server:
@@ -249,12 +249,12 @@ def test_a_slow_task_is_done_by_an_idle_worker_as_well(incidents: list[Incident]
     assert done(pool, range(6)) == [0, 1, 4, 9, 16, 25]
     assert [incident.kind for incident in incidents] == [IncidentKind.SLOW]
     first, second = [worker for message, worker in engine.given if message == 4]
-    assert engine.started[first].is_dismissed, "nobody knows when it would answer"
-    assert not engine.started[second].is_dismissed
+    assert engine.started[first].is_stopped, "it might never answer"
+    assert not engine.started[second].is_stopped
     assert SLOW_SECONDS <= engine.now <= 2 * SLOW_SECONDS
 
 
-def test_somebody_is_hired_to_help_with_the_only_task(incidents: list[Incident]) -> None:
+def test_a_worker_is_started_to_help_with_the_only_task(incidents: list[Incident]) -> None:
     engine = ScriptedEngine(2, lambda message, worker: "silent" if message == 7 and worker == 0 else "answer")
     pool = WorkerPool(engine, make_square, on_incident=incidents.append, clock=engine.clock)
     assert done(pool, [3]) == [9]
@@ -263,7 +263,7 @@ def test_somebody_is_hired_to_help_with_the_only_task(incidents: list[Incident])
     assert len(engine.started) == 2
 
 
-def test_a_silent_worker_is_replaced_if_nobody_can_help_each_time_after_twice_as_long(
+def test_a_silent_worker_is_replaced_if_no_other_can_help_each_time_after_twice_as_long(
     incidents: list[Incident],
 ) -> None:
     engine = ScriptedEngine(1, lambda message, worker: "silent" if message == 3 and worker < 2 else "answer")
@@ -294,7 +294,7 @@ def test_nothing_is_slow_before_anything_was_done(incidents: list[Incident]) -> 
     assert not incidents
 
 
-def test_results_that_nobody_waits_for_leave_no_busy_workers() -> None:
+def test_results_that_are_no_longer_needed_leave_no_busy_workers() -> None:
     engine = ScriptedEngine(3, well)
     pool = WorkerPool(engine, make_square)
     results: Iterator[tuple[int, Any]] = pool.results(range(10))
@@ -313,13 +313,13 @@ def test_those_who_were_lost_while_idle_are_replaced_before_the_others_answer(in
     engine = ScriptedEngine(3, lambda message, worker: "refuse" if (message, worker) == (10, 0) else "answer")
     pool = WorkerPool(engine, make_square, on_incident=incidents.append, on_slow="ignore")
     assert done(pool, range(3)) == [0, 1, 4]
-    hired_at_wait: list[int] = []
+    started_at_wait: list[int] = []
     wait = engine.wait
 
     def noting(workers: Sequence[ScriptedWorker], seconds: float | None) -> list[ScriptedWorker]:
-        hired_at_wait.append(len(engine.started))
+        started_at_wait.append(len(engine.started))
         return wait(workers, seconds)
 
     engine.wait = noting  # type: ignore[method-assign]
     assert done(pool, [10, 20, 30]) == [100, 400, 900]
-    assert hired_at_wait[0] == 4, "three, and one for the one that was lost"
+    assert started_at_wait[0] == 4, "three, and one for the one that was lost"

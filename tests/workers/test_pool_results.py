@@ -76,11 +76,11 @@ class DiesIdle(InProcess):
         raise WorkerLostError(f"gone before {message}")
 
     def wait(self, workers: Sequence[InProcessWorker], seconds: float | None) -> list[InProcessWorker]:
-        assert workers or seconds is not None, "nobody will ever answer"
+        assert workers or seconds is not None, "no worker will ever answer"
         return super().wait(workers, seconds)
 
 
-def test_somebody_else_is_hired_when_everybody_is_gone_before_being_told() -> None:
+def test_other_workers_are_started_when_all_are_lost_before_their_first_task() -> None:
     engine = DiesIdle()
     assert list(results_of(square, [1, 2], engine)) == [1, 4]
     assert engine.started == 2

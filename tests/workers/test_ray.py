@@ -211,7 +211,7 @@ def test_a_node_lost_in_the_middle_changes_nothing(cluster: Any, walk_atlas: dic
         cluster.wait_for_nodes()
     ((_, node_id),) = lost_nodes
     assert atlas == walk_atlas
-    # Those hired instead may be lost too, if Ray sends them to the node while it still counts it.
+    # Their replacements may be lost, too, if Ray places them on the node while it still counts it.
     lost, *_ = [incident for incident in worked.incidents if incident.kind is IncidentKind.LOST]
     assert f"process {hung.read_text().split()[0]} on" in lost.message
     assert f"node {node_id[:8]} was lost: " in lost.message
@@ -253,7 +253,9 @@ def test_a_system_that_fails_on_one_worker_only_changes_nothing(
     assert "this machine has no licence" in worked.incidents[0].message
 
 
-def test_actors_without_a_processor_hold_nobody_up(cluster: Any, walk_atlas: dict[str, bytes], tmp_path: Path) -> None:
+def test_actors_without_a_processor_do_not_hold_up_others(
+    cluster: Any, walk_atlas: dict[str, bytes], tmp_path: Path
+) -> None:
     atlas, worked = saved(SteppedWorld(Walk), WALK, RayCluster(cluster.address, 7), tmp_path)
     assert atlas == walk_atlas
     assert not worked.incidents
@@ -281,7 +283,7 @@ def test_a_worker_is_named_by_its_actor_and_node_once_it_has_begun(engine: RayCl
     assert worker.name.startswith(f"Ray actor {worker.whereabouts.actor[:8]}, process {worker.whereabouts.process} on ")
 
 
-def test_a_worker_uses_one_thread_and_works_in_the_folder_of_who_hired_it(
+def test_a_worker_uses_one_thread_and_works_in_the_folder_of_the_process_that_started_it(
     engine: RayCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -293,7 +295,7 @@ def test_a_worker_uses_one_thread_and_works_in_the_folder_of_who_hired_it(
     assert threads == "1"
 
 
-def test_modules_are_found_where_who_hired_a_worker_finds_them(
+def test_modules_are_found_where_the_process_that_started_a_worker_finds_them(
     engine: RayCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "only_here.py").write_text("from random_walk import Walk\n\n\ndef make():\n    return Walk()\n")
@@ -324,7 +326,7 @@ def test_classes_of_the_main_program_go_by_value(engine: RayCluster, clerk: RayW
     assert answer_of(engine, clerk) == Reply("good morning")
 
 
-def test_waiting_gives_everybody_who_has_answered(engine: RayCluster) -> None:
+def test_waiting_returns_all_workers_that_have_answered(engine: RayCluster) -> None:
     clerks = [engine.start(Clerk) for _ in NODES]
     waiting = list(clerks)
     while waiting:
@@ -476,7 +478,7 @@ def test_auto_starts_a_cluster_where_the_last_one_has_ended(
     assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
 
 
-def test_an_address_where_nobody_answers_is_refused() -> None:
+def test_an_address_where_nothing_answers_is_refused() -> None:
     with pytest.raises(InvalidSettingError, match=r"there is no Ray cluster at 127\.0\.0\.1:1: .*refused"):
         RayCluster("127.0.0.1:1", 1)
     with pytest.raises(InvalidSettingError, match="there is no Ray cluster at ray://127"):
@@ -486,7 +488,7 @@ def test_an_address_where_nobody_answers_is_refused() -> None:
     assert not ray.is_initialized()
 
 
-def test_an_address_in_the_environment_where_nobody_answers_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_in_the_environment_where_nothing_answers_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
     with pytest.raises(InvalidSettingError, match="there is no Ray cluster at 127"):
         RayCluster("auto", 1)

@@ -176,7 +176,7 @@ def test_exploring_warns_of_what_a_short_examination_finds(caplog: pytest.LogCap
     examined = axplore.explore(faulty.SilentReset, **settings)
     (record,) = caplog.records
     assert "hidden time limit" in record.getMessage()
-    assert examined.states  # it warns, and goes on
+    assert examined.states  # it warns, and continues
 
 
 def test_exploring_says_nothing_of_a_system_without_fault(caplog: pytest.LogCaptureFixture) -> None:

@@ -35,29 +35,29 @@ DELTA: Final = 0.05
 MAX_STEPS: Final = 1_000_000
 
 HORIZON_FACTOR: Final = 4
-"""A policy whose expected steps are claimed is restarted after so many times as many, unless told otherwise."""
+"""The default horizon of a claim about expected steps, as a multiple of the claimed steps."""
 
 LONGEST: Final = 10**7
-"""No episode is longer: there is a number for each of its steps."""
+"""The longest episode, because a number is stored for each of its steps."""
 
 LARGEST_BATCH: Final = 64
 """The most episodes between two reports of progress, and the most orders in a call."""
 
 PLAYS: Final = 8
 MAX_CUTS: Final = 3
-"""Where a world that takes orders is led to a goal that it has not shown: how often each pair that the policy plays is
-played in turn, and the cut journeys in a row after which the next pair is tried."""
+"""Used to lead a world to a goal that it has not shown: the number of times that each pair of the policy is played in
+turn, and the cut journeys in a row after which the next pair is tried."""
 
 
 @dataclass(frozen=True)
 class CertifyProgress:
-    """How far a test has come.
+    """The progress of a test.
 
     Attributes:
-        episodes: that have been played.
-        steps: that they took.
-        max_steps: after which no further episode begins.
-        evidence_for, evidence_against: how much of what it takes to prove and to refute the claim is there; it is
+        episodes: the number of episodes played.
+        steps: the steps that they took.
+        max_steps: the step limit.
+        evidence_for, evidence_against: the share of the evidence needed to prove and to refute the claim; it is
             decided at 1.
     """
 
@@ -93,8 +93,8 @@ def certify(
 ) -> EpisodeCertificate:
     """Plays a policy until it is proven or refuted that it reaches a goal in time.
 
-    It ends as soon as this is decided either way. Nothing is assumed of states or labels: what is decided holds with
-    probability 1 - δ if episodes are independent of each other and alike.
+    It ends as soon as this is decided either way. Nothing is assumed about states or labels: the decision is correct
+    with probability 1 - δ if episodes are independent and identically distributed.
 
     Args:
         policy: an atlas, one of its policies, a function of the label that returns an action or RESET, or an object
@@ -102,14 +102,14 @@ def certify(
             and remember. Other worlds take orders, so there it is asked once for each state.
         world: a `World`, or anything else that can be explored.
         goal: the label of the state to reach.
-        within: B, to decide whether it takes at most so many expected steps, if restarted by RESET whenever it has not
+        within: B, to decide whether it takes at most B expected steps, if restarted by RESET whenever it has not
             arrived after `steps` steps.
-        chance: p, to decide whether it arrives within `steps` steps with at least this chance.
-        steps: the steps after which an episode ends; four times `within` unless given.
-        delta: δ, the probability with which the decision may be wrong.
-        max_steps: no episode begins after so many steps; then the claim is undecided.
-        seed: of the noise of a world made here; a `World` has its own.
-        on_progress: called with a `CertifyProgress` now and then.
+        chance: p, to decide whether it arrives within `steps` steps with at least this probability.
+        steps: the steps after which an episode ends; by default, four times `within`.
+        delta: δ, the probability that the decision may be wrong.
+        max_steps: the step limit, after which the claim is undecided.
+        seed: the seed of the noise, unless `world` is a `World`, which has its own.
+        on_progress: called with a `CertifyProgress` from time to time.
 
     Raises:
         WorldError: the system failed more often than its world allows.
@@ -141,7 +141,7 @@ def certify(
 
 
 def _horizon(within: float | None, chance: float | None, steps: int | None) -> int:
-    """Returns the steps after which an episode ends; refuses a claim that is none, or two."""
+    """Returns the steps after which an episode ends; refuses anything but exactly one claim."""
     if (within is None) == (chance is None):
         raise InvalidSettingError("give either within=B, a bound of the expected steps, or chance=p with steps=n")
     if steps is not None:
@@ -171,7 +171,7 @@ class _Bets:
 
     @property
     def evidence(self) -> tuple[float, float]:
-        """For and against the claim, as parts of what decides."""
+        """The evidence for and against the claim, as shares of what decides."""
         shares = [max(0.0, _log_sum(logs) / self._needed) for logs in self._logs]
         return shares[0], shares[1]
 
@@ -186,7 +186,7 @@ class _Bets:
         return False
 
     def _is_certain(self, losses: FloatArray) -> bool:
-        """Returns whether it is decided whatever rounding has done."""
+        """Returns whether the decision holds despite rounding."""
         outcomes: IntArray = np.zeros(self._size, dtype=np.int64)
         for outcome, times in self.outcomes.items():
             outcomes[outcome] = times
@@ -267,14 +267,14 @@ class _OrderedArena(_Arena):
             size = min(2 * size, LARGEST_BATCH)
 
     def _outcome(self, answer: Answer, goal: int, n_planned: int) -> int:
-        """Of an episode. It is lost if the world reset in a state in which the policy would not have done that."""
+        """Returns the outcome of an episode; it is lost if the world reset where the policy would not have."""
         fresh = [number for number in answer.entry_successors.tolist() if number >= n_planned]
         if any(set(self._table[number]) != {RESET_ACTION} for number in fresh if number != goal):
             return self.lost
         return answer.travelled if answer.arrivals else self._horizon + 1
 
     def _met(self) -> int | None:
-        """The number of the goal, to which a world that has not shown it is led; None if that does not succeed."""
+        """Returns the index of the goal, after leading the world there if necessary; None if that fails."""
         tried: Counter[tuple[int, int]] = Counter()
         while self.steps < self.max_steps:
             self._learn()
@@ -303,7 +303,7 @@ class _OrderedArena(_Arena):
             self._table.append([RESET_ACTION if action is RESET else offered.index(action) for action in actions])
 
     def _choices(self, horizon: int) -> IntArray:
-        """What to play by state, [n], or by step and state, [horizon, n], where the policy depends on the step."""
+        """Returns the choices by state, [n], or by step and state, [horizon, n], if the policy depends on the step."""
         by_step: IntArray = np.array(self._table, dtype=np.int64).T
         if self._policy.period == 1 or horizon == 1:
             first: IntArray = by_step[0]
@@ -322,9 +322,9 @@ class _AnyPolicy:
     """A policy of any kind.
 
     Attributes:
-        choose: what it plays, given the label of the state and the number of steps of the episode so far.
-        described: what to call it.
-        period: the number of steps after which it begins anew, if it depends on them.
+        choose: returns the action, given the label of the state and the number of steps of the episode so far.
+        described: its description.
+        period: the number of steps after which it starts again, if it depends on them.
     """
 
     choose: Callable[[State, int], Action | Reset]
@@ -355,7 +355,7 @@ def _of_atlas(policy: Policy) -> _AnyPolicy:
 
 
 def _of_predictor(model: Any) -> Callable[[State, int], Action | Reset]:
-    """What a model in the form of Stable-Baselines3 plays; what it remembers is forgotten with every episode."""
+    """Returns the choices of a model as in Stable-Baselines3; its hidden state is reset with every episode."""
     space = getattr(model, "observation_space", None)
     memory: Any = None
 

@@ -464,7 +464,7 @@ def _checked_reason(reason: object) -> StopReason | None:
     if reason is None or (isinstance(reason, StopReason) and reason in HOOK_REASONS):
         return reason
     allowed = " or ".join(f"StopReason.{allowed.name}" for allowed in HOOK_REASONS)
-    raise refusal("what on_round returned", reason, f"None to go on, or {allowed} to end the exploration")
+    raise refusal("what on_round returned", reason, f"None to continue, or {allowed} to end the exploration")
 
 
 def check_max_steps(max_steps: int | None) -> None:

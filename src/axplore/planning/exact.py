@@ -134,7 +134,7 @@ class _Problem:
             best, greedy = self._backed_up(values, goal)
             better = np.isfinite(best) & (best < values - _IMPROVEMENT * self._rounding(values))
             total = values[np.isfinite(values)].sum()
-            # Where rounding looks like an improvement, the total no longer falls; without this it might go on for ever.
+            # Where rounding looks like an improvement, the total no longer falls; without this it might never end.
             if not better.any() or total >= last_total:
                 return values, policy
             policy, last_total = np.where(better, greedy, policy), total

@@ -1,6 +1,6 @@
-"""Runs a command, and sees to it that nothing of it stays behind.
+"""Runs a command, and makes sure that nothing of it stays behind.
 
-This file is run by itself, as a script:
+This file is run as a script:
 
     python -I -S guardian.py PARENT REPORT COMMAND [ARGUMENT]...
 
@@ -8,10 +8,10 @@ The guardian stands between the process that starts it and the command. What the
 parent, becomes a child of the guardian, even if it has left its process group. When the command ends, or PARENT does,
 by SIGKILL too, or when PARENT sends SIGTERM, the guardian kills all of it and ends as the command did.
 
-To the file descriptor REPORT it writes a line `process N` with the number of the command's process, and, before it or
+To the file descriptor REPORT it writes a line `process N` with the process id of the command, and, before it or
 after it, a line `error N` if the command cannot be run.
 
-Only Linux can do this. The script imports nothing of axplore, so that it starts quickly.
+This works only on Linux. The script imports nothing of axplore, so that it starts quickly.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from typing import Final, Never
 
 PR_SET_PDEATHSIG: Final = 1
 PR_SET_CHILD_SUBREAPER: Final = 36
-"""Of Linux's prctl: the signal to get when the parent ends, and to become the parent of orphans."""
+"""Options of prctl on Linux: the signal to receive when the parent ends, and to become the parent of orphans."""
 
 PARENT_ENDED: Final = signal.SIGUSR1
 
 SECONDS_BETWEEN_LOOKS: Final = 5.0
-"""How often to see whether the parent is still there, though a signal should say so."""
+"""Seconds between checks that the parent still exists, although a signal should tell."""
 
 SECONDS_TO_KILL: Final = 5.0
-"""After this, what cannot be killed, such as a process of another user, is left alone."""
+"""Seconds after which processes that cannot be killed, such as those of another user, are left alone."""
 
 
 def guard(parent: int, report: int, command: list[str]) -> Never:
@@ -50,7 +50,7 @@ def guard(parent: int, report: int, command: list[str]) -> Never:
     if process == 0:
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         _become(command, report, guardian)
-    with suppress(OSError):  # nobody listens any more
+    with suppress(OSError):  # the reader is gone
         os.write(report, f"process {process}\n".encode())
     _let_go_of_files()
     codes: dict[int, int] = {}
@@ -82,7 +82,7 @@ def _let_go_of_files() -> None:
     """Closes everything but standard error: an end of file must not wait for the guardian."""
     for name in os.listdir("/proc/self/fd"):
         if int(name) != 2:
-            with suppress(OSError):  # the one of the listing itself
+            with suppress(OSError):  # the descriptor of the listing itself
                 os.close(int(name))
 
 
@@ -120,7 +120,7 @@ def _end_as(code: int) -> Never:
     """Ends with an exit code, or by the signal that it stands for."""
     if code < 0:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        with suppress(OSError, ValueError):  # SIGKILL is what it is
+        with suppress(OSError, ValueError):  # SIGKILL has no handler to restore
             signal.signal(-code, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         os.kill(os.getpid(), -code)
