@@ -11,6 +11,7 @@ from scipy.optimize import linprog
 import axplore
 from axplore import TabularMdp
 from axplore.atlas.learned_model import pairs_of_policy, position_of
+from axplore.errors import UnknownStateError
 from axplore.proofs.bounds import IntervalModel, interval_model
 from axplore.proofs.break_even import optimistic_steps, reaches, robust_steps, stays_beyond, surviving_error
 from axplore.statistics.confidence import ConfidenceRegion
@@ -221,4 +222,5 @@ def test_the_command_shows_what_a_claim_survives(tmp_path: Path) -> None:
         found = json.loads(run("state", folder, state, "--json"))["break_even"]
         assert found == json.loads(json.dumps(atlas.break_even(state).as_json()))
     assert "RESET leads to it does not depend on any row" in run("state", folder, "s0")
-    run("state", folder, "nowhere", code=2)
+    with pytest.raises(UnknownStateError, match="nowhere"):
+        run("state", folder, "nowhere")
