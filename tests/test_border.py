@@ -339,3 +339,31 @@ def test_a_system_that_was_handed_in_is_not_closed_and_one_made_for_a_call_is() 
     assert closed == []
     assert atlas.policy("bright").run(Lamp).arrivals == 1
     assert closed
+
+
+def test_a_system_that_changes_the_working_directory_does_not_move_its_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Wandering:
+        actions = ("on", "off")
+        n_steps = 0
+
+        def reset(self) -> str:
+            return "dark"
+
+        def step(self, action: str) -> str:
+            self.n_steps += 1
+            if self.n_steps == 20:
+                os.chdir(elsewhere)
+            return "bright" if action == "on" else "dark"
+
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(tmp_path)
+    atlas = axplore.explore(Wandering(), radius=2, epsilon=0.5, run="lamp")
+    assert axplore.verify(tmp_path / "lamp").exit_code == atlas.verdict.exit_code == 0
+    assert not list(elsewhere.iterdir())
+    monkeypatch.chdir(tmp_path)
+    axplore.resume("lamp", Wandering(), epsilon=0.3)
+    assert axplore.verify(tmp_path / "lamp").exit_code == 0
+    assert not list(elsewhere.iterdir())

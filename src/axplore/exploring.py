@@ -110,6 +110,7 @@ def explore(
         KeyboardInterrupt: Ctrl-C. Once the exploration has begun, what was known by then is saved in `run`, and is the
             `atlas` of the exception, which is an `axplore.errors.Interrupted`.
     """
+    place = Path(run or "").absolute()  # a system may change the working directory
     chosen, explorer_name = explorer_from(explorer, radius, epsilon, delta, objective, states_bound)
     if has_workers(workers, ray) and isinstance(explorer, str):
         chosen = chosen.for_workers()
@@ -137,7 +138,7 @@ def explore(
             ray=ray,
             findings=findings,
         )
-        folder = closing.enter_context(begin_run(Path(run), manifest, chosen, state, system, max_steps))
+        folder = closing.enter_context(begin_run(place, manifest, chosen, state, system, max_steps))
         recorder = closing.enter_context(RunRecorder(folder, system, chosen))
         recorder.note_start("began")
         return session.run(recorder.world, recorder)

@@ -77,13 +77,14 @@ def resume(
         WorldError: the world failed, as for `explore`.
         KeyboardInterrupt: Ctrl-C, as for `explore`.
     """
-    manifest = load_manifest(Path(run))
+    place = Path(run).absolute()  # a system may change the working directory
+    manifest = load_manifest(place)
     if workers is None and ray is None:
         workers, ray = manifest.workers, _trusted_cluster(manifest.ray, trust)
     if world is None and manifest.world_name is not None:
         check_consent(manifest.world_name, trust)
     with ExitStack() as closing:
-        folder = closing.enter_context(open_run(Path(run)))
+        folder = closing.enter_context(open_run(place))
         manifest = folder.manifest
         before = explorer_from_description(manifest, folder.checkpoint.explorer, explorer)
         changes = {"radius": radius, "epsilon": epsilon}
