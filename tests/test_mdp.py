@@ -158,7 +158,7 @@ def test_a_bad_dense_entry_is_refused_with_its_state_and_action(entry: float, me
         ([(math.nan, 1, 0.0, False)], "state 0, action 'a': the probability of 1 is nan"),
         ([(1.0, 2, 0.0, False)], "state 0, action 'a': successor 2 is not a state"),
         ([(1.0, 1)], "state 0, action 'a': an outcome must be"),
-        ([(0.5, 1, 0.0, True), (0.5, 1, 0.0, False)], "state 1 is entered both as a terminal state and"),
+        ([(0.5, 1, 0.0, True), (0.5, 1, 0.0, False)], "state 1 is entered both as terminal and as not terminal"),
     ],
 )
 def test_a_bad_outcome_is_refused_with_its_state_and_action(outcomes: list[Any], message: str) -> None:
