@@ -202,6 +202,7 @@ def test_the_map_is_used_by_keys_alone(browser: Browser, tmp_path: Path) -> None
     focused = "return document.activeElement.querySelector('title').textContent.split(':')[0]"
 
     browser.run("document.querySelector('.node[tabindex=\"0\"]').focus()")
+    browser.driver.switch_to.active_element.send_keys(Keys.HOME)
     assert browser.run(focused) == "(0, 0)"
     browser.driver.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
     assert browser.run(focused) == "(0, 1)"
@@ -335,3 +336,46 @@ def _luminance(colour: str) -> float:
     channels = np.array([int(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(",")]) / 255
     linear = np.where(channels <= 0.03928, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
     return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def test_the_page_opens_with_the_tree_of_short_ways_and_the_way_to_the_farthest_state(
+    browser: Browser, chain_run: Path
+) -> None:
+    browser.open(write_report(chain_run))
+    assert browser.count(".branch") == 11  # into each state but the first
+    assert browser.text("#panel-title") in ("Route to s4", "Route to s5")
+    assert browser.count(".node.chosen") == 1
+    assert browser.run("return location.hash") == "", "nobody has asked for it"
+    browser.driver.switch_to.active_element.send_keys(Keys.ESCAPE)
+    assert browser.count(".node.chosen") == 0
+
+
+def test_many_states_stand_in_clusters_that_a_click_or_a_search_opens(browser: Browser) -> None:
+    browser.open_text(page_of(tree_atlas(300, 330), History(), Path("run")))
+    clusters = browser.count(".cluster")
+    assert clusters > 20
+    hidden = browser.count(".node.clustered")
+    assert hidden > 300
+    size = int(browser.text(".cluster text").removeprefix("+"))
+    browser.run("document.querySelector('.cluster').dispatchEvent(new Event('click'))")
+    assert browser.count(".cluster") == clusters - 1
+    assert browser.count(".node.clustered") == hidden - size
+    place = browser.run("return +document.querySelector('.node.clustered').dataset.place")
+    browser.run("selection.choose(arguments[0])", place)
+    assert browser.count(".cluster") == clusters - 2
+    assert browser.count(".node.chosen:not(.clustered)") == 1
+
+
+def test_names_and_pictures_stand_on_the_page(browser: Browser, chain_run: Path, tmp_path: Path) -> None:
+    page = write_report(
+        chain_run,
+        tmp_path / "page.html",
+        describe=lambda state: f"room {state[1:]}",
+        action_names={"forward": "walk"},
+        render=lambda _: np.full((200, 100, 3), 200, dtype=np.uint8),
+    )
+    browser.open(page, "state=room 2")
+    assert browser.text("#panel-title") == "Route to room 2"
+    assert "in room 0 play walk" in browser.text("#route")
+    assert browser.run("return document.querySelector('.picture').naturalHeight") == 100  # every second pixel
+    assert not browser.complaints()

@@ -33,7 +33,7 @@ def test_exploring_as_json_names_the_report_too(tmp_path: Path) -> None:
 def test_a_page_that_cannot_be_written_leaves_the_result_and_its_exit_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise ValueError("no page today")
 
     monkeypatch.setattr("axplore.report.page.page_of", fail)

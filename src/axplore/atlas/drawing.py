@@ -48,6 +48,12 @@ PUSHES: Final = 120
 """The number of passes in which overlapping nodes are pushed apart."""
 
 
+CLUSTERED_FROM: Final = 250
+"""With more states in rings than this, those behind the first `MAX_SINGLE` states of the atlas stand in clusters."""
+
+MAX_SINGLE: Final = 80
+
+
 @dataclass(frozen=True, eq=False)
 class Layout:
     """The positions of the states on the map.
@@ -96,6 +102,24 @@ def shown_steps(atlas: Atlas) -> FloatArray:
 def labels_of(atlas: Atlas) -> list[State]:
     """Returns the labels by place."""
     return [*atlas.states, *(atlas.seen[number] for number in atlas.left_out_numbers.tolist())]
+
+
+def clusters_of(atlas: Atlas, layout: Layout) -> IntArray:
+    """Returns the place behind which each place stands in a cluster, or -1 if it stands alone, [n].
+
+    A cluster holds what the tree of short ways reaches through one of the first states of the atlas and no other.
+    """
+    anchors = np.full(len(atlas.statuses), -1, dtype=np.int64)
+    if layout.kind == "grid" or len(layout.drawn) <= CLUSTERED_FROM:
+        return anchors
+    single = min(MAX_SINGLE, len(atlas.states))
+    entries = ways_in(atlas)
+    for place in range(single, len(anchors)):  # parents stand before their children
+        parent = entries[place]
+        anchors[place] = parent if parent < single else anchors[parent]
+    sizes = np.bincount(anchors[anchors >= 0], minlength=1)
+    alone = (anchors >= 0) & (sizes[np.maximum(anchors, 0)] == 1)
+    return np.where(alone, -1, anchors)
 
 
 def _drawn(atlas: Atlas) -> IntArray:

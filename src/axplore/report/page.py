@@ -11,18 +11,19 @@ import base64
 import hashlib
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from axplore.arguments import checked, file_path, optional
+from axplore.arguments import checked, file_path, function, optional
 from axplore.atlas import Atlas
 from axplore.atlas.difference import Difference
 from axplore.atlas.drawing import as_svg, layout_of
 from axplore.atlas.state_report import HEADINGS, LEGEND, shown_columns, state_rows
 from axplore.labels import readable
 from axplore.report import charts, text
+from axplore.report.appearance import Appearance, Names, Render
 from axplore.report.page_data import as_json, content_of
 from axplore.runs.history import History, history_of, moments_of
 from axplore.storage import replace_file, storage_errors
@@ -77,25 +78,38 @@ SECTIONS: Final[Sequence[Section]] = (
 """The sections of the page, from the top."""
 
 
-@checked(folder=file_path, out=optional(file_path))
-def write_report(folder: str | Path, out: str | Path | None = None) -> Path:
+@checked(folder=file_path, out=optional(file_path), render=optional(function))
+def write_report(
+    folder: str | Path,
+    out: str | Path | None = None,
+    *,
+    describe: Names = None,
+    action_names: Names = None,
+    render: Render | None = None,
+) -> Path:
     """Writes the page of a run.
 
     Args:
         folder: the folder of the run, or of an atlas.
         out: the file to write; by default, `report.html` in the folder.
+        describe: names of states for reading, by label: a table or a function; by default, the labels.
+        action_names: the same for actions; Gymnasium environments whose actions are numbers have names already.
+        render: returns the picture of a state, red, green and blue as bytes, [height, width, 3], shown beside its way.
 
     Returns:
         The path of the file.
     """
     folder = Path(folder)
     path = folder / NAME if out is None else Path(out)
-    return write_page(Atlas.load(folder), history_of(folder), folder, path)
+    atlas = Atlas.load(folder)
+    known = Appearance.of_world(atlas.world)
+    look = Appearance(describe, known.action_names if action_names is None else action_names, render)
+    return write_page(atlas, history_of(folder), folder, path, look)
 
 
-def write_page(atlas: Atlas, history: History, folder: Path, path: Path) -> Path:
+def write_page(atlas: Atlas, history: History, folder: Path, path: Path, look: Appearance | None = None) -> Path:
     """Writes the page of an atlas to a file, and returns its path; see `page_of` for the arguments."""
-    return _write(page_of(atlas, history, folder), path)
+    return _write(page_of(atlas, history, folder, look=look), path)
 
 
 def write_difference_page(difference: Difference, path: Path) -> Path:
@@ -122,7 +136,13 @@ def _write(page: str, path: Path) -> Path:
     return path
 
 
-def page_of(atlas: Atlas, history: History, folder: Path, live: dict[str, Any] | None = None) -> str:
+def page_of(
+    atlas: Atlas,
+    history: History,
+    folder: Path,
+    live: dict[str, Any] | None = None,
+    look: Appearance | None = None,
+) -> str:
     """Returns the page of an atlas.
 
     Args:
@@ -130,10 +150,13 @@ def page_of(atlas: Atlas, history: History, folder: Path, live: dict[str, Any] |
         history: the history of the run.
         folder: the folder of the run.
         live: for a run that is watched, its `version` and a `message`; the page then polls for newer versions.
+        look: how states and actions are shown; by default, as is known of the world.
     """
     from markupsafe import Markup
 
-    layout, moments, rows = layout_of(atlas), moments_of(atlas, history), state_rows(atlas)
+    look = Appearance.of_world(atlas.world) if look is None else look
+    layout, moments = layout_of(atlas), moments_of(atlas, history)
+    rows = [replace(row, state=look.state(row.state)) for row in state_rows(atlas)]
     scripts = list(_scripts())
     left_out = ("state", "lower", "status", "reason") if atlas.proven else ("state", "status", "reason")
     return rendered(
@@ -154,7 +177,7 @@ def page_of(atlas: Atlas, history: History, folder: Path, live: dict[str, Any] |
         sections=SECTIONS,
         style=Markup(_file("templates/style.css")),
         scripts=[Markup(script) for script in scripts],
-        content=Markup(as_json({**content_of(atlas, layout, moments, rows), "live": live})),
+        content=Markup(as_json({**content_of(atlas, layout, moments, rows, look), "live": live})),
         security_policy=_security_policy(scripts, online=live is not None),
     )
 

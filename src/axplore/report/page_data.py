@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from axplore.atlas import Atlas
-from axplore.atlas.drawing import MARGIN, WIDTH, Layout, shown_steps
+from axplore.atlas.drawing import MARGIN, WIDTH, Layout, clusters_of, shown_steps, ways_in
 from axplore.atlas.journeys import estimated_chances, likeliest_places
 from axplore.atlas.state_report import StateRow, rounded_down
-from axplore.labels import finite, readable
+from axplore.labels import finite
+from axplore.report.appearance import Appearance
 from axplore.report.charts import LOGARITHMIC_FROM
 from axplore.runs.history import Moment, thousandths
 from axplore.types import RESET_ACTION, FloatArray, IntArray, Status
@@ -67,7 +68,9 @@ LIMITS: Final = {
 STATUSES: Final = tuple(Status)
 
 
-def content_of(atlas: Atlas, layout: Layout, moments: Sequence[Moment], rows: Sequence[StateRow]) -> dict[str, Any]:
+def content_of(
+    atlas: Atlas, layout: Layout, moments: Sequence[Moment], rows: Sequence[StateRow], look: Appearance
+) -> dict[str, Any]:
     """Returns the data for the scripts of the page. Columns have an item for each place."""
     distinct = {actions: number for number, actions in enumerate(dict.fromkeys(atlas.actions))}
     policies, answers, over_steps = _policies(atlas), _answers(atlas), thousandths(moments)
@@ -102,7 +105,7 @@ def content_of(atlas: Atlas, layout: Layout, moments: Sequence[Moment], rows: Se
         "numbers": np.concatenate((atlas.numbers, atlas.left_out_numbers)).tolist(),
         "foundAt": atlas.found_at.tolist(),
         "visits": [row.visits for row in rows],
-        "actionLists": [[readable(action) for action in actions] for actions in distinct],
+        "actionLists": [[look.action(action) for action in actions] for actions in distinct],
         "actionListOf": [distinct[actions] for actions in atlas.actions],
         "reset": RESET_ACTION,
         "chanceUnit": CHANCE_UNIT,
@@ -110,6 +113,10 @@ def content_of(atlas: Atlas, layout: Layout, moments: Sequence[Moment], rows: Se
         "boundKnown": over_steps["known"],
         "limits": LIMITS,
         "layout": _layout(layout),
+        "pictures": look.pictures(atlas.states),
+        "waysIn": ways_in(atlas).tolist(),
+        "clusterOf": clusters_of(atlas, layout).tolist(),
+        "farthest": _farthest(atlas),
         **policies.columns,
         **answers.columns,
         "arrays": {name: packed(array) for name, array in arrays.items()},
@@ -129,6 +136,14 @@ def packed(array: npt.NDArray[Any]) -> dict[str, str]:
     name = next(narrow, "float64")
     content = np.ascontiguousarray(array, dtype=np.dtype(name).newbyteorder("<")).tobytes()
     return {"type": name, "data": base64.b64encode(zlib.compress(content, 6)).decode("ascii")}
+
+
+def _farthest(atlas: Atlas) -> int | None:
+    """The place of the state of the atlas that takes most steps, certified if any is: what the page shows at first."""
+    steps = shown_steps(atlas)
+    places = range(1, len(atlas.states))
+    certified = [place for place in places if atlas.statuses[place] is Status.CERTIFIED]
+    return max(certified or places, key=lambda place: float(steps[place]), default=None)
 
 
 class _Part(NamedTuple):

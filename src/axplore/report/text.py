@@ -25,10 +25,29 @@ def key_facts(atlas: Atlas) -> Facts:
     verdict = ("verdict", atlas.verdict.kind.value)
     steps = ("steps taken", f"{atlas.steps:,}")
     if not atlas.proven:
-        return [("found", f"{len(atlas.states):,}"), ("left out", f"{len(atlas.left_out):,}"), steps, verdict]
+        return [verdict, ("found", f"{len(atlas.states):,}"), ("left out", f"{len(atlas.left_out):,}"), steps]
     counts = Counter(atlas.statuses)
     by_status = [(status.value, f"{counts[status]:,}") for status in (Status.CERTIFIED, Status.SET_ASIDE, Status.OPEN)]
-    return [*by_status, steps, verdict]
+    return [verdict, *by_status, steps]
+
+
+WORDS: Facts = [
+    (
+        "expected steps",
+        "The mean number of steps of a policy, over all its journeys from the initial state. RESET is a step.",
+    ),
+    (
+        "lower, upper",
+        "Bounds on the expected steps: every policy takes at least the lower, and the one shown at most the upper.",
+    ),
+    ("regret", "The expected steps that the best policy could save against the one shown, at most."),
+    (
+        "radius",
+        "The expected steps within which a state counts. It is taken in only through states that count themselves.",
+    ),
+    ("visits", "The number of times that the actions of a state were tried."),
+]
+"""What else needs an explanation."""
 
 
 def meanings(atlas: Atlas) -> Facts:

@@ -30,11 +30,18 @@ const selection = (() => {
     restoring = false;
   }
 
+  /** Chooses a state that nobody asked for: the address does not mention it. */
+  function suggest(place) {
+    restoring = true;
+    choose(place);
+    restoring = false;
+  }
+
   keep("state", () => (chosen === null ? null : atlas.labels[chosen]), (label) => {
     const place = atlas.labels.indexOf(label);
     if (place >= 0) choose(place);
   });
   document.addEventListener("keydown", (event) => { if (event.key === "Escape" && chosen !== null) choose(null); });
 
-  return { get chosen() { return chosen; }, choose, onChange, keep, remember, restore };
+  return { get chosen() { return chosen; }, choose, suggest, onChange, keep, remember, restore };
 })();

@@ -2,6 +2,7 @@
 // Runs last: shows what the address asks for, and polls for updates of a run that is watched.
 atlas.ready.then(() => {
   selection.restore();
+  if (selection.chosen === null && atlas.content.farthest !== null) selection.suggest(atlas.content.farthest);
   if (atlas.content.live) watch(atlas.content.live);
   document.body.dataset.ready = "true";
 

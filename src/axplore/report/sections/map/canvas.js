@@ -6,7 +6,7 @@ const canvas = (() => {
   const { layout } = content;
   const isGrid = layout.kind === "grid", size = layout.size, width = layout.width;
   const map = byId("map");
-  const layers = { ground: svg("g"), nodes: svg("g"), way: svg("g"), names: svg("g") };
+  const layers = { ground: svg("g"), tree: svg("g"), nodes: svg("g"), way: svg("g"), names: svg("g") };
   map.append(...Object.values(layers));
   map.classList.toggle("grid-map", isGrid);
   const spots = new Map(layout.drawn.map((place, i) => [place, { x: layout.x[i], y: layout.y[i] }]));
@@ -20,7 +20,7 @@ const canvas = (() => {
       layers.ground.append(svg("circle", { class: limit ? "ring limit" : "ring", cx: width / 2, cy: middle, r: radius }));
       if (radius + 17 < middle) {
         layers.ground.append(svg("text", { class: "ring-label", x: width / 2, y: middle + radius + 17, "font-size": 15 },
-          `${steps}${limit ? " steps: the radius" : ""}`));
+          `${+steps.toFixed(2)}${limit ? " steps: the radius" : ""}`));
       }
     }
   }
@@ -38,6 +38,16 @@ const canvas = (() => {
         layers.ground.append(svg("rect", { class: "empty", x: x + 1, y: y + 1, width: 2 * size - 2, height: 2 * size - 2 },
           svg("title", {}, unseen)));
       }
+    }
+  }
+
+  /** Faint lines: the tree of short ways around the initial state. In a grid the cells say as much. */
+  function drawTree() {
+    for (const [place, to] of spots) {
+      const from = spots.get(content.waysIn[place]);
+      if (place === 0 || !from) continue;
+      layers.tree.append(svg("line", { class: isMember(place) ? "branch" : "branch left-out", "data-place": place,
+        x1: from.x, y1: from.y, x2: to.x, y2: to.y }));
     }
   }
 
@@ -73,12 +83,59 @@ const canvas = (() => {
     layers.nodes.append(node);
   }
 
+  // ---- clusters: states behind one and the same state, which a click opens ---------------------------------------
+
+  const clusters = new Map();
+
+  function drawClusters() {
+    for (const place of layout.drawn) {
+      const anchor = content.clusterOf[place];
+      if (anchor >= 0) clusters.set(anchor, [...(clusters.get(anchor) ?? []), place]);
+    }
+    for (const [anchor, places] of clusters) {
+      const { x, y } = spots.get(places[places.length >> 1]), from = spots.get(anchor), half = Math.max(1.9 * size, 13);
+      const said = `${places.length} states behind ${labels[anchor]}; a click shows them`;
+      const symbol = svg("g", { class: "cluster", role: "button", tabindex: 0, "aria-label": said, transform: `translate(${x} ${y})` },
+        svg("title", {}, said), svg("rect", { x: -half, y: -0.8 * half, width: 2 * half, height: 1.6 * half, rx: 0.5 * half }),
+        svg("text", { class: "value", y: 0.35 * half, "font-size": 0.9 * half }, `+${places.length}`));
+      const line = svg("line", { class: "branch left-out", x1: from.x, y1: from.y, x2: x, y2: y });
+      symbol.addEventListener("click", () => openCluster(anchor));
+      symbol.addEventListener("keydown", (event) => {
+        if (event.key !== "Enter" && event.key !== " ") return;
+        event.preventDefault();
+        openCluster(anchor);
+        nodes.get(places[0]).focus();
+      });
+      clusters.set(anchor, { places, parts: [symbol, line] });
+      layers.tree.prepend(line);
+      layers.nodes.append(symbol);
+      setHidden(places, true);
+    }
+  }
+
+  function setHidden(places, isHidden) {
+    for (const place of places) {
+      nodes.get(place).classList.toggle("clustered", isHidden);
+      layers.tree.querySelector(`[data-place="${place}"]`)?.classList.toggle("clustered", isHidden);
+    }
+  }
+
+  /** Shows the states of a cluster one by one; does nothing if it is open, or there is none. */
+  function openCluster(anchor) {
+    const cluster = clusters.get(anchor);
+    if (!cluster) return;
+    clusters.delete(anchor);
+    cluster.parts.forEach((part) => part.remove());
+    setHidden(cluster.places, false);
+    drawNames();
+  }
+
   function drawNames() {
     layers.names.replaceChildren();
     const visible = layout.drawn.filter((place) => {
       const { x, y } = spots.get(place);
       return x >= view.x && x <= view.x + view.width && y >= view.y && y <= view.y + view.height &&
-        !nodes.get(place).classList.contains("unmet");
+        !nodes.get(place).matches(".unmet, .clustered");
     });
     if (visible.length > content.limits.names) return;
     if (isGrid) visible.forEach(nameCell);
@@ -141,8 +198,10 @@ const canvas = (() => {
 
   drawRings();
   if (isGrid) drawEmptyCells();
+  else drawTree();
   layout.drawn.forEach(drawNode);
+  drawClusters();
   showView();
 
-  return { map, layers, spots, nodes, isGrid, size, symbol, drawNames, zoom, pan, isWhole: () => view.width === width };
+  return { map, layers, spots, nodes, isGrid, size, symbol, drawNames, openCluster, zoom, pan, isWhole: () => view.width === width };
 })();

@@ -66,6 +66,8 @@ const colours = (() => {
       items.push(html("span", {}, `${shown(low)} `, ramp, ` ${shown(high)} ${MEASURES[mode].unit}`));
     }
     items.push(html("span", {}, "thick outline: the initial state"));
+    if (!canvas.isGrid) items.push(html("span", {}, "faint lines: short ways"));
+    if (content.clusterOf.some((anchor) => anchor >= 0)) items.push(html("span", {}, "+12: so many states behind one; a click shows them"));
     if (layout.drawn.some(atlas.onlyResets)) items.push(html("span", {}, "double outline: only resets"));
     byId("legend").replaceChildren(...items);
   }

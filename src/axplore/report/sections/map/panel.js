@@ -114,6 +114,7 @@ const panel = (() => {
     const shown = [
       html("p", {}, html("span", { class: `badge ${atlas.classOf(place)}` }, content.proven ? atlas.statusOf(place) : "not proven")),
       html("p", { class: "steps", id: "panel-steps" }, atlas.steps(place)), html("p", { id: "panel-reason" }, content.reasons[place])];
+    if (content.pictures[place]) shown.unshift(html("img", { class: "picture", src: content.pictures[place], alt: `Picture of ${labels[place]}` }));
     if (content.breakEven[place]) shown.push(html("p", { id: "panel-break-even" }, content.breakEven[place]));
     if (!atlas.isMember(place)) return shown;
     shown.push(html("p", {}, `Found at step ${number(content.foundAt[place])}; ${number(content.visits[place])} visits.`));

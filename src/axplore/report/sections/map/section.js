@@ -31,6 +31,9 @@ atlas.ready.then(() => {
     byId("within").textContent = content.proven
       ? `Within ${within.toFixed(1)} expected steps: ${counts.inside} states by their upper bounds, ${counts.perhaps} undecided, ${counts.beyond} beyond by their lower bounds.`
       : `Within ${within.toFixed(1)} steps by the explorer’s estimates: ${counts.inside} states; nothing is proven.`;
+    for (const branch of canvas.layers.tree.children) {
+      branch.classList.toggle("unmet", nodes.get(+branch.dataset.place)?.classList.contains("unmet") ?? false);
+    }
     canvas.drawNames();
   }
 
@@ -110,6 +113,7 @@ atlas.ready.then(() => {
       canvas.drawNames();
       return;
     }
+    canvas.openCluster(content.clusterOf[place]);
     node?.classList.add("chosen");
     node?.setAttribute("aria-pressed", "true");
     const isGoal = atlas.isMember(place) && place > 0, met = isGoal && atlas.hasPolicy(place) ? atlas.met(place) : null;
@@ -138,7 +142,7 @@ atlas.ready.then(() => {
     for (const [other, to] of spots) {
       const ahead = (to.x - from.x) * dx + (to.y - from.y) * dy;
       const aside = Math.abs((to.x - from.x) * dy) + Math.abs((to.y - from.y) * dx);
-      if (ahead <= 0.1 * size || aside > 2 * ahead || nodes.get(other).classList.contains("unmet")) continue;
+      if (ahead <= 0.1 * size || aside > 2 * ahead || nodes.get(other).matches(".unmet, .clustered")) continue;
       if (ahead + 2 * aside < least) [best, least] = [other, ahead + 2 * aside];
     }
     return best;
