@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed-to-develop
 LOWEST := .venv-lowest
 LOWEST_STAMP := $(LOWEST)/.installed
 
-.PHONY: help setup explore test test-lowest lint bench bench-against coverage kills engines certify-study clean
+.PHONY: help setup explore test test-lowest lint bench bench-against coverage kills doctor engines certify-study clean
 
 help:
 	@echo "make explore      explore a small slippery maze, prove what was found, and write a page to look at"
@@ -19,6 +19,7 @@ help:
 	@echo "make bench        speeds, beside other solvers in the same run"
 	@echo "make bench-against COMMIT=...  the scale ladder beside an older commit, as ratios"
 	@echo "make kills        kill 40 runs at random moments and compare what they end with"
+	@echo "make doctor       examine systems with and without a fault, and count false alarms and faults that were missed"
 	@echo "make engines      explore a lake on every engine, with losses too, and compare the bytes"
 	@echo "make certify-study  ask 2,000 systems whose labels hide states a question whose answer is known, and count errors"
 	@echo "make coverage     explore 8,000 times on random models and count broken promises; half an hour on two processors"
@@ -53,6 +54,9 @@ bench-against: $(STAMP)
 kills: $(STAMP)
 	$(BIN)/python tests/runs/kills.py 30 --out docs/results/kills.json
 	$(BIN)/python tests/runs/kills.py 10 --workers 2 --out docs/results/kills-with-workers.json
+
+doctor: $(STAMP)
+	$(BIN)/python tests/worlds/doctor_study.py --seeds 20 --out docs/results/doctor.json
 
 engines: $(STAMP)
 	$(BIN)/python tests/workers/engines.py --out docs/results/engines.json

@@ -14,7 +14,7 @@ class Issue(Enum):
     NOISE_PINNED = "The noise is pinned by the seed"
     TIME_LIMIT = "Episodes have a hidden time limit"
     KEY_TOO_COARSE = "The state key is too coarse"
-    KEY_TOO_FINE = "The state key is too fine"
+    KEY_TOO_FINE = "States hardly repeat: the key may be too fine"
     ACTION_FAILS = "An action fails"
     SYSTEM_FAILS = "The system fails"
 
