@@ -9,7 +9,7 @@ from axplore.workers.engines import Reply, Server, replied
 
 
 class InProcess:
-    """An engine of one worker, who is this process."""
+    """An engine with one worker, this process."""
 
     @property
     def n_workers(self) -> int:
@@ -17,19 +17,19 @@ class InProcess:
         return 1
 
     def start(self, make_server: Callable[[], Server]) -> InProcessWorker:
-        """A worker that is ready."""
+        """Returns a worker that is ready."""
         return InProcessWorker(make_server())
 
     def wait(self, workers: Sequence[InProcessWorker], seconds: float | None) -> list[InProcessWorker]:  # noqa: ARG002 (as all)
-        """All who have a reply."""
+        """Returns the workers that have a reply."""
         return [worker for worker in workers if worker.has_replied]
 
     def close(self) -> None:
-        """Leaves nothing behind."""
+        """Does nothing: there is nothing to release."""
 
 
 class InProcessWorker:
-    """Does at once what it is sent."""
+    """A worker that answers messages at once."""
 
     name = "this process"
 
@@ -47,13 +47,13 @@ class InProcessWorker:
         self._reply = replied(self._server, message)
 
     def receive(self) -> Reply:
-        """What came of it."""
+        """Returns the reply to the last message."""
         assert self._reply is not None
         reply, self._reply = self._reply, None
         return reply
 
     def stop(self) -> None:
-        """Closes what the server holds."""
+        """Closes the server."""
         close = getattr(self._server, "close", None)
         if close is not None:
             close()

@@ -189,7 +189,7 @@ def test_every_explorer_can_have_its_orders_carried_out_by_workers(name: str) ->
 
 
 def test_a_system_without_a_factory_is_refused() -> None:
-    with pytest.raises(InvalidSettingError, match="need a factory"):
+    with pytest.raises(InvalidSettingError, match="needs a factory"):
         DistributedWorld(SteppedWorld(Walk()), InProcess())
 
 

@@ -83,7 +83,7 @@ def test_whatever_can_be_made_again_can_have_workers(world: Any) -> None:
 
 @pytest.mark.parametrize("world", [Walk(), gymnasium.make("FrozenLake-v1")], ids=["system", "environment"])
 def test_a_system_that_cannot_be_made_again_is_refused_before_the_first_step(world: Any) -> None:
-    with pytest.raises(InvalidSettingError, match="need a factory"):
+    with pytest.raises(InvalidSettingError, match="needs a factory"):
         axplore.explore(world, radius=3, workers=2)
 
 
