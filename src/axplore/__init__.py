@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from axplore.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from axplore.assumptions import Assumptions
     from axplore.atlas import Atlas, Bounds, Policy, StateReport
     from axplore.atlas.certification import certify
     from axplore.atlas.verification import verify
@@ -38,6 +39,7 @@ __version__ = "0.1.0"
 __all__ = [
     "DOMAINS",
     "RESET",
+    "Assumptions",
     "Atlas",
     "AxploreError",
     "Bounds",
@@ -64,6 +66,7 @@ __all__ = [
 ]
 
 _HOMES: Final = {
+    "axplore.assumptions": ("Assumptions",),
     "axplore.atlas": ("Atlas", "Bounds", "Policy", "StateReport"),
     "axplore.atlas.certification": ("certify",),
     "axplore.atlas.verification": ("verify",),

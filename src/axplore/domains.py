@@ -253,6 +253,47 @@ def maze(drawing: str = MAZE, slip: float = 0.1) -> TabularMdp:
     return slippery_grid(rows=len(rows), columns=len(rows[0]), slip=slip, walls=walls, start=starts[0])
 
 
+def random_maze(rows: int = 20, columns: int = 20, seed: int = 0) -> TabularMdp:
+    """A random maze with one way between any two cells, in which every step is certain.
+
+    The states are the cells (row, column), and the actions `up`, `down`, `left` and `right`. A step into a wall stays
+    put. RESET leads to (0, 0).
+
+    Args:
+        rows: of the maze.
+        columns: of the maze.
+        seed: of the draw; the same seed gives the same maze.
+    """
+    rows, columns = _whole("rows", rows, least=1), _whole("columns", columns, least=1)
+    _check_size("random-maze", len(DIRECTIONS) * rows * columns)
+    generator = np.random.default_rng(whole()("seed", seed))
+    cells = [(row, column) for row in range(rows) for column in range(columns)]
+    numbers = {cell: number for number, cell in enumerate(cells)}
+    actions, opposite = list(DIRECTIONS), {"up": "down", "down": "up", "left": "right", "right": "left"}
+    leads_to = np.repeat(np.arange(len(cells)), len(actions)).reshape(len(cells), len(actions))
+    entered, way = {(0, 0)}, [(0, 0)]
+    while way:  # to a neighbour that was not entered yet, or back
+        here = way[-1]
+        reached = {action: (here[0] + down, here[1] + right) for action, (down, right) in DIRECTIONS.items()}
+        fresh = [action for action, cell in reached.items() if cell in numbers and cell not in entered]
+        if not fresh:
+            way.pop()
+            continue
+        action = fresh[int(generator.integers(len(fresh)))]
+        there = reached[action]
+        leads_to[numbers[here], actions.index(action)] = numbers[there]
+        leads_to[numbers[there], actions.index(opposite[action])] = numbers[here]
+        entered.add(there)
+        way.append(there)
+    return _model(
+        cells,
+        tuple(actions),
+        np.repeat(np.arange(len(cells)), len(actions)),
+        np.tile(np.arange(len(actions)), len(cells)),
+        [(np.arange(leads_to.size), leads_to.ravel(), 1.0)],
+    )
+
+
 def random_sparse(
     states: int = 100, actions: int = 4, branching: tuple[int, int] = (3, 5), seed: int = 0
 ) -> TabularMdp:
@@ -299,6 +340,7 @@ DOMAINS: Final[Mapping[str, Callable[..., TabularMdp]]] = MappingProxyType(
         "two-branch": two_branch_toy,
         "slippery-grid": slippery_grid,
         "maze": maze,
+        "random-maze": random_maze,
         "random-sparse": random_sparse,
     }
 )

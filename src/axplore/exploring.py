@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from axplore.arguments import checked, file_path, flag, function, optional, real, refusal, settings, text, whole
+from axplore.assumptions import Assumed, assumptions_from
 from axplore.atlas import Atlas
 from axplore.atlas.construction import atlas_of, fault_records, finding_records
 from axplore.certificate.doubts import FindingRecord
@@ -25,7 +26,7 @@ from axplore.runs.recording import RunRecorder
 from axplore.target import Objective
 from axplore.workers.distributed import DistributedWorld
 from axplore.workers.engines import engine_for, has_workers
-from axplore.worlds.catalogue import is_handed_in, parametrised_world
+from axplore.worlds.catalogue import function_named, is_handed_in, parametrised_world
 from axplore.worlds.contract import World
 from axplore.worlds.stepped import SteppedWorld
 
@@ -76,6 +77,7 @@ def explore(
     doctor: bool = True,
     workers: int | None = None,
     ray: str | None = None,
+    assume: Assumed = None,
 ) -> Atlas:
     """Finds every state that can be reached reliably within a number of expected steps, and a policy to each.
 
@@ -104,6 +106,9 @@ def explore(
             themselves: a system by a factory, a model, or a name. The answer does not depend on their number; it
             differs from that without workers, where the agent does not reset for every batch.
         ray: the Ray cluster that runs the workers: `auto` or an address; see docs/scaling.md.
+        assume: what is known of the system, which can save most of the steps: `deterministic`, `Assumptions`, or
+            several of these. Every promise then begins with "if", and a draw that contradicts it ends the exploration:
+            see docs/assumptions.md.
 
     Raises:
         WorldError: the world failed. What was known by then is saved in `run`, and is the `atlas` of the error.
@@ -114,6 +119,8 @@ def explore(
     chosen, explorer_name = explorer_from(explorer, radius, epsilon, delta, objective, states_bound)
     if has_workers(workers, ray) and isinstance(explorer, str):
         chosen = chosen.for_workers()
+    if assume is not None:
+        chosen = chosen.assuming(assumptions_from(assume, function_named))
     system, world_name = world_from(world, seed, world_parameters)
     with ExitStack() as closing:
         if not is_handed_in(world):

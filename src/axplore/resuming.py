@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from axplore.arguments import checked, file_path, flag, function, optional, real, text, whole
+from axplore.assumptions import Assumed, assumptions_from
 from axplore.atlas import Atlas
 from axplore.errors import InvalidSettingError, UntrustedFileError
 from axplore.explorers.base import Explorer, ExplorerState, Observer
 from axplore.exploring import Session, WorldLike, objective_from, shared_by_workers, world_from
 from axplore.runs.checkpoints import decode_state
 from axplore.runs.folder import open_run
-from axplore.runs.manifest import RunManifest, explorer_from_description, load_manifest
+from axplore.runs.manifest import RunManifest, described, explorer_from_description, load_manifest
 from axplore.runs.recording import RunRecorder
 from axplore.target import Objective
-from axplore.worlds.catalogue import check_consent, is_handed_in
+from axplore.worlds.catalogue import check_consent, function_named, is_handed_in
 from axplore.worlds.contract import World
 
 
@@ -46,6 +47,7 @@ def resume(
     workers: int | None = None,
     ray: str | None = None,
     trust: bool = False,
+    assume: Assumed = None,
 ) -> Atlas:
     """Resumes a run where it was interrupted or has ended.
 
@@ -71,6 +73,8 @@ def resume(
         ray: the new cluster.
         trust: whether to start the world that the run names, and use its cluster, which runs code: see
             docs/security.md.
+        assume: the new assumptions, `none` for none; as before when not given. Draws are valid whatever was assumed,
+            and all of them are kept.
 
     Raises:
         UntrustedFileError: the run names a world that is not built in, or a cluster, and `trust` is not set.
@@ -86,10 +90,17 @@ def resume(
     with ExitStack() as closing:
         folder = closing.enter_context(open_run(place))
         manifest = folder.manifest
-        before = explorer_from_description(manifest, folder.checkpoint.explorer, explorer)
+        assumptions = None if assume is None else assumptions_from(assume, function_named)
+        before = explorer_from_description(
+            manifest, folder.checkpoint.explorer, explorer, assumed_anew=assumptions is not None
+        )
+        if assumptions is not None and described(assumptions) == folder.checkpoint.explorer.get("assume"):
+            before = before.assuming(assumptions)  # functions of the run, passed again
         changes = {"radius": radius, "epsilon": epsilon}
         asked = replace(before.target, **{name: value for name, value in changes.items() if value is not None})
         chosen = before.retarget(asked, None if objective is None else objective_from(objective))
+        if assumptions is not None:
+            chosen = chosen.assuming(assumptions)
         system = _world_again(manifest, world)
         if not is_handed_in(world):
             closing.callback(system.close)
@@ -149,7 +160,7 @@ def _retargeted(
     """Returns the state of a run that resumes with another target or objective, saved before anything else is done."""
     while recorder.world.repeating:  # first repeats the orders given before, so that no answer is lost
         state = before.advance(state, recorder.world)
-    reopened: ExplorerState = chosen.reopen(state)
+    reopened: ExplorerState = chosen.reopen(state, before)
     narrowed = recorder.folder.checkpoint.narrowed or chosen.target.reach < before.target.reach
     recorder.write_checkpoint(reopened, narrowed=narrowed)
     return reopened

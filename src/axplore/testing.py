@@ -24,7 +24,7 @@ from axplore.errors import BrokenContractError, InvalidOrderError, InvalidSettin
 from axplore.explorers.base import Explorer
 from axplore.runs.checkpoints import SavedState, decode_state, encode_state
 from axplore.types import RESET_ACTION, IntArray
-from axplore.worlds.contract import NOWHERE, Answer, Episodes, Order, Replicable, Resumable, Tour, Visit, World
+from axplore.worlds.contract import NOWHERE, Answer, Episodes, Order, Replicable, Resumable, Survey, Tour, Visit, World
 
 ROUNDS: Final = 4
 """Calls of `carry_out` with orders of all kinds, each to states that the ones before have discovered."""
@@ -211,6 +211,7 @@ class _CheckedWorld:
         orders.append(Episodes(goal, TIMES, 1, way))
         if latest:
             orders.append(self._tour(latest))
+        orders.append(Survey(nothing, nothing, nothing, max_depth=1, plays=TIMES))
         return orders
 
     def _tour(self, pairs: Sequence[tuple[int, int]]) -> Tour:
@@ -297,6 +298,8 @@ def _check_order(order: Order, answer: Answer, n_faults: int) -> None:
             _check_episodes(order, answer, n_faults)
         case Tour():
             _check_tour(order, answer)
+        case Survey():
+            _check_survey(order, answer)
 
 
 def _check_visit(order: Visit, answer: Answer, n_faults: int) -> None:
@@ -349,6 +352,14 @@ def _check_tour(order: Tour, answer: Answer) -> None:
     drawn = _draws(answer)
     played = sum(min(times, drawn.get(pair, 0)) for pair, times in asked.items())
     _require(played >= answer.completed, f"Tour: {answer.completed} plays, but the draws hold {played}")
+
+
+def _check_survey(order: Survey, answer: Answer) -> None:
+    completed, drawn = answer.completed, len(answer.pair_draws)
+    _require(completed <= order.plays, f"Survey: {completed} plays, but {order.plays} were asked for")
+    _require(answer.arrivals == completed, f"Survey: {completed} plays, but {answer.arrivals} arrivals")
+    # What was never named before is played for the first time.
+    _require(completed == drawn, f"Survey: {completed} pairs were played for the first time, but {drawn} were drawn")
 
 
 def _check_plays(name: str, times: int, max_cuts: int, answer: Answer) -> None:

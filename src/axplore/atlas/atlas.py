@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from axplore.atlas.verdict import Verdict
     from axplore.atlas.why_not import WhyNot
     from axplore.certificate import Certificate
+    from axplore.certificate.assumed import Apart, Assumed
     from axplore.certificate.doubts import FaultRecord, FindingRecord
     from axplore.proofs.bounds import IntervalModel
     from axplore.statistics.counts import CountedRows
@@ -75,6 +76,8 @@ class Atlas:
         stop: why the exploration ended.
         findings: the findings of the examination before the exploration.
         faults: the failures of the system during the exploration.
+        assumed: what is assumed of each pair that was counted; None if nothing is.
+        apart: states that were counted while something else was assumed; None if there are none.
         certificate: the certificate, which others can verify; None if nothing is proven.
     """
 
@@ -86,7 +89,7 @@ class Atlas:
     numbers: IntArray
     found_at: IntArray
     actions: tuple[tuple[Action, ...], ...]
-    policies: tuple[IntArray, ...]
+    policies: Sequence[IntArray]
     left_out_numbers: IntArray
     lower: FloatArray
     upper: FloatArray
@@ -101,11 +104,14 @@ class Atlas:
     stop: StopReason
     findings: tuple[FindingRecord, ...] = ()
     faults: tuple[FaultRecord, ...] = ()
+    assumed: Assumed | None = None
+    apart: Apart | None = None
     certificate: Certificate | None = None
 
     def __post_init__(self) -> None:
         bounds = self.lower, self.upper, self.regret
-        for array in (self.numbers, self.found_at, *self.policies, self.left_out_numbers, *bounds):
+        policies = self.policies if isinstance(self.policies, tuple) else ()  # others are made when asked for
+        for array in (self.numbers, self.found_at, *policies, self.left_out_numbers, *bounds):
             array.flags.writeable = False
 
     @cached_property
@@ -126,6 +132,11 @@ class Atlas:
         return verdict_of(self)
 
     @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What was declared to be known of the system, as clauses that follow "if"; empty if nothing was."""
+        return () if self.assumed is None else self.assumed.sentences
+
+    @property
     def is_part(self) -> bool:
         """Whether it is a part of an atlas of a larger radius, which has the certificate; see `within`."""
         return self.proven and self.certificate is None
@@ -137,10 +148,11 @@ class Atlas:
 
     @property
     def is_refuted(self) -> bool:
-        """Whether later counts refute what earlier ones had proven, such as that a state is within reach."""
+        """Whether later counts refute what was assumed or had been proven, such as that a state is within reach."""
         reach = self.target.radius + self.target.epsilon
         refuted = bool((self.lower[: len(self.numbers)] > reach).any())
-        return self.stop is StopReason.CONTRADICTED or (self.proven and refuted)
+        contradicted = (StopReason.CONTRADICTED, StopReason.ASSUMPTION_CONTRADICTED)
+        return self.stop in contradicted or (self.proven and refuted)
 
     @property
     def can_be_relied_on(self) -> bool:

@@ -54,7 +54,7 @@ def atlas_of(
         "stop": exploration.stop,
     }
     seen = tuple(world.states)
-    if exploration.evidence is not None:
+    if exploration.evidence is not None or exploration.survey is not None:
         counted = {*exploration.states, *exploration.frontier}
         uncounted = tuple(state for state in seen if state not in counted)
         certificate = certificate_from_exploration(exploration, findings, faults)
@@ -88,19 +88,21 @@ def certificate_from_exploration(
     exploration: Exploration, findings: tuple[FindingRecord, ...] = (), faults: tuple[FaultRecord, ...] = ()
 ) -> Certificate:
     """Returns the certificate of everything that is proven; claims that are still open are left out."""
-    if exploration.evidence is None:
+    if exploration.evidence is None and exploration.survey is None:
         raise InvalidInputError("this exploration has no evidence; only the certified explorer proves anything")
-    from axplore.proofs.certificates import certificate_from
+    from axplore.proofs.certificates import certificate_from, survey_certificate
 
-    return certificate_from(
-        exploration.evidence,
-        exploration.counts.rows(),
-        known=exploration.states,
-        others=exploration.frontier,
-        actions=exploration.actions,
-        findings=findings,
-        faults=faults,
-    )
+    record: dict[str, Any] = {
+        "known": exploration.states,
+        "others": exploration.frontier,
+        "actions": exploration.actions,
+        "findings": findings,
+        "faults": faults,
+    }
+    if exploration.survey is not None:
+        return survey_certificate(exploration.survey, **record)
+    assert exploration.evidence is not None
+    return certificate_from(exploration.evidence, exploration.counts.rows(), **record)
 
 
 def finding_records(findings: Iterable[Finding]) -> tuple[FindingRecord, ...]:
@@ -193,5 +195,7 @@ def atlas_from_certificate(
         stop=stop,
         findings=certificate.findings,
         faults=certificate.faults,
+        assumed=certificate.assumed,
+        apart=certificate.apart,
         certificate=certificate,
     )

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from axplore.atlas.state_report import checked_regret
+from axplore.certificate.region import spent_apart
 from axplore.errors import InvalidInputError, InvalidSettingError
 from axplore.proofs.bounds import IntervalModel, interval_model, upper_path
 from axplore.proofs.episode_tests import EpisodeTest, EpisodeTests
 from axplore.proofs.evidence import Evidence, gather_evidence
-from axplore.statistics.confidence import EPISODE_PART, ConfidenceRegion, confidence_region
-from axplore.statistics.counts import CountedRows
+from axplore.proofs.surveys import survey_evidence
+from axplore.statistics.confidence import EPISODE_PART, ConfidenceRegion, confidence_region, part_of
+from axplore.statistics.counts import rows_of
 from axplore.statistics.episodes import Bets, line_level
 from axplore.target import Objective, Target
 from axplore.types import RESET_ACTION, RESET_PAIR, IntArray, Status
@@ -30,12 +32,19 @@ def learned_model(atlas: Atlas) -> IntervalModel:
     The levels of the region depend on the order in which states were added to the counts. So the region is computed
     for all counts, and an atlas of fewer states uses a part of it.
     """
-    counts, region = atlas.counts, confidence_region(atlas.counts, atlas.target.delta)
-    row_of = {number: row for row, number in enumerate(counts.states.tolist())}
-    rows = np.array([row_of[number] for number in atlas.numbers.tolist() if number in row_of], dtype=np.int64)
-    if len(rows) != len(counts.states) or (np.diff(rows) < 0).any():
-        counts, region = _part(counts, region, rows)
+    counts, region = atlas.counts, _region_of(atlas)
+    counted = atlas.numbers[np.isin(atlas.numbers, counts.states)]
+    if not np.array_equal(counted, counts.states):
+        counts, region = part_of(region, counts, counted)
     return interval_model(counts, region, value_limit(atlas.target.radius, atlas.target.epsilon))
+
+
+def _region_of(atlas: Atlas) -> ConfidenceRegion:
+    """Returns the region that all counts of an atlas prove, given what is assumed."""
+    single = None if atlas.assumed is None else atlas.assumed.single
+    if atlas.apart is None:
+        return confidence_region(atlas.counts, atlas.target.delta, single)
+    return confidence_region(atlas.counts, atlas.target.delta, single, atlas.apart.ranks, spent_apart(atlas.apart))
 
 
 def value_limit(radius: float, epsilon: float) -> float:
@@ -45,10 +54,7 @@ def value_limit(radius: float, epsilon: float) -> float:
 
 def model_with(atlas: Atlas, numbers: list[int]) -> IntervalModel:
     """Returns the model of some of the states of an atlas, given by number, in this order."""
-    counts = atlas.counts
-    row_of = {number: row for row, number in enumerate(counts.states.tolist())}
-    rows = np.array([row_of[number] for number in numbers], dtype=np.int64)
-    part, region = _part(counts, confidence_region(counts, atlas.target.delta), rows)
+    part, region = part_of(_region_of(atlas), atlas.counts, np.array(numbers, dtype=np.int64))
     return interval_model(part, region, value_limit(atlas.target.radius, atlas.target.epsilon))
 
 
@@ -99,10 +105,38 @@ def within(atlas: Atlas, radius: float) -> Atlas:
             f"the radius of {radius:g} is larger than that of the atlas, {atlas.target.radius:g}: what lies beyond "
             "was not explored; explore with the larger radius"
         )
-    numbers, tests = _admitted(atlas, target)
     objective = atlas.objective or Objective.OPTIMAL
+    if atlas.assumed is not None and atlas.assumed.single.all():
+        return _exact_part(atlas, target, objective)
+    numbers, tests = _admitted(atlas, target)
     evidence = gather_evidence(model_with(atlas, numbers), target, objective, tests)
     return _restricted(atlas, evidence, numbers, target)
+
+
+def _exact_part(atlas: Atlas, target: Target, objective: Objective) -> Atlas:
+    """Returns the part of an atlas in which every action is assumed to have one outcome."""
+    kept = np.flatnonzero(atlas.upper[: len(atlas.numbers)] <= target.radius)
+    survey = survey_evidence(rows_of(atlas.counts, atlas.numbers[kept]), target, objective)
+    bounds, n_known = survey.bounds, len(kept)
+    rest: IntArray = np.setdiff1d(np.concatenate((atlas.numbers, atlas.left_out_numbers)), survey.numbers)
+    unseen_status = Status.SET_ASIDE if bounds.unseen > target.radius else Status.OPEN
+    statuses = (*bounds.statuses(n_known, target.radius, target.epsilon, objective), *(unseen_status,) * len(rest))
+    return replace(
+        atlas,
+        target=target,
+        numbers=atlas.numbers[kept],
+        found_at=atlas.found_at[kept],
+        actions=tuple(atlas.actions[place] for place in kept.tolist()),
+        policies=survey.policies,
+        left_out_numbers=np.concatenate((survey.numbers[n_known:], rest)).astype(np.int64),
+        lower=np.concatenate((bounds.lower, np.full(len(rest), bounds.unseen))),
+        upper=np.concatenate((bounds.upper, np.full(len(rest), math.inf))),
+        regret=np.concatenate((bounds.regret, np.full(len(rest), math.inf))),
+        statuses=statuses,
+        unseen_lower=bounds.unseen,
+        complete=Status.OPEN not in statuses and bounds.unseen > target.radius,
+        certificate=None,
+    )
 
 
 def _admitted(atlas: Atlas, target: Target) -> tuple[list[int], EpisodeTests]:
@@ -182,28 +216,3 @@ def _restricted(atlas: Atlas, evidence: Evidence, numbers: list[int], target: Ta
         complete=evidence.complete,
         certificate=None,
     )
-
-
-def _part(counts: CountedRows, region: ConfidenceRegion, rows: IntArray) -> tuple[CountedRows, ConfidenceRegion]:
-    """Returns the counts and the region restricted to some of the counted states."""
-    pairs = _ranges(counts.state_pairs, rows)
-    entries = _ranges(counts.row_offsets, pairs)
-    part = CountedRows(
-        states=counts.states[rows],
-        state_pairs=_offsets(np.diff(counts.state_pairs)[rows]),
-        visits=counts.visits[pairs],
-        row_offsets=_offsets(np.diff(counts.row_offsets)[pairs]),
-        successors=counts.successors[entries],
-        counts=counts.counts[entries],
-        first_draws=counts.first_draws[entries],
-    )
-    return part, ConfidenceRegion(region.shares[entries], region.slack[pairs], region.shared_budget)
-
-
-def _ranges(offsets: IntArray, rows: IntArray) -> IntArray:
-    """Returns the indices of the entries of the given rows, row by row."""
-    return np.concatenate([np.arange(0), *(np.arange(offsets[row], offsets[row + 1]) for row in rows)]).astype(np.int64)
-
-
-def _offsets(lengths: IntArray) -> IntArray:
-    return np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from axplore.atlas.state_report import StateReport, rounded_down
+from axplore.certificate.count_checks import contradicted_assumption
 from axplore.certificate.doubts import doubts_in, notes_in
 from axplore.errors import ExitCode
 from axplore.explorers.base import StopReason
@@ -109,7 +110,7 @@ def verdict_of(atlas: Atlas) -> Verdict:
         sentences=tuple(sentences),
         doubts=doubts,
         notes=notes_in(atlas.findings, atlas.faults),
-        assumptions=ASSUMPTIONS if atlas.proven else (),
+        assumptions=(*atlas.assumptions, *ASSUMPTIONS) if atlas.proven else (),
         open_states=sum(status is Status.OPEN for status in atlas.statuses) if atlas.proven else 0,
         exit_code=_exit_code(kind, atlas.stop, in_doubt=bool(doubts)),
     )
@@ -138,7 +139,7 @@ def _exit_code(kind: VerdictKind, stop: StopReason, *, in_doubt: bool) -> ExitCo
 
 def _proven(atlas: Atlas) -> list[str]:
     return [
-        f"Proven: {_promise(atlas)}.",
+        f"Proven{_if_assumed(atlas)}: {_promise(atlas)}.",
         f"All this, and every bound, holds at once with {_surely(atlas)}.",
         *_what_is_decided(atlas),
     ]
@@ -147,7 +148,8 @@ def _proven(atlas: Atlas) -> list[str]:
 def _proven_under_doubt(atlas: Atlas) -> list[str]:
     return [
         f"Proven under doubt: what follows holds only if the assumptions do, and {_what_is_doubted(atlas)}.",
-        f"If the assumptions hold, then with {_surely(atlas)} {_promise(atlas)}.",
+        f"If {' and if '.join((*atlas.assumptions, 'the assumptions hold'))}, then with {_surely(atlas)} "
+        f"{_promise(atlas)}.",
         *_what_is_decided(atlas),
     ]
 
@@ -163,9 +165,11 @@ def _unfinished(atlas: Atlas) -> list[str]:
     undecided = [report for report in atlas.left_out if report.status is Status.OPEN]
     n_open = len(unproven) + len(undecided)
     open_states = f"{_states(n_open)} {'is' if n_open == 1 else 'are'} open" if n_open else "no state seen is open"
-    condition = "If the assumptions hold, w" if doubts_in(atlas.findings, atlas.faults) else "W"
+    doubted = ("the assumptions hold",) if doubts_in(atlas.findings, atlas.faults) else ()
+    conditions = " and if ".join((*atlas.assumptions, *doubted))
     sentences = [
-        f"{condition}hat is called certified or set aside, and every bound, holds at once with {_surely(atlas)}.",
+        f"{f'If {conditions}, w' if conditions else 'W'}hat is called certified or set aside, and every bound, "
+        f"holds at once with {_surely(atlas)}.",
         *_what_is_decided(atlas),
     ]
     if undecided:
@@ -184,6 +188,13 @@ def _unfinished(atlas: Atlas) -> list[str]:
 
 
 def _contradicted(atlas: Atlas) -> list[str]:
+    contradicted = None if atlas.certificate is None else contradicted_assumption(atlas.certificate)
+    if contradicted is not None:
+        return [
+            f"Contradicted: it was assumed that {' and that '.join(atlas.assumptions)}, but {contradicted}.",
+            "Nothing here can be relied on. The draws themselves are valid whatever was assumed: resume the run with a "
+            "weaker assumption, or with none, and nothing of them is lost.",
+        ]
     return [
         "Contradicted: the counts refute what earlier counts had proven, so nothing here can be relied on.",
         "Either the system changes over time, or its steps depend on more than state and action, or the failure "
@@ -238,6 +249,10 @@ def _what_is_doubted(atlas: Atlas) -> str:
             f"{failed} step{'' if failed == 1 else 's'} failed and {'is' if failed == 1 else 'are'} not counted"
         )
     return "; ".join(parts)
+
+
+def _if_assumed(atlas: Atlas) -> str:
+    return f", if {' and if '.join(atlas.assumptions)}" if atlas.assumptions else ""
 
 
 def _surely(atlas: Atlas) -> str:

@@ -32,7 +32,9 @@ class Sweeper:
     def of(cls, certificate: Certificate) -> Sweeper:
         n_actions = [len(actions) for actions in certificate.actions]
         return cls(
-            region=confidence_region(certificate.counts, n_actions, certificate.delta),
+            region=confidence_region(
+                certificate.counts, n_actions, certificate.delta, certificate.assumed, certificate.apart
+            ),
             state_pairs=certificate.state_pairs,
             owners=np.repeat(np.arange(len(n_actions)), n_actions),
             n_seen=certificate.n_seen,

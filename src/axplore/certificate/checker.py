@@ -33,14 +33,15 @@ from axplore.certificate.conclusions import (
     tested_goals,
 )
 from axplore.certificate.contents import RESET_ACTION, AtLeast, AtMost, Claim, NearOptimal, Reachable, TooFar
-from axplore.certificate.count_checks import contradiction
+from axplore.certificate.count_checks import contradicted_assumption, contradiction
+from axplore.certificate.distances import Distances, exact_bounds, mistake_in
 from axplore.certificate.document import Certificate
 from axplore.certificate.doubts import doubts_in
 from axplore.certificate.episode_records import EpisodeRecord, EpisodeSetting, check_records
 from axplore.certificate.region import EPISODES
 from axplore.errors import ExitCode
 from axplore.target import Objective, confidence_text
-from axplore.types import FloatArray
+from axplore.types import FloatArray, Status
 
 LARGEST: Final = 1e9
 """Bounds beyond it are refused: their rounding would be that of whole steps."""
@@ -62,13 +63,17 @@ class UnprovenError(Exception):
 def verify(certificate: Certificate) -> Verification:
     """Checks every claim of a certificate against its counts, and says of each whether it is proven."""
     checks = [_check_counts(certificate)]
-    if checks[0].holds:
+    if checks[0].holds and certificate.assumptions:
+        checks.append(_check_assumptions(certificate))
+    if certificate.distances is not None:
+        checks.append(_check_distances(certificate, certificate.distances, all(check.holds for check in checks)))
+    elif all(check.holds for check in checks):
         sweeper = Sweeper.of(certificate)
         checks += [_check_claim(certificate, sweeper, claim) for claim in certificate.claims]
         checks += _check_episodes(certificate)
     else:
         claims = (*certificate.claims, *certificate.episodes)
-        checks += [_named(certificate, claim, False, "the counts cannot be") for claim in claims]
+        checks += [_named(certificate, claim, False, "the draws cannot be") for claim in claims]
     missing = _missing_claims(certificate)
     if certificate.complete:
         checks.append(_check_completeness(certificate, missing, all(check.holds for check in checks)))
@@ -80,6 +85,20 @@ def _check_counts(certificate: Certificate) -> ClaimCheck:
     total = int(certificate.counts.counts.sum())
     why = f"{total} draws of {certificate.state_pairs[-1]} actions in {len(certificate.known)} states"
     return ClaimCheck(ClaimKind.COUNTS, "all draws", None, problem is None, problem or why)
+
+
+def _check_assumptions(certificate: Certificate) -> ClaimCheck:
+    contradicted = contradicted_assumption(certificate)
+    why = contradicted or "no draw contradicts what is assumed"
+    return ClaimCheck(ClaimKind.ASSUMPTIONS, "; ".join(certificate.assumptions), None, contradicted is None, why)
+
+
+def _check_distances(certificate: Certificate, distances: Distances, draws_can_be: bool) -> ClaimCheck:
+    mistake = "the draws cannot be"
+    if draws_can_be:
+        mistake = mistake_in(distances, certificate.counts, certificate.pair_owners) or ""
+    why = mistake or "no action leads nearer than claimed, and every known state is reached as claimed"
+    return ClaimCheck(ClaimKind.DISTANCES, f"the fewest steps to {certificate.n_seen} states", None, not mistake, why)
 
 
 def _check_claim(certificate: Certificate, sweeper: Sweeper, claim: Claim) -> ClaimCheck:
@@ -223,6 +242,8 @@ def _subject(certificate: Certificate, position: int) -> str:
 
 def _missing_claims(certificate: Certificate) -> tuple[str, ...]:
     """What would have to be claimed besides, or only once, for the objective to be reached."""
+    if certificate.distances is not None:
+        return _open_distances(certificate, certificate.distances)
     n_known, n_seen = len(certificate.known), certificate.n_seen
     wanted: list[tuple[ClaimKind, tuple[Claim, ...], range]] = [
         (ClaimKind.REACHABLE, certificate.reachable, range(1, n_known)),
@@ -242,6 +263,17 @@ def _missing_claims(certificate: Certificate) -> tuple[str, ...]:
     return tuple(missing)
 
 
+def _open_distances(certificate: Certificate, distances: Distances) -> tuple[str, ...]:
+    """What distances leave open."""
+    bounds = exact_bounds(distances, certificate.counts, certificate.pair_owners)
+    radius, epsilon, n_known = certificate.radius, certificate.epsilon, len(certificate.known)
+    statuses = bounds.statuses(n_known, radius, epsilon, certificate.objective)
+    unsettled = [position for position, status in enumerate(statuses) if status is Status.OPEN]
+    if not bounds.unseen > radius:
+        unsettled.append(certificate.n_seen)
+    return tuple(f"{_subject(certificate, position)} is open" for position in unsettled)
+
+
 def _check_completeness(certificate: Certificate, missing: tuple[str, ...], all_hold: bool) -> ClaimCheck:
     why = f"all {certificate.n_seen} states seen, and those never seen, are accounted for"
     if missing:
@@ -254,10 +286,15 @@ def _check_completeness(certificate: Certificate, missing: tuple[str, ...], all_
 def _conclusion(certificate: Certificate, missing: tuple[str, ...]) -> tuple[tuple[str, ...], ExitCode]:
     """What may be said if every claim is proven, and the exit code that goes with it."""
     doubts = doubts_in(certificate.findings, certificate.faults)
+    contradicted = contradicted_assumption(certificate)
+    if contradicted is not None:
+        why = f"it is assumed that {' and that '.join(certificate.assumptions)}, but {contradicted}"
+        return (f"CONTRADICTED: {why}, so that nothing here can be relied on.",), ExitCode.REFUTED
     for goal in refuted_goals(certificate):
         why = f"{_subject(certificate, goal)} was admitted as within reach and is proven to be beyond it"
         return (f"CONTRADICTED: {why}, so that nothing here can be relied on.",), ExitCode.REFUTED
-    condition = "If the assumptions hold, then with" if doubts else "With"
+    conditions = [*certificate.assumptions, *(["the assumptions of every proof hold"] if doubts else [])]
+    condition = f"If {' and if '.join(conditions)}, then with" if conditions else "With"
     sure = confidence_text(certificate.delta)
     lines = [f"{condition} probability at least {sure} over the draws{_promise(certificate, missing)}"]
     if missing:

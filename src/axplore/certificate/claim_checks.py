@@ -14,6 +14,9 @@ class ClaimKind(Enum):
     """The kinds of claims; the value is what to call them."""
 
     COUNTS = "counts"
+    ASSUMPTIONS = "assumptions"
+    """That no draw contradicts what is assumed; that it is true is for the user to know."""
+    DISTANCES = "distances"
     REACHABLE = "reachable"
     TOO_FAR = "too far"
     NEAR_OPTIMAL = "near-optimal"

@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 import numpy as np
 
 from axplore.certificate.contents import RESET_ACTION, AtLeast, AtMost, NearOptimal, Reachable, TooFar
+from axplore.certificate.distances import Distances, ShortestWays, exact_bounds
 from axplore.certificate.document import Certificate
 from axplore.certificate.episode_records import EpisodeRecord
 from axplore.target import Objective
@@ -75,12 +76,14 @@ class Conclusions:
     upper: FloatArray
     regret: FloatArray
     statuses: tuple[Status, ...]
-    policies: tuple[IntArray, ...]
+    policies: Sequence[IntArray]
     unseen_lower: float
 
 
 def conclusions_of(certificate: Certificate) -> Conclusions:
     """What follows from the claims of a certificate, if they hold; whether they do is for `verify` to say."""
+    if certificate.distances is not None:
+        return _exact(certificate, certificate.distances)
     n_known, n_seen = len(certificate.known), certificate.n_seen
     lower = np.full(n_seen + 1, NEAREST)
     upper, regret = np.full(n_seen, math.inf), np.full(n_seen, math.inf)
@@ -115,6 +118,21 @@ def _admitting(certificate: Certificate) -> list[EpisodeRecord]:
     """The tests by episodes that claim a state to be within reach; a larger bound says nothing of that."""
     limit = certificate.radius + certificate.epsilon
     return [record for record in certificate.episodes if record.bound <= limit]
+
+
+def _exact(certificate: Certificate, distances: Distances) -> Conclusions:
+    """What follows from the fewest steps to every state."""
+    bounds = exact_bounds(distances, certificate.counts, certificate.pair_owners)
+    return Conclusions(
+        lower=bounds.lower,
+        upper=bounds.upper,
+        regret=bounds.regret,
+        statuses=bounds.statuses(
+            len(certificate.known), certificate.radius, certificate.epsilon, certificate.objective
+        ),
+        policies=ShortestWays(distances.reached_by, certificate.state_pairs),
+        unseen_lower=bounds.unseen,
+    )
 
 
 def refuted_goals(certificate: Certificate) -> list[int]:

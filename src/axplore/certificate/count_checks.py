@@ -43,6 +43,17 @@ def _repeated(items: Sequence[Hashable]) -> list[Hashable]:
     return [item for item, times in Counter(items).items() if times > 1]
 
 
+def contradicted_assumption(certificate: Certificate) -> str | None:
+    """What was drawn although it is assumed to be impossible, in words; None if nothing was."""
+    pair = None if certificate.assumed is None else certificate.assumed.contradicted_pair(certificate.counts)
+    if pair is None:
+        return None
+    labels = (*certificate.known, *certificate.others)
+    entries = slice(*certificate.counts.row_offsets[pair : pair + 2].tolist())
+    met = [repr(labels[position]) for position in certificate.counts.successors[entries].tolist()]
+    return f"{_pair_name(certificate, pair)} led to {', '.join(met[:-1])} and {met[-1]}"
+
+
 def _pair_name(certificate: Certificate, pair: int) -> str:
     state = int(np.searchsorted(certificate.state_pairs, pair, side="right")) - 1
     action = certificate.actions[state][pair - int(certificate.state_pairs[state])]

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from axplore import storage
+from axplore.certificate.assumed import Apart, Assumed
 from axplore.certificate.contents import (
     AtLeast,
     AtMost,
@@ -24,6 +25,7 @@ from axplore.certificate.contents import (
     check_shape,
     dtype_of,
 )
+from axplore.certificate.distances import Distances
 from axplore.certificate.doubts import FaultRecord, FindingRecord
 from axplore.certificate.episode_records import EpisodeRecord, records_from_json, records_to_json
 from axplore.errors import DamagedFileError, InvalidInputError
@@ -33,7 +35,7 @@ from axplore.types import Action, IntArray, State
 
 NAME: Final = "certificate"
 FORMAT: Final = "axplore certificate"
-VERSION: Final = 4
+VERSION: Final = 5
 CLAIMS: Final[dict[str, type[Any]]] = {
     "reachable": Reachable,
     "too_far": TooFar,
@@ -42,8 +44,12 @@ CLAIMS: Final[dict[str, type[Any]]] = {
     "at_least": AtLeast,
 }
 
+OPTIONAL: Final[dict[str, type[Any]]] = {"assumed": Assumed, "apart": Apart, "distances": Distances}
+"""Records that a certificate may be without."""
+
 KINDS: Final = {
-    "objective": str, "complete": bool, "known": list, "others": list, "actions": list, "findings": list, "faults": list
+    "assumptions": list, "objective": str, "complete": bool, "known": list, "others": list, "actions": list,
+    "findings": list, "faults": list,
 }  # fmt: skip
 """The types of what is no number in the JSON file."""
 
@@ -79,6 +85,10 @@ class Certificate:
         faults: failures of the system while it was explored.
         complete: whether it claims that nothing is missing, so that the objective is reached.
         episodes: tests of policies by episodes, which prove known states reachable without their rows.
+        assumed: what is assumed of each pair; None if nothing is.
+        apart: states that were counted and are not known; None if there are none.
+        distances: the fewest steps to every state, in place of all claims, where every pair is assumed to have one
+            outcome.
     """
 
     radius: float
@@ -98,11 +108,15 @@ class Certificate:
     at_most: tuple[AtMost, ...] = ()
     at_least: tuple[AtLeast, ...] = ()
     episodes: tuple[EpisodeRecord, ...] = ()
+    assumed: Assumed | None = None
+    apart: Apart | None = None
+    distances: Distances | None = None
 
     def __post_init__(self) -> None:
         _check_settings(self)
         n_actions = [len(actions) for actions in self.actions]
         self.counts.check_shape(sum(n_actions), self.n_seen)
+        _check_assumed(self)
         for claim in self.claims:
             check_shape(claim, n_actions, self.n_seen)
 
@@ -110,6 +124,16 @@ class Certificate:
     def claims(self) -> tuple[Claim, ...]:
         """All claims about single goals."""
         return (*self.reachable, *self.too_far, *self.near_optimal, *self.at_most, *self.at_least)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What is assumed, as clauses that follow "if"; empty if nothing is."""
+        return () if self.assumed is None else self.assumed.sentences
+
+    @property
+    def pair_owners(self) -> IntArray:
+        """The known state of each pair, [P]."""
+        return np.repeat(np.arange(len(self.known)), [len(actions) for actions in self.actions])
 
     @property
     def n_seen(self) -> int:
@@ -145,6 +169,7 @@ class Certificate:
         body = {
             "format": FORMAT,
             "version": VERSION,
+            "assumptions": list(self.assumptions),
             "radius": self.radius,
             "epsilon": self.epsilon,
             "delta": self.delta,
@@ -162,6 +187,10 @@ class Certificate:
         }
         for name in CLAIMS:
             arrays |= _stacked(name, getattr(self, name), len(self.known))
+        for name in OPTIONAL:
+            record = getattr(self, name)
+            if record is not None:
+                arrays |= {f"{name}.{field.name}": getattr(record, field.name) for field in fields(record)}
         return body, arrays
 
 
@@ -183,6 +212,14 @@ def _unstacked(kind: type[Kind], name: str, arrays: Mapping[str, npt.NDArray[Any
     if len({len(column) for column in columns}) != 1 or goals.ndim != 1 or goals.dtype != np.int64:
         raise InvalidInputError(f"the arrays {name}.* do not have a row for each claim")
     return tuple(kind(int(goal), *vectors) for goal, *vectors in zip(*columns, strict=True))
+
+
+def _optional(name: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Any:
+    """The record of this name; None if there is none of its arrays."""
+    names = {field.name: f"{name}.{field.name}" for field in fields(OPTIONAL[name])}
+    if not arrays.keys() & set(names.values()):
+        return None
+    return OPTIONAL[name](**{field: _array(arrays, array) for field, array in names.items()})
 
 
 def _array(arrays: Mapping[str, npt.NDArray[Any]], name: str) -> npt.NDArray[Any]:
@@ -216,6 +253,9 @@ def _assembled(body: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) 
         findings=tuple(map(FindingRecord.from_json, body["findings"])),
         faults=tuple(map(FaultRecord.from_json, body["faults"])),
         episodes=records_from_json(body.get("episodes")),
+        assumed=_optional("assumed", arrays),
+        apart=_optional("apart", arrays),
+        distances=_optional("distances", arrays),
     )
     if certificate._parts[0] != body or certificate._parts[1].keys() != arrays.keys():
         raise InvalidInputError("it holds something that does not belong there")
@@ -240,3 +280,17 @@ def _check_settings(certificate: Certificate) -> None:
         raise InvalidInputError(
             f"{len(certificate.known)} known states with {len(certificate.actions)} lists of actions"
         )
+
+
+def _check_assumed(certificate: Certificate) -> None:
+    """Refuses assumptions and distances that do not fit the counts, or each other."""
+    assumed, distances, n_pairs = certificate.assumed, certificate.distances, len(certificate.pair_owners)
+    if assumed is not None:
+        assumed.check_shape(n_pairs)
+    if certificate.apart is not None:
+        certificate.apart.check_shape(len(certificate.known))
+    if distances is None:
+        return
+    distances.check_shape(len(certificate.known), certificate.n_seen, n_pairs)
+    if assumed is None or not assumed.single.all() or certificate.claims or certificate.episodes:
+        raise InvalidInputError("distances need every pair to be assumed to have one outcome, and no other claims")

@@ -25,6 +25,7 @@ from typing import Final
 
 import numpy as np
 
+from axplore.certificate.assumed import NEVER_DRAWN, ONE_SUCCESSOR, Apart, Assumed
 from axplore.certificate.contents import Counts
 from axplore.types import FloatArray, IntArray
 
@@ -106,15 +107,19 @@ class Region:
         return means
 
 
-def confidence_region(counts: Counts, n_actions: Sequence[int], delta: float) -> Region:
+def confidence_region(
+    counts: Counts, n_actions: Sequence[int], delta: float, assumed: Assumed | None = None, apart: Apart | None = None
+) -> Region:
     """The region that holds the true transition probabilities at all times with probability at least 1 - δ.
 
     Args:
         counts: what was drawn; every row must be one that draws can give.
         n_actions: of each known state, in the order of admission, [n].
         delta: δ.
+        assumed: what is assumed of each pair. One draw settles a pair that has one outcome.
+        apart: states that were counted and are not known.
     """
-    weights = pair_weights(n_actions)
+    weights = pair_weights(n_actions, None if apart is None else apart.ranks.tolist())
     rows = [
         counts.counts[first:end].tolist()
         for first, end in zip(counts.row_offsets[:-1], counts.row_offsets[1:], strict=True)
@@ -123,15 +128,23 @@ def confidence_region(counts: Counts, n_actions: Sequence[int], delta: float) ->
         int(counts.first_draws[first + 1]) if len(row) > 1 else 0
         for first, row in zip(counts.row_offsets[:-1], rows, strict=True)
     ]
-    budget = shared_budget(rows, second_draws, weights, SHARED * delta)
+    single = [False] * len(rows) if assumed is None else (assumed.single == 1).tolist()
+    alone = [[] if settled else row for row, settled in zip(rows, single, strict=True)]
+    draws_alone = [0 if settled else draw for draw, settled in zip(second_draws, single, strict=True)]
+    budget = shared_budget(alone, draws_alone, weights, SHARED * delta)
+    if apart is not None:
+        budget += spent_apart(apart)
     slack = np.full(len(rows), np.inf)
     for pair, row in enumerate(rows):
-        if sum(row) > len(row):
+        if single[pair]:
+            slack[pair] = 0.0 if len(row) == 1 else np.inf
+        elif sum(row) > len(row):
             slack[pair] = row_slack(row, (1.0 - SHARED - EPISODES) * delta * weights[pair])
             if len(row) == 1:
                 slack[pair] = min(slack[pair], budget / (row[0] - 1))
     owners = np.repeat(np.arange(len(rows)), np.diff(counts.row_offsets))
-    kept = np.isfinite(slack)[owners] & (counts.counts > 1)
+    settled = np.array(single, dtype=np.bool_)[owners]
+    kept = np.isfinite(slack)[owners] & ((counts.counts > 1) | settled)
     repeats = np.bincount(owners, counts.counts - 1, minlength=len(rows))
     pairs, starts, places = np.unique(owners[kept], return_index=True, return_inverse=True)
     return Region(
@@ -140,15 +153,28 @@ def confidence_region(counts: Counts, n_actions: Sequence[int], delta: float) ->
         slack=slack[pairs],
         starts=starts,
         owners=places,
-        shares=(counts.counts[kept] - 1) / repeats[owners[kept]],
+        shares=np.where(settled, 1.0, (counts.counts - 1) / np.maximum(repeats, 1)[owners])[kept],
         successors=counts.successors[kept],
     )
 
 
-def pair_weights(n_actions: Sequence[int]) -> list[float]:
-    """The part of δ that each pair may use; over any number of states they sum to at most one."""
+def spent_apart(apart: Apart) -> float:
+    """What the pairs of states that are not known have taken of the shared martingale, in nats."""
+    weights = pair_weights(apart.n_actions.tolist(), apart.other_ranks.tolist())
+    seconds = apart.second_draws.tolist()
+    rows = [[] if second == NEVER_DRAWN else [1, 1] if second > ONE_SUCCESSOR else [1] for second in seconds]
+    return shared_budget(rows, [max(second, 0) for second in seconds], weights, 1.0)
+
+
+def pair_weights(n_actions: Sequence[int], ranks: Sequence[int] | None = None) -> list[float]:
+    """The part of δ that each pair may use; over any number of states they sum to at most one.
+
+    Args:
+        n_actions: of each state.
+        ranks: of each state, all different; its position, from 1 on, when not given.
+    """
     weights = []
-    for position, actions in enumerate(n_actions, start=1):
+    for position, actions in zip(ranks or range(1, len(n_actions) + 1), n_actions, strict=True):
         of_state = SCALE / ((position + SCALE) * (position + SCALE - 1))
         weights += [of_state / actions for _ in range(actions)]
     return weights

@@ -207,6 +207,14 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the world; may be repeated.", show_default=False),
 ]
+Assume = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="ASSUMPTION",
+        help="What is known of the system: deterministic, min-probability=P or tied=MODULE:FUNCTION; may be repeated.",
+        show_default="nothing",
+    ),
+]
 Workers = Annotated[int | None, typer.Option(metavar="N", help="Number of worker processes.", show_default="none")]
 Ray = Annotated[
     str | None,

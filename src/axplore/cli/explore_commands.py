@@ -13,6 +13,7 @@ import typer
 from axplore.cli.console import (
     AllRows,
     AsJson,
+    Assume,
     Delta,
     Epsilon,
     Radius,
@@ -62,6 +63,7 @@ def explore(
     max_steps: Annotated[
         int | None, typer.Option(help="Stop after this many steps and report what is proven.", show_default="no limit")
     ] = None,
+    assume: Assume = None,
     states_bound: StatesBound = None,
     out: Annotated[
         Path | None,
@@ -85,10 +87,12 @@ def explore(
     Examples:
       axplore explore confusing-chain --radius 4.5 --epsilon 0.1
       axplore explore gym:FrozenLake-v1 --radius 8 --epsilon 1 --workers 4
+      axplore explore mypackage:make --radius 20 --assume deterministic
     \b
     Exit codes:
       0    everything is proven; or the explorer, which proves nothing, is done
-      1    the counts contradict each other: the world changes, or the failure that δ allows for has occurred
+      1    the counts contradict each other or what was assumed: the world changes, the assumption is false, or the
+           failure that δ allows for has occurred
       2    an argument is wrong, or a file cannot be written
       3    some states are open, as when the step limit came first; what is proven so far is printed and saved
       4    done, but in doubt: the doctor found something, or steps of the system failed
@@ -115,6 +119,7 @@ def explore(
             doctor=doctor,
             workers=workers,
             ray=ray,
+            assume=assume,
         )
     )
     raise typer.Exit(_present(atlas, folder, all_rows=all_rows, as_json=as_json))
@@ -128,6 +133,14 @@ def resume(
     objective: Annotated[
         str | None,
         typer.Option(metavar="[optimal|within-radius]", help="New objective.", show_default="as before"),
+    ] = None,
+    assume: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ASSUMPTION",
+            help="What is assumed from now on; `none` for nothing. All draws are kept.",
+            show_default="as before",
+        ),
     ] = None,
     max_steps: Annotated[
         int | None,
@@ -157,11 +170,13 @@ def resume(
     Examples:
       axplore resume runs/confusing-chain-1
       axplore resume runs/confusing-chain-1 --radius 6
+      axplore resume runs/machine --assume none    # what was assumed turned out to be false
       axplore resume runs/lake --trust    # its world is gym:FrozenLake-v1, which is not built in
     \b
     Exit codes:
       0    everything is proven; or the explorer, which proves nothing, is done
-      1    the counts contradict each other: the world changes, or the failure that δ allows for has occurred
+      1    the counts contradict each other or what was assumed: the world changes, the assumption is false, or the
+           failure that δ allows for has occurred
       2    an argument is wrong, the run is damaged or in use, or a file cannot be written
       3    some states are open, as when the step limit came first; what is proven so far is printed and saved
       4    done, but in doubt: the doctor found something, or steps of the system failed
@@ -183,6 +198,7 @@ def resume(
                 workers=workers,
                 ray=ray,
                 trust=trust,
+                assume=assume,
             )
         ),
     )
@@ -253,7 +269,9 @@ def _print_atlas(atlas: Atlas, folder: Path, page: Path | None, mishaps: str, *,
     hints = [f"The run is in {folder}."]
     if atlas.proven:
         hints.append(f"Check it: axplore verify {folder}")
-    if atlas.stop is StopReason.CONTRADICTED:
+    if atlas.stop is StopReason.ASSUMPTION_CONTRADICTED:
+        hints.append(f"Keep all draws and assume less: axplore resume {folder} --assume none")
+    elif atlas.stop is StopReason.CONTRADICTED:
         hints.append(f"Look for what changes: axplore doctor {shlex.quote(atlas.world)}")
     elif not atlas.stop.by_own_rule:
         hints.append(f"Resume it: axplore resume {folder}")

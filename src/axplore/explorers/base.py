@@ -9,7 +9,7 @@ shown and resumed from at any time, whatever happened since.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeAlias, TypeVar
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeAlias
 import numpy as np
 
 from axplore.arguments import optional, refusal, whole
+from axplore.assumptions import Assumptions
 from axplore.errors import Interrupted, InvalidSettingError, UnknownStateError, WorldError
 from axplore.target import Objective, Target
 from axplore.types import RESET_ACTION, Action, FloatArray, IntArray, State
@@ -25,6 +26,7 @@ from axplore.worlds.contract import World
 if TYPE_CHECKING:
     from axplore.proofs.bounds import IntervalModel
     from axplore.proofs.evidence import Evidence
+    from axplore.proofs.surveys import SurveyEvidence
     from axplore.statistics.counts import CountedRows, TransitionCounts
 
 
@@ -110,8 +112,25 @@ class Explorer(ABC, Generic[StateT]):
             )
         return self
 
-    def reopen(self, state: StateT) -> StateT:
-        """Returns the state in which the explorer continues after `retarget`."""
+    def assuming(self, assumptions: Assumptions) -> Self:
+        """Returns the same explorer with these assumptions in place of its own.
+
+        Raises:
+            InvalidSettingError: it makes no use of assumptions.
+        """
+        if not assumptions.nothing:
+            raise InvalidSettingError(
+                f"{type(self).__name__} makes no use of assumptions; leave assume out, or explore with 'certified'"
+            )
+        return self
+
+    def reopen(self, state: StateT, before: Explorer[StateT]) -> StateT:  # noqa: ARG002
+        """Returns the state in which the explorer continues after `retarget` or `assuming`.
+
+        Args:
+            state: how far it had come.
+            before: the explorer that had come so far.
+        """
         return replace(state, stop=None, activity="asked for something else")
 
     def refuse_beyond_reach(self, state: StateT, world: World) -> None:
@@ -202,6 +221,7 @@ class StopReason(Enum):
     """STOP2 of [DisCo] Alg. 1."""
     PROVEN = "The explorer found nothing left to prove."
     CONTRADICTED = "The counts contradict an admission that earlier counts had proven."
+    ASSUMPTION_CONTRADICTED = "A draw contradicts what was assumed."
     ENDLESS_LABELS = (
         "An action leads to a state never seen before nearly every time: labels have no end. Leave out of them what is "
         "new at every step, such as a counter, a time or an identifier."
@@ -315,6 +335,7 @@ class Exploration:
         stop: why the exploration ended.
         explorer: the configuration that was run.
         evidence: what is proven of each state; only for the certified explorer.
+        survey: the same where every action is assumed to have one outcome; one of the two is None.
         actions: the actions of each of `states` beside RESET, [k].
         failure: how the world failed, if `stop` is WORLD_FAILED.
     """
@@ -322,7 +343,7 @@ class Exploration:
     states: tuple[State, ...]
     numbers: IntArray
     found_at: IntArray
-    policies: tuple[IntArray, ...]
+    policies: Sequence[IntArray]
     optimistic_steps: FloatArray
     frontier: tuple[State, ...]
     counts: TransitionCounts
@@ -331,6 +352,7 @@ class Exploration:
     stop: StopReason
     explorer: Explorer[Any]
     evidence: Evidence | None = None
+    survey: SurveyEvidence | None = None
     actions: tuple[tuple[Action, ...], ...] = ()
     failure: WorldError | None = None
 
@@ -354,9 +376,10 @@ def exploration_of(
     world: World,
     *,
     counts: TransitionCounts,
-    policies: tuple[IntArray, ...],
+    policies: Sequence[IntArray],
     optimistic_steps: FloatArray,
     evidence: Evidence | None = None,
+    survey: SurveyEvidence | None = None,
 ) -> Exploration:
     """Returns the exploration that a state stands for; the other arguments are those of `Exploration`."""
     return Exploration(
@@ -372,6 +395,7 @@ def exploration_of(
         stop=state.stop or StopReason.STEP_LIMIT,
         explorer=explorer,
         evidence=evidence,
+        survey=survey,
         actions=tuple(world.actions_of(number) for number in state.known),
         failure=None if state.failure is None else WorldError(state.failure),
     )

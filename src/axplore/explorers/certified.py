@@ -18,6 +18,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from axplore.assumptions import NOTHING, Assumptions
 from axplore.errors import InvalidSettingError
 from axplore.explorers.base import (
     Exploration,
@@ -36,13 +37,14 @@ from axplore.proofs.bounds import IntervalModel, empirical_path, interval_model
 from axplore.proofs.claims import Claim, Draws, NearOptimal, Reachable, TooFar, cheapest_draws
 from axplore.proofs.episode_tests import EpisodePlan, EpisodeTest, EpisodeTests, cheapest_test
 from axplore.proofs.evidence import Evidence, gather_evidence
+from axplore.proofs.surveys import SurveyEvidence, max_depth, survey_evidence
 from axplore.proofs.travel import tour_of, travel_per_draw
-from axplore.statistics.confidence import EPISODE_PART, confidence_region
-from axplore.statistics.counts import CountedRows, TransitionCounts
+from axplore.statistics.confidence import EPISODE_PART, confidence_region, part_of
+from axplore.statistics.counts import CountedRows, TransitionCounts, rows_of
 from axplore.statistics.episodes import Bets
 from axplore.target import Objective, Target
 from axplore.types import FloatArray
-from axplore.worlds.contract import World
+from axplore.worlds.contract import Survey, World
 
 MOSTLY_NEW: Final = 0.95
 """A pair whose draws led somewhere new in at least this part of the cases has labels without end."""
@@ -52,6 +54,9 @@ PLANNED: Final = (1.6, 4.0, 0.8)
 
 RECENT_PLANS: Final = 5
 """Claims for which there was no time are taken to cost as much as the last so many that were planned for."""
+
+LEAST_SURVEY: Final = 1000
+"""A round of a survey plays at least this many actions for the first time, and then half as many as all before."""
 
 PROBE_ENDED: Final = "the probe came to its end"
 
@@ -63,7 +68,7 @@ class CertifiedState(ExplorerState):
     """Where the certified explorer stands; everything else follows from the counts.
 
     Attributes:
-        counts: transitions out of the known states.
+        counts: transitions out of the known states, and of others that were known while something else was assumed.
         proven: claims proven since the known set last changed. They are not looked at again until no other is left;
             then all are proven anew on the counts of that time.
         tests: of policies by episodes.
@@ -89,6 +94,7 @@ class Certified(Explorer[CertifiedState]):
             labels have no end, and nothing could be proven of them.
         fill_orders: whether the next cheapest ones are worked on in the same order as long as it has room.
         by_episodes: whether states may be admitted by tests of a policy on episodes, where that is cheaper.
+        assume: what is taken for true of the system; see docs/assumptions.md.
     """
 
     state_types = (CertifiedState, Reachable, TooFar, NearOptimal, EpisodeTests, EpisodeTest, Bets)
@@ -103,6 +109,7 @@ class Certified(Explorer[CertifiedState]):
     fill_orders: bool = False
     endless_draws: int = 1000
     by_episodes: bool = True
+    assume: Assumptions = NOTHING
 
     @property
     def reach(self) -> float:
@@ -122,15 +129,34 @@ class Certified(Explorer[CertifiedState]):
         """
         return replace(self, target=target, objective=objective or self.objective)
 
-    def reopen(self, state: CertifiedState) -> CertifiedState:
-        """Returns the state in which nothing is proven yet of what is asked for now."""
-        return replace(super().reopen(state), proven=frozenset())
+    def assuming(self, assumptions: Assumptions) -> Certified:
+        """Returns the same explorer with these assumptions in place of its own."""
+        if not (assumptions.nothing or assumptions.all_deterministic):
+            raise InvalidSettingError(f"assume is {assumptions}; of assumptions, only deterministic is made use of")
+        return replace(self, assume=assumptions)
+
+    def reopen(self, state: CertifiedState, before: Explorer[CertifiedState]) -> CertifiedState:
+        """Returns the state in which nothing is proven yet of what is asked for now.
+
+        Where something else is assumed, all states but the initial one are to be admitted anew. Their counts stay, and
+        so do their levels, which go by the order in which they were first counted.
+        """
+        reopened = replace(super().reopen(state, before), proven=frozenset())
+        if isinstance(before, Certified) and before.assume == self.assume:
+            return reopened
+        if tuple(state.tests):
+            raise InvalidSettingError(
+                "the run has tested ways by episodes, which belong to the order in which states were admitted; what it "
+                "assumes cannot be changed any more; begin a new run"
+            )
+        return self._known_are(replace(reopened, found_at=state.found_at[:1]), state.counts, (0,))
 
     def refuse_beyond_reach(self, state: CertifiedState, world: World) -> None:
         """Raises if a known state is proven to be beyond L + ε: then not all can ever be proven within it."""
+        least_steps, _ = self.bounds(state) if self.assume.all_deterministic else (None, None)
         model = self.model(state)
         for goal in range(1, model.n_known):
-            least = TooFar(goal, self.reach).path(model).at_least
+            least = least_steps[goal] if least_steps is not None else TooFar(goal, self.reach).path(model).at_least
             if least > self.reach:
                 raise InvalidSettingError(
                     f"state {world.states[int(model.numbers[goal])]!r} was admitted before and takes at least "
@@ -166,6 +192,8 @@ class Certified(Explorer[CertifiedState]):
         Where the time does not suffice for all claims, those left are taken to be like those looked at. Plans ask for
         more steps than it takes in the end, because estimates become better on the way; `PLANNED` corrects for that.
         """
+        if self.assume.all_deterministic:
+            return None
         model = self.model(state)
         if (model.visits < self.first_draws).any():
             return None
@@ -207,6 +235,9 @@ class Certified(Explorer[CertifiedState]):
     def advance(self, state: CertifiedState, world: World) -> CertifiedState:
         """One round: draws the pairs of new states, or admits states, or samples what blocks a proof, or stops."""
         state = replace(state, round=state.round + 1)
+        return self._survey(state, world) if self.assume.all_deterministic else self._advance(state, world)
+
+    def _advance(self, state: CertifiedState, world: World) -> CertifiedState:
         model = self.model(state)
         if (model.visits < self.first_draws).any():
             fresh = np.maximum(self.first_draws - model.visits, 0).astype(np.float64)
@@ -233,6 +264,8 @@ class Certified(Explorer[CertifiedState]):
 
     def finish(self, state: CertifiedState, world: World) -> Exploration:
         """The states admitted, with what is proven of each."""
+        if self.assume.all_deterministic:
+            return self._surveyed(state, world)
         evidence = self.evidence(state)
         return exploration_of(
             self,
@@ -247,8 +280,11 @@ class Certified(Explorer[CertifiedState]):
     def model(self, state: CertifiedState) -> IntervalModel:
         """Counts and confidence region of the known states."""
         rows = state.counts.rows()
+        region = confidence_region(rows, self.target.delta)
+        if len(state.known) < len(rows.states):
+            rows, region = part_of(region, rows, np.array(state.known, dtype=np.int64))
         limit = 3 * self.reach + 20  # nothing is decided by values so large
-        return interval_model(rows, confidence_region(rows, self.target.delta), limit)
+        return interval_model(rows, region, limit)
 
     def evidence(self, state: CertifiedState) -> Evidence:
         """Everything that the counts prove."""
@@ -256,6 +292,9 @@ class Certified(Explorer[CertifiedState]):
 
     def bounds(self, state: CertifiedState) -> tuple[FloatArray, FloatArray]:
         """Lower and upper bounds of the steps to each known state, [n] each: those of the evidence, for less work."""
+        if self.assume.all_deterministic:
+            exact = self.survey_evidence(state).bounds
+            return exact.lower[: len(state.known)], exact.upper[: len(state.known)]
         model = self.model(state)
         lower, upper = np.zeros(model.n_known), np.zeros(model.n_known)
         for goal in range(1, model.n_known):
@@ -271,6 +310,60 @@ class Certified(Explorer[CertifiedState]):
         lower[1:] = np.maximum(lower[1:], 1.0)  # no other state is nearer than a step
         return lower, upper
 
+    def _survey(self, state: CertifiedState, world: World) -> CertifiedState:
+        """One round where every action has one outcome: plays what was never played, the nearest first, or stops."""
+        state = self._admit_near(state, world)
+        evidence = self.survey_evidence(state)
+        if evidence.contradicted:
+            return replace(state, stop=StopReason.ASSUMPTION_CONTRADICTED, activity="an assumption is contradicted")
+        if evidence.finished:
+            return replace(state, stop=StopReason.PROVEN, activity="everything is proven")
+        rows = state.counts.rows()
+        owners = np.repeat(np.arange(len(rows.states)), np.diff(rows.state_pairs))
+        played = np.flatnonzero(rows.visits)
+        order = Survey(
+            states=rows.states[owners[played]],
+            actions=played - rows.state_pairs[owners[played]],
+            successors=rows.successors[rows.row_offsets[:-1][played]],
+            max_depth=max_depth(self.target.radius),
+            plays=max(LEAST_SURVEY, len(played) // 2),
+        )
+        (answer,) = world.carry_out([order])
+        # In the order in which states were first played: which rank a state has is known before its first draw.
+        counted = set(rows.states.tolist())
+        fresh = [number for number in dict.fromkeys(answer.pair_states.tolist()) if number not in counted]
+        counts = with_known(state.counts, fresh, world).with_answers([answer])
+        return self._admit_near(replace(state, counts=counts, activity="playing every action once"), world)
+
+    def _admit_near(self, state: CertifiedState, world: World) -> CertifiedState:
+        """Admits every state within the radius, if every action has one outcome."""
+        every = survey_evidence(state.counts.rows(), self.target, self.objective)
+        near = every.numbers[every.steps <= self.target.radius].tolist()
+        known, counted = set(state.known), set(state.counts.rows().states.tolist())
+        admitted = [number for number in near if number not in known]
+        counts = with_known(state.counts, [number for number in admitted if number not in counted], world)
+        found_at = (*state.found_at, *[world.steps] * len(admitted))
+        return self._known_are(replace(state, found_at=found_at), counts, (*state.known, *admitted))
+
+    def _surveyed(self, state: CertifiedState, world: World) -> Exploration:
+        evidence = self.survey_evidence(state)
+        return exploration_of(
+            self,
+            state,
+            world,
+            counts=state.counts,
+            policies=evidence.policies,
+            optimistic_steps=evidence.bounds.lower,
+            survey=evidence,
+        )
+
+    def survey_evidence(self, state: CertifiedState) -> SurveyEvidence:
+        """Everything that the counts prove if every action has one outcome."""
+        rows = state.counts.rows()
+        if len(state.known) < len(rows.states):
+            rows = rows_of(rows, np.array(state.known, dtype=np.int64))
+        return survey_evidence(rows, self.target, self.objective)
+
     def _is_reachable(self, tests: EpisodeTests, model: IntervalModel, goal: int) -> bool:
         if tests.proof_of(int(model.numbers[goal]), self.reach) is not None:
             return True
@@ -280,16 +373,24 @@ class Certified(Explorer[CertifiedState]):
 
     def _admit(self, state: CertifiedState, world: World, model: IntervalModel, goals: list[int]) -> CertifiedState:
         numbers = [int(model.numbers[goal]) for goal in goals]
-        counts = with_known(state.counts, numbers, world)
-        return replace(
+        counted = set(state.counts.rows().states.tolist())
+        counts = with_known(state.counts, [number for number in numbers if number not in counted], world)
+        admitted = replace(
             state,
-            counts=counts,
-            known=(*state.known, *numbers),
             found_at=(*state.found_at, *[world.steps] * len(numbers)),
-            frontier=frontier_of(counts),
             proven=frozenset(),
             activity=f"admitted {len(numbers)} states" if len(numbers) > 1 else "admitted a state",
         )
+        return self._known_are(admitted, counts, (*state.known, *numbers))
+
+    @staticmethod
+    def _known_are(state: CertifiedState, counts: TransitionCounts, known: tuple[int, ...]) -> CertifiedState:
+        """The state with these counts and known states, and the frontier that follows from them."""
+        frontier = frontier_of(counts)
+        if len(known) < counts.n_states:
+            rows = rows_of(counts.rows(), np.array(known, dtype=np.int64))
+            frontier = tuple(sorted(set(rows.successors.tolist()) - set(known)))
+        return replace(state, counts=counts, known=known, frontier=frontier)
 
     def _tested_claims(self, tests: EpisodeTests, model: IntervalModel) -> list[Claim]:
         """That known states are reachable, of those for which tests by episodes have proven it."""
@@ -372,13 +473,8 @@ class Certified(Explorer[CertifiedState]):
     def _run_episodes(self, state: CertifiedState, world: World, plan: EpisodePlan, budget: float) -> CertifiedState:
         (answer,) = world.carry_out([plan.test.order(state.known, plan.times(budget))])
         counts = state.counts.with_answers([answer])
-        return replace(
-            state,
-            counts=counts,
-            tests=state.tests.with_test(plan.test.after(answer)),
-            frontier=frontier_of(counts),
-            activity="testing a way by episodes",
-        )
+        tests = state.tests.with_test(plan.test.after(answer))
+        return self._known_are(replace(state, tests=tests, activity="testing a way by episodes"), counts, state.known)
 
     def _sample(
         self, state: CertifiedState, world: World, model: IntervalModel, draws: FloatArray, activity: str
@@ -386,7 +482,7 @@ class Certified(Explorer[CertifiedState]):
         order = tour_of(model, np.ceil(draws).astype(np.int64), self.target)
         (answer,) = world.carry_out([order])
         counts = state.counts.with_answers([answer])
-        return replace(state, counts=counts, frontier=frontier_of(counts), activity=activity)
+        return self._known_are(replace(state, activity=activity), counts, state.known)
 
 
 def _planned_travel(claims: list[Claim], model: IntervalModel) -> Iterator[float]:

@@ -80,6 +80,8 @@ def _least_mean_from(
     """
     if slack == np.inf:
         return 0.0, 0.0, 0.0
+    if slack == 0.0:  # the row is known
+        return _known_mean(rows, pair, values, free, sign), 0.0, 0.0
     first, end = rows.row_offsets[pair], rows.row_offsets[pair + 1]
     mean, square, least, most = 0.0, 0.0, np.inf, 0.0
     for entry in range(first, end):
@@ -145,6 +147,15 @@ def _best_shift(
 
 
 @compiled
+def _known_mean(rows: Rows, pair: int, values: FloatArray, free: float, sign: float) -> float:
+    """The mean of the distances where the shares are the probabilities."""
+    mean = 0.0
+    for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
+        mean += rows.shares[entry] * max(sign * (free - values[rows.successors[entry]]), 0.0)
+    return mean
+
+
+@compiled
 def _means(
     rows: Rows, first: int, end: int, values: FloatArray, free: float, sign: float, shift: float
 ) -> tuple[float, float, float]:
@@ -168,6 +179,9 @@ def extreme_row(
 ) -> None:
     """Writes the probabilities, [E], at which a least mean with this derivative and shift is attained."""
     for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
+        if rows.slack[pair] == 0.0:
+            row[entry] = rows.shares[entry]
+            continue
         distance = max(sign * (free - values[rows.successors[entry]]), 0.0) + shift
         row[entry] = rows.shares[entry] * weight / distance if distance > 0.0 and rows.shares[entry] > 0.0 else 0.0
 

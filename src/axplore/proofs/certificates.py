@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from axplore.certificate import Certificate
+from axplore.certificate.assumed import NEVER_DRAWN, ONE_SUCCESSOR, Apart, Assumed
 from axplore.certificate.contents import AtLeast, AtMost, Counts, NearOptimal, Reachable, TooFar
 from axplore.certificate.doubts import FaultRecord, FindingRecord
 from axplore.certificate.episode_records import EpisodeRecord
 from axplore.proofs.evidence import Evidence
-from axplore.statistics.counts import CountedRows
+from axplore.proofs.surveys import SurveyEvidence
+from axplore.statistics.counts import CountedRows, rows_of
 from axplore.target import Objective
-from axplore.types import Action, State
+from axplore.types import Action, IntArray, State, Status
 
 
 def certificate_from(
@@ -28,7 +30,7 @@ def certificate_from(
 
     Args:
         evidence: what the counts prove.
-        rows: the counts.
+        rows: the counts, perhaps of more states than the known ones.
         known: the labels of the known states, in order of admission, [n].
         others: the labels of the other states seen.
         actions: the labels of the actions of each known state, [n].
@@ -42,6 +44,9 @@ def certificate_from(
     limit = evidence.target.radius + evidence.target.epsilon
     reached = {*(claim.goal for claim in reachable), *(record.goal for record in episodes if record.bound <= limit)}
     n_known, n_seen = len(known), len(evidence.lower)
+    numbers = evidence.model.numbers[:n_known]
+    apart = None if np.array_equal(rows.states, numbers) else _apart(rows, numbers)
+    rows = rows if apart is None else rows_of(rows, numbers)
     with_policy = {claim.goal for claim in near_optimal} if evidence.regrets else reached
     required = n_known - 1 if evidence.objective is Objective.OPTIMAL else 0
     return Certificate(
@@ -62,6 +67,60 @@ def certificate_from(
         at_most=at_most_claims(evidence, with_policy),
         at_least=at_least_claims(evidence, {claim.goal for claim in too_far} | {claim.goal for claim in near_optimal}),
         episodes=episodes,
+        apart=apart,
+    )
+
+
+def _apart(rows: CountedRows, known: IntArray) -> Apart:
+    """What a verifier needs of counted states that are not known."""
+    rank_of = {number: rank for rank, number in enumerate(rows.states.tolist(), start=1)}
+    others = rows.states[~np.isin(rows.states, known)]
+    left = rows_of(rows, others)
+    lengths = np.diff(left.row_offsets)
+    second_draws = np.where(lengths == 0, NEVER_DRAWN, ONE_SUCCESSOR)
+    several = lengths > 1
+    second_draws[several] = left.first_draws[left.row_offsets[:-1][several] + 1]
+    return Apart(
+        ranks=np.array([rank_of[number] for number in known.tolist()], dtype=np.int64),
+        other_ranks=np.array([rank_of[number] for number in others.tolist()], dtype=np.int64),
+        n_actions=np.diff(left.state_pairs),
+        second_draws=second_draws.astype(np.int64),
+    )
+
+
+def survey_certificate(
+    evidence: SurveyEvidence,
+    *,
+    known: tuple[State, ...],
+    others: tuple[State, ...],
+    actions: tuple[tuple[Action, ...], ...],
+    findings: tuple[FindingRecord, ...] = (),
+    faults: tuple[FaultRecord, ...] = (),
+) -> Certificate:
+    """Returns the certificate of a survey, in which every action is assumed to have one outcome; see above.
+
+    Where the draws contradict that, nothing is claimed.
+    """
+    target, objective = evidence.target, evidence.objective
+    bounds = evidence.bounds
+    statuses = bounds.statuses(evidence.n_known, target.radius, target.epsilon, objective)
+    return Certificate(
+        radius=float(target.radius),
+        epsilon=float(target.epsilon),
+        delta=float(target.delta),
+        objective=objective,
+        known=known,
+        others=others,
+        actions=actions,
+        counts=evidence.counts,
+        reachable=(),
+        too_far=(),
+        near_optimal=(),
+        complete=not evidence.contradicted and Status.OPEN not in statuses and bounds.unseen > target.radius,
+        findings=findings,
+        faults=faults,
+        assumed=Assumed(np.ones(len(evidence.rows.visits), dtype=np.int64)),
+        distances=None if evidence.contradicted else evidence.distances,
     )
 
 

@@ -25,6 +25,9 @@ from axplore.types import RESET_ACTION, FloatArray, IntArray, Status
 MAX_CHOICES: Final = 40_000_000
 """The largest number of choices of all policies together; policies to later goals are left out."""
 
+MAX_CHOICES_TO_MAKE: Final = 4_000_000
+"""Where policies are made when they are asked for, because all of them would be too many, fewer are shown."""
+
 MAX_FOLLOWED: Final = 100_000_000
 """Most likely routes and probabilities are left out if following every policy once takes more transitions than this;"""
 
@@ -170,7 +173,9 @@ def _layout(layout: Layout) -> dict[str, Any]:
 
 def _policies(atlas: Atlas) -> _Part:
     """Returns the policies for as many goals as there is room for, each with its horizon, 0 for none, and its width."""
-    sizes = np.cumsum([policy.size for policy in atlas.policies])
+    is_made = isinstance(atlas.policies, tuple)
+    room = len(atlas.policies) if is_made else MAX_CHOICES_TO_MAKE // len(atlas.states)
+    sizes = np.cumsum([policy.size for policy in atlas.policies[:room]])
     kept = atlas.policies[: int(np.searchsorted(sizes, MAX_CHOICES, side="right"))]
     choices, offsets = _joined([policy.ravel() for policy in kept])
     columns = {

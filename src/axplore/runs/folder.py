@@ -249,7 +249,7 @@ def atlas_now(folder: Path) -> Atlas:
         return Atlas.load(folder)
     manifest = load_manifest(folder)
     checkpoint = load_checkpoint(manifest.run, folder)
-    explorer = explorer_from_description(manifest, checkpoint.explorer, None)
+    explorer = explorer_from_description(manifest, checkpoint.explorer, None, assumed_anew=True)
     world = _MetWorld(checkpoint.world)
     # To the reader, a run in progress is one that was just interrupted.
     state = replace(decode_state(checkpoint.state, explorer), stop=StopReason.INTERRUPTED)

@@ -14,6 +14,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from axplore.assumptions import NOTHING
 from axplore.certificate.doubts import FindingRecord
 from axplore.errors import DamagedFileError, InvalidInputError, InvalidSettingError, StorageError
 from axplore.explorers.base import Explorer, checked_explorer
@@ -130,7 +131,11 @@ def described(value: Any) -> Json:
 
 
 def explorer_from_description(
-    manifest: RunManifest, description: Mapping[str, Json], given: Explorer[Any] | None
+    manifest: RunManifest,
+    description: Mapping[str, Json],
+    given: Explorer[Any] | None,
+    *,
+    assumed_anew: bool = False,
 ) -> Explorer[Any]:
     """Returns the explorer of a run.
 
@@ -139,7 +144,16 @@ def explorer_from_description(
         description: the description of the explorer, from `described`.
         given: the explorer that the caller passes; it must match. Without it, the explorer is made by its name, or by
             another name of its class, and its options that are plain values are set as described.
+        assumed_anew: whether what it assumes is of no account: functions among that need not be handed in.
     """
+    functions = _functions_in(description.get("assume"))
+    if functions and assumed_anew:
+        description = {**description, "assume": described(NOTHING)}
+    elif functions and given is None:
+        raise InvalidSettingError(
+            f"the run assumes something by functions of its user ({', '.join(functions)}), which no file holds; hand "
+            "them in again: resume(run, assume=...) in Python, --assume on the command line"
+        )
     if given is not None:
         if not _fits(checked_explorer(given), description):
             raise InvalidSettingError(
@@ -161,6 +175,13 @@ def explorer_from_description(
     )
 
 
+def _functions_in(assumed: Json) -> list[str]:
+    """The names of the functions among assumptions as `described` gave them."""
+    if not isinstance(assumed, dict):
+        return []
+    return [value for name, value in assumed.items() if name != "type" and isinstance(value, str)]
+
+
 def _fits(explorer: Explorer[Any], description: Mapping[str, Json]) -> bool:
     """Whether a description matches an explorer; options that an earlier version did not have are at their defaults."""
     own = described(explorer)
@@ -175,7 +196,8 @@ def _as_described(value: Any, description: Mapping[str, Json]) -> Any:
     for option in fields(value):
         current, wanted = getattr(value, option.name), description.get(option.name)
         if is_dataclass(current):
-            options[option.name] = _as_described(current, description[option.name])
+            if option.name in description:
+                options[option.name] = _as_described(current, description[option.name])
         elif isinstance(current, Enum):
             options[option.name] = type(current)[description[option.name]]
         elif option.name in description and not callable(current) and (current is not None or not _is_text(wanted)):

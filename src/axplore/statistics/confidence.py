@@ -26,7 +26,7 @@ from typing import Final
 import numpy as np
 
 from axplore.compilation import compiled
-from axplore.statistics.counts import CountedRows
+from axplore.statistics.counts import CountedRows, entries_in, rows_of
 from axplore.types import FloatArray, IntArray
 
 SHARED_PART: Final = 0.2
@@ -68,21 +68,50 @@ class ConfidenceRegion:
     shared_budget: float
 
 
-def confidence_region(rows: CountedRows, delta: float) -> ConfidenceRegion:
-    """The region that holds the true transition probabilities at all times with probability at least 1 - delta."""
-    weights = pair_weights(rows)
-    budget = shared_budget(rows, weights, SHARED_PART * delta)
+def confidence_region(
+    rows: CountedRows,
+    delta: float,
+    single: IntArray | None = None,
+    ranks: IntArray | None = None,
+    spent: float = 0.0,
+) -> ConfidenceRegion:
+    """The region that holds the true transition probabilities at all times with probability at least 1 - delta.
+
+    Args:
+        rows: what was counted.
+        delta: δ.
+        single: 1 for the pairs that are assumed to have one outcome, [P]; none when not given. One draw settles them,
+            and they take no part in the martingale that the others share.
+        ranks: of the states in the order in which they were first counted, from 1 on, [K]; their places in the rows
+            when not given.
+        spent: what states that are not among the rows have taken of the shared martingale, in nats.
+    """
+    weights = pair_weights(rows, ranks)
+    assumed = np.zeros(len(rows.visits), dtype=np.bool_) if single is None else single == 1
+    budget = spent + shared_budget(rows, np.where(assumed, 0.0, weights), SHARED_PART * delta)
     levels = (1.0 - SHARED_PART - EPISODE_PART) * delta * weights
     shares = np.zeros(len(rows.counts))
     slack = np.full(len(rows.visits), np.inf)
     _balls(rows.row_offsets, rows.counts, np.log(levels), budget, shares, slack)
+    settled = assumed & (np.diff(rows.row_offsets) == 1)
+    slack[settled] = 0.0
+    shares[rows.row_offsets[:-1][settled]] = 1.0
     return ConfidenceRegion(shares, slack, budget)
 
 
-def pair_weights(rows: CountedRows) -> FloatArray:
+def part_of(region: ConfidenceRegion, rows: CountedRows, states: IntArray) -> tuple[CountedRows, ConfidenceRegion]:
+    """Some of the counted states, by number, and their part of a region, which belongs to all of them."""
+    place_of = {number: place for place, number in enumerate(rows.states.tolist())}
+    places = np.array([place_of[number] for number in states.tolist()], dtype=np.int64)
+    pairs = entries_in(rows.state_pairs, places)
+    shares, slack = region.shares[entries_in(rows.row_offsets, pairs)], region.slack[pairs]
+    return rows_of(rows, states), ConfidenceRegion(shares, slack, region.shared_budget)
+
+
+def pair_weights(rows: CountedRows, ranks: IntArray | None = None) -> FloatArray:
     """The part of the error that each pair may use, summing to at most one over any number of pairs, [P] (Eq. 2)."""
     n_actions = np.diff(rows.state_pairs)
-    position = np.arange(1, len(n_actions) + 1, dtype=np.float64)
+    position = (np.arange(1, len(n_actions) + 1) if ranks is None else ranks).astype(np.float64)
     per_state = ADMISSION_SCALE / ((position + ADMISSION_SCALE) * (position + ADMISSION_SCALE - 1))
     return np.repeat(per_state / np.maximum(n_actions, 1), n_actions)
 
@@ -97,7 +126,7 @@ def shared_budget(rows: CountedRows, weights: FloatArray, level: float) -> float
     budget = math.log(1.0 / level)
     n_successors = np.diff(rows.row_offsets)
     budget -= float(np.log1p(-novelty_probability[n_successors >= 1]).sum())
-    broken = n_successors >= 2
+    broken = (n_successors >= 2) & (weights > 0)
     draw = rows.first_draws[rows.row_offsets[:-1][broken] + 1].astype(np.float64)
     likeliest = np.where(draw > 2, (draw - 2) * np.log((draw - 1) / np.maximum(draw - 2, 1)), 0.0)
     return budget + float((np.log(draw / novelty_probability[broken]) - likeliest).sum())

@@ -80,6 +80,35 @@ class CountedRows:
         return np.repeat(np.arange(len(self.visits)), np.diff(self.row_offsets))
 
 
+def rows_of(rows: CountedRows, states: IntArray) -> CountedRows:
+    """Returns the rows of some of the states, by number, in this order."""
+    place_of = {number: place for place, number in enumerate(rows.states.tolist())}
+    places = np.array([place_of[number] for number in states.tolist()], dtype=np.int64)
+    pairs = entries_in(rows.state_pairs, places)
+    entries = entries_in(rows.row_offsets, pairs)
+    return CountedRows(
+        states=rows.states[places],
+        state_pairs=_offsets(np.diff(rows.state_pairs)[places]),
+        visits=rows.visits[pairs],
+        row_offsets=_offsets(np.diff(rows.row_offsets)[pairs]),
+        successors=rows.successors[entries],
+        counts=rows.counts[entries],
+        first_draws=rows.first_draws[entries],
+    )
+
+
+def entries_in(offsets: IntArray, rows: IntArray) -> IntArray:
+    """Returns the entries of some rows, one row after the other; `offsets` has the first entry of each row."""
+    lengths = np.diff(offsets)[rows]
+    firsts = np.cumsum(lengths) - lengths
+    entries: IntArray = np.repeat(offsets[:-1][rows] - firsts, lengths) + np.arange(int(lengths.sum()))
+    return entries
+
+
+def _offsets(lengths: IntArray) -> IntArray:
+    return np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+
+
 _NOTHING: Final = CountedRows(*(np.array(values, dtype=np.int64) for values in ([], [0], [], [0], [], [], [])))
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from axplore.errors import TooManyFaultsError, UnfixedStartError
 from axplore.types import Action, IntArray, State
 from axplore.workers.engines import TryElsewhereError
-from axplore.worlds.contract import Answer, Episodes, Fault, Order, Replica, Tour, Visit
+from axplore.worlds.contract import Answer, Episodes, Fault, Order, Replica, Survey, Tour, Visit
 
 BATCH: Final = 25
 """The largest number of visits, plays or episodes of a batch,"""
@@ -43,6 +43,8 @@ def cut(order: Order, size: int = BATCH) -> list[Quota]:
         n_plays = int(order.times.sum())
         shared = max(LEAST_BATCH, -(-n_plays // BATCHES_OF_TOUR))
         return _dealt(order.times, _n_batches(n_plays, min(size, shared)))
+    if isinstance(order, Survey):  # what to play next depends on all plays before
+        return [order.plays] if order.plays else []
     n_batches = _n_batches(order.times, size)
     return [order.times * (batch + 1) // n_batches - order.times * batch // n_batches for batch in range(n_batches)]
 
@@ -54,6 +56,8 @@ def part_of(order: Order, quota: Quota) -> Order:
         return replace(order, times=int(quota), allowance=math.inf, slack=math.inf)
     if isinstance(order, Visit):
         return replace(order, times=int(quota))
+    if isinstance(order, Survey):
+        return replace(order, plays=int(quota))
     times = np.asarray(quota)
     wanted = times > 0
     part = replace(order, states=order.states[wanted], actions=order.actions[wanted], times=times[wanted])

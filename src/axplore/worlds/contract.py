@@ -123,7 +123,33 @@ class Tour:
         return targets
 
 
-Order: TypeAlias = Visit | Episodes | Tour
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """Play every action of the states near the initial one once, each taken for certain, the nearest first.
+
+    The agent starts where it stands. It believes that an action leads to where it led before, and goes from one action
+    that was never played to the next: to the nearest by what it knows, RESET included, that belongs to a state at most
+    `max_depth` steps from the initial one. Where a play leads is known from then on, so new states are played in too.
+
+    - Of the ways to the nearest state, the one counts that plays the first action where they part, and RESET last.
+    - Of the actions of a state that were never played, the first is played.
+    - The order ends when there is none left, after `plays` of them, or when an action led elsewhere than before.
+
+    Attributes:
+        states, actions: the pairs that were played before, all different, [m] each.
+        successors: where each of them led, [m].
+        max_depth: no action is to be played in states farther from the initial one than this many steps.
+        plays: the number of pairs to play for the first time, at most.
+    """
+
+    states: IntArray
+    actions: IntArray
+    successors: IntArray
+    max_depth: int
+    plays: int
+
+
+Order: TypeAlias = Visit | Episodes | Tour | Survey
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,8 +160,8 @@ class Answer:
         steps: steps taken, RESET included.
         completed: visits or plays made, or episodes run.
         arrivals: visits or plays made, or episodes that reached the goal.
-        travelled: the sum of the lengths of the episodes (those that did not arrive count `horizon`); 0 for visits and
-            tours.
+        travelled: the sum of the lengths of the episodes (those that did not arrive count `horizon`); 0 for other
+            orders.
         cut_journeys: the number of journeys that were cut.
         pair_states, pair_actions: the pairs drawn from, [m], in the order in which they were first met.
         pair_draws: the number of draws from each, [m].

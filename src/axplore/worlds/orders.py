@@ -10,7 +10,7 @@ import numpy as np
 
 from axplore.errors import InvalidOrderError, InvalidSettingError, UnknownStateError
 from axplore.types import RESET_ACTION, Action, IntArray, State
-from axplore.worlds.contract import NOWHERE, Answer, Episodes, Order, Tour, Visit, WorldSnapshot
+from axplore.worlds.contract import NOWHERE, Answer, Episodes, Order, Survey, Tour, Visit, WorldSnapshot
 
 LARGEST: Final = 2**62
 """The largest number in an order, so that steps can be counted in 64 bits."""
@@ -49,8 +49,10 @@ def check_orders(orders: Sequence[Order], action_counts: IntArray) -> None:
                     _check_episodes(order, action_counts)
                 case Tour():
                     _check_tour(order, action_counts)
+                case Survey():
+                    _check_survey(order, action_counts)
                 case _:
-                    raise InvalidOrderError("it must be a Visit, Episodes or a Tour")
+                    raise InvalidOrderError("it must be a Visit, Episodes, a Tour or a Survey")
         except InvalidOrderError as error:
             raise InvalidOrderError(f"order {place} of {len(orders)} ({type(order).__name__}): {error}") from None
 
@@ -96,6 +98,29 @@ def _check_tour(order: Tour, action_counts: IntArray) -> None:
     if wrong.any():
         target, state = np.argwhere(wrong)[0]
         raise InvalidOrderError(f"state {state} is {distances[target, state]} steps from target {target}")
+
+
+def _check_survey(order: Survey, action_counts: IntArray) -> None:
+    for name in ("states", "actions", "successors"):
+        array = getattr(order, name)
+        _check_integers(name, array)
+        if array.ndim != 1 or len(array) != len(order.states):
+            raise InvalidOrderError(
+                f"{name} has the shape {list(array.shape)}; states, actions, successors must be [m]"
+            )
+        if len(array) and not 0 <= array.min() <= array.max() < LARGEST:
+            raise InvalidOrderError(f"one of {name} is negative or too large")
+    for name, array in (("a state", order.states), ("a successor", order.successors)):
+        if len(array):
+            _check_state(name, int(array.max()), action_counts)
+    wrong = order.actions >= action_counts[order.states]
+    if wrong.any():
+        state, action = order.states[wrong][0], order.actions[wrong][0]
+        raise InvalidOrderError(f"an action is {action}, but state {state} has {action_counts[state]} actions")
+    if len(np.unique(np.column_stack((order.states, order.actions)), axis=0)) != len(order.states):
+        raise InvalidOrderError("a state and an action are named twice")
+    _check_whole("max_depth", order.max_depth, least=0)
+    _check_whole("plays", order.plays, least=0)
 
 
 def _check_plays(order: Tour, action_counts: IntArray) -> None:

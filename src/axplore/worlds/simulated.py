@@ -14,7 +14,7 @@ from axplore.errors import InvalidSettingError, UnknownStateError
 from axplore.mdp import TabularMdp
 from axplore.types import Action, IntArray, State
 from axplore.worlds import simulation_kernels as kernels
-from axplore.worlds.contract import NOWHERE, Answer, Episodes, Order, Tour, Visit, World, WorldSnapshot
+from axplore.worlds.contract import NOWHERE, Answer, Episodes, Order, Survey, Tour, Visit, World, WorldSnapshot
 from axplore.worlds.orders import check_orders, checked_seed, order_seed
 from axplore.worlds.simulation_kernels import ENTRIES, PAIRS, STATES, UNDISCOVERED, Progress, UnsignedArray
 
@@ -184,6 +184,11 @@ class SimulatedWorld(World):
                     kernels.tour, self._tables, self._record, stream,
                     kernels.tour_progress_of(order, self._tables, self._record), int(order.times.sum()),
                     int(order.max_journey), int(order.max_cuts),
+                )  # fmt: skip
+            case Survey():
+                return partial(
+                    kernels.survey, self._tables, self._record, stream,
+                    kernels.begun_survey(order, self._tables, self._record), int(order.max_depth), int(order.plays),
                 )  # fmt: skip
 
     def _index_of(self, number: int) -> int:

@@ -28,7 +28,7 @@ import numpy.typing as npt
 from axplore.compilation import compiled
 from axplore.mdp import TabularMdp
 from axplore.types import FloatArray, IntArray
-from axplore.worlds.contract import Tour
+from axplore.worlds.contract import Survey, Tour
 
 UnsignedArray: TypeAlias = npt.NDArray[np.uint64]
 
@@ -149,6 +149,37 @@ class TourProgress(NamedTuple):
     heading: UnsignedArray
 
 
+class SurveyProgress(NamedTuple):
+    """A `Survey`, with what is known so far. States and pairs are the model's own; kernels write to all of it.
+
+    Attributes:
+        leads_to: the state that each pair was seen to lead to, or UNPLAYED, [P].
+        depths: the steps from the initial state by what is known, or TOO_DEEP, [S].
+        queue: scratch for searches, [S].
+        reached_by: the pair by which a search came to each state, or BY_RESET, [S].
+        reached_from: the state from which it came, [S].
+        searches: the last search that came to each state, [S].
+        route: the pairs, or BY_RESET, to play next, the first of them last, [S + 1].
+        totals: the length of the route, and the number of searches, [2].
+    """
+
+    leads_to: IntArray
+    depths: IntArray
+    queue: IntArray
+    reached_by: IntArray
+    reached_from: IntArray
+    searches: IntArray
+    route: IntArray
+    totals: IntArray
+
+
+UNPLAYED: Final = -1
+BY_RESET: Final = -2
+TOO_DEEP: Final = 2**62
+ROUTE, SEARCHES = 0, 1
+"""Places in `SurveyProgress.totals`."""
+
+
 def tables_of(mdp: TabularMdp) -> Tables:
     """Returns the tables of a model."""
     thresholds, aliases = alias_tables(mdp.row_offsets, mdp.probabilities)
@@ -209,6 +240,86 @@ def tour_progress_of(tour: Tour, tables: Tables, record: Record) -> TourProgress
         nearest=np.full(distances.shape[1], NO_TARGET, dtype=np.uint64),
         heading=np.full(1, NO_TARGET, dtype=np.uint64),
     )
+
+
+def begun_survey(survey: Survey, tables: Tables, record: Record) -> SurveyProgress:
+    """Prepares a survey: the transitions that it names are known, and the depths that follow from them."""
+    n_states, n_pairs = len(tables.state_pairs) - 1, len(tables.row_offsets) - 1
+    progress = SurveyProgress(
+        leads_to=np.full(n_pairs, UNPLAYED, dtype=np.int64),
+        depths=np.full(n_states, TOO_DEEP, dtype=np.int64),
+        queue=np.zeros(n_states, dtype=np.int64),
+        reached_by=np.zeros(n_states, dtype=np.int64),
+        reached_from=np.zeros(n_states, dtype=np.int64),
+        searches=np.zeros(n_states, dtype=np.int64),
+        route=np.zeros(n_states + 1, dtype=np.int64),
+        totals=np.zeros(2, dtype=np.int64),
+    )
+    pairs = tables.state_pairs[record.discovered[survey.states]] + survey.actions.astype(np.uint64)
+    progress.leads_to[pairs] = record.discovered[survey.successors].astype(np.int64)
+    lower_depth(progress, tables.state_pairs, tables.initial, 0)
+    return progress
+
+
+@compiled
+def lower_depth(survey: SurveyProgress, state_pairs: UnsignedArray, state: int, depth: int) -> None:
+    """Notes that a state is at most this deep, and what follows for the states that are known to come after it."""
+    depths, leads_to, waiting = survey.depths, survey.leads_to, [state]
+    if depth >= depths[state]:
+        return
+    depths[state] = depth
+    first = 0
+    while first < len(waiting):
+        here = waiting[first]
+        first += 1
+        for pair in range(state_pairs[here], state_pairs[here + 1]):
+            after = leads_to[pair]
+            if after != UNPLAYED and depths[here] + 1 < depths[after]:
+                depths[after] = depths[here] + 1
+                waiting.append(after)
+
+
+@compiled
+def find_unplayed(
+    survey: SurveyProgress, state_pairs: UnsignedArray, initial: int, position: int, max_depth: int
+) -> bool:
+    """Writes the route to the nearest pair that is to be played, the pair included; whether there is one."""
+    leads_to, depths, queue = survey.leads_to, survey.depths, survey.queue
+    searches, reached_by, reached_from = survey.searches, survey.reached_by, survey.reached_from
+    survey.totals[SEARCHES] += 1
+    search = survey.totals[SEARCHES]
+    queue[0] = position
+    searches[position] = search
+    n_queued, first = 1, 0
+    while first < n_queued:
+        here = queue[first]
+        first += 1
+        if depths[here] <= max_depth:
+            for pair in range(state_pairs[here], state_pairs[here + 1]):
+                if leads_to[pair] == UNPLAYED:
+                    survey.route[0] = pair
+                    length = 1
+                    while here != position:
+                        survey.route[length] = reached_by[here]
+                        here = reached_from[here]
+                        length += 1
+                    survey.totals[ROUTE] = length
+                    return True
+        for pair in range(state_pairs[here], state_pairs[here + 1]):
+            after = leads_to[pair]
+            if after != UNPLAYED and searches[after] != search:
+                searches[after] = search
+                reached_by[after] = pair
+                reached_from[after] = here
+                queue[n_queued] = after
+                n_queued += 1
+        if searches[initial] != search:
+            searches[initial] = search
+            reached_by[initial] = BY_RESET
+            reached_from[initial] = here
+            queue[n_queued] = initial
+            n_queued += 1
+    return False
 
 
 @compiled
@@ -522,3 +633,50 @@ def tour(  # noqa: PLR0915 (a function call would take longer than the step, see
     tour_state.heading[0] = heading
     over = completed >= times or cuts_in_a_row >= max_cuts
     return Progress(int(np.int64(state)), steps, completed, completed, 0, cuts, journey, cuts_in_a_row, over)
+
+
+@compiled
+def survey(
+    tables: Tables,
+    record: Record,
+    stream: UnsignedArray,
+    known: SurveyProgress,
+    max_depth: int,
+    plays: int,
+    progress: Progress,
+    max_steps: int,
+) -> Progress:
+    """Goes on with a `Survey` for at most `max_steps` steps."""
+    initial, state_pairs, row_offsets = tables.initial, tables.state_pairs, tables.row_offsets
+    s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
+    state, steps, completed = progress.position, progress.steps, progress.completed
+    pause, surprised, finished = steps + max_steps, False, False
+    while completed < plays and not surprised and steps < pause:
+        if known.totals[ROUTE] == 0 and not find_unplayed(known, state_pairs, initial, state, max_depth):
+            finished = True
+            break
+        known.totals[ROUTE] -= 1
+        chosen = known.route[known.totals[ROUTE]]
+        steps += 1
+        if chosen == BY_RESET:
+            state = initial
+            continue
+        pair = np.uint64(chosen)
+        entry = row_offsets[pair]
+        width = row_offsets[pair + _ONE] - entry
+        if width > _ONE:
+            word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
+            entry = choose(entry, width, word, tables.thresholds, tables.aliases)
+        before, state = state, int(np.int64(tables.successors[entry]))
+        record.pair_draws[pair] += 1
+        record.entry_counts[entry] += 1
+        if record.entry_counts[entry] == 1:
+            note_first(record, pair, entry, np.uint64(state))
+        if known.leads_to[chosen] == UNPLAYED:
+            completed += 1
+            known.leads_to[chosen] = state
+            lower_depth(known, state_pairs, state, known.depths[before] + 1)
+        surprised = known.leads_to[chosen] != state
+    stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
+    over = completed >= plays or surprised or finished
+    return Progress(state, steps, completed, completed, 0, 0, 0, 0, over)

@@ -206,7 +206,7 @@ class SteppedWorld(World):
         self._system.adapter.close()
 
     def _answer(self, order: Order, key: tuple[int, ...]) -> Answer:
-        return self._carry_out(walker_of(order, self._agent), key)
+        return self._carry_out(walker_of(order, self._agent, self._actions), key)
 
     def _carry_out(self, walker: Walker, key: tuple[int, ...]) -> Answer:
         agent, before = self._agent, self._agent.steps

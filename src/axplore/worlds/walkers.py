@@ -7,13 +7,14 @@ loop steps the system, whatever the order is.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 from axplore.errors import UnknownActionError
 from axplore.types import RESET, RESET_ACTION, Action, Reset, State
-from axplore.worlds.contract import Episodes, Order, Tour, Visit
+from axplore.worlds.contract import Episodes, Order, Survey, Tour, Visit
 from axplore.worlds.orders import DiscoveredStates
 
 INTERRUPTED: Final = -2
@@ -48,7 +49,7 @@ class Outcome(NamedTuple):
 Walker: TypeAlias = Generator[int, int, Outcome]
 
 
-def walker_of(order: Order, agent: Agent) -> Walker:
+def walker_of(order: Order, agent: Agent, actions: Sequence[Sequence[Action]]) -> Walker:
     """Returns the walker that carries out an order from where the agent stands."""
     match order:
         case Visit():
@@ -57,6 +58,8 @@ def walker_of(order: Order, agent: Agent) -> Walker:
             return _run_episodes(order, agent)
         case Tour():
             return _tour(order, agent)
+        case Survey():
+            return _survey(order, agent, actions)
 
 
 def _visit(order: Visit, agent: Agent) -> Walker:
@@ -243,3 +246,86 @@ class TourProgress:
                 target = open_targets[0]
             self._nearest[asking] = target
         return target
+
+
+def _survey(order: Survey, agent: Agent, actions: Sequence[Sequence[Action]]) -> Walker:
+    known = SurveyedGraph(order, actions)
+    position, completed, max_depth = agent.position, 0, int(order.max_depth)
+    route: list[int] = []
+    while completed < order.plays:
+        if agent.steps >= agent.deadline:
+            position, route = (yield RESET_ACTION), []
+            continue
+        route = route or known.route_to_unplayed(position, max_depth)
+        if not route:
+            break
+        state, action = position, route.pop()
+        position = yield action
+        if position == INTERRUPTED:
+            position, route = 0, []
+        elif action != RESET_ACTION:
+            expected = known.leads_to[state].get(action)
+            if expected is None:
+                completed += 1
+                known.note(state, action, position)
+            elif expected != position:
+                break
+    return Outcome(completed, completed, 0, 0)
+
+
+class SurveyedGraph:
+    """What a survey knows: where actions led, and how deep states are.
+
+    Attributes:
+        leads_to: by state and action, the state that it led to.
+    """
+
+    def __init__(self, survey: Survey, actions: Sequence[Sequence[Action]]) -> None:
+        self._actions = actions
+        self.leads_to: dict[int, dict[int, int]] = {}
+        self._depths: dict[int, int] = {}
+        known = zip(survey.states.tolist(), survey.actions.tolist(), survey.successors.tolist(), strict=True)
+        for state, action, successor in known:
+            self.leads_to.setdefault(state, {})[action] = successor
+        self._lower_depth(0, 0)
+
+    def note(self, state: int, action: int, successor: int) -> None:
+        """Adds where an action led."""
+        self.leads_to[state][action] = successor
+        self._lower_depth(successor, self._depths[state] + 1)
+
+    def route_to_unplayed(self, position: int, max_depth: int) -> list[int]:
+        """What to play to get to the nearest action that is to be played, and this action; the last comes first."""
+        reached: dict[int, tuple[int, int]] = {}
+        queue = deque([position])
+        while queue:
+            here = queue.popleft()
+            leads_to = self.leads_to.setdefault(here, {})
+            if self._depths.get(here, max_depth + 1) <= max_depth and len(leads_to) < len(self._actions[here]):
+                route = [next(action for action in range(len(self._actions[here])) if action not in leads_to)]
+                while here != position:
+                    here, action = reached[here]
+                    route.append(action)
+                return route
+            for action in sorted(leads_to):
+                self._reach(leads_to[action], here, action, position, reached, queue)
+            self._reach(0, here, RESET_ACTION, position, reached, queue)
+        return []
+
+    @staticmethod
+    def _reach(
+        state: int, here: int, action: int, position: int, reached: dict[int, tuple[int, int]], queue: deque[int]
+    ) -> None:
+        """Notes how a search comes to a state, if it did not before."""
+        if state != position and state not in reached:
+            reached[state] = here, action
+            queue.append(state)
+
+    def _lower_depth(self, state: int, depth: int) -> None:
+        """Notes that a state is at most this deep, and what follows for those that come after it."""
+        waiting = deque([(state, depth)])
+        while waiting:
+            here, depth = waiting.popleft()
+            if depth < self._depths.get(here, depth + 1):
+                self._depths[here] = depth
+                waiting.extend((after, depth + 1) for after in self.leads_to.setdefault(here, {}).values())
