@@ -9,11 +9,12 @@ STAMP := $(VENV)/.installed-to-develop
 LOWEST := .venv-lowest
 LOWEST_STAMP := $(LOWEST)/.installed
 
-.PHONY: help setup explore test test-lowest lint bench bench-against coverage kills doctor engines certify-study clean
+.PHONY: help setup explore docs test test-lowest lint bench bench-against coverage kills doctor engines certify-study clean
 
 help:
 	@echo "make explore      explore a small slippery maze, prove what was found, and write a page to look at"
 	@echo "make test         format, lint, types, layers and tests"
+	@echo "make docs         build the documentation site into build/docs"
 	@echo "make lint         the same without the tests"
 	@echo "make test-lowest  the tests with the lowest versions of other packages that pyproject.toml allows, in .venv-lowest"
 	@echo "make bench        speeds, beside other solvers in the same run"
@@ -66,6 +67,10 @@ certify-study: $(STAMP)
 
 coverage: $(STAMP)
 	$(BIN)/axplore coverage --out docs/results
+
+docs: $(STAMP)
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
+	@echo "See build/docs/index.html"
 
 clean:
 	rm -rf $(VENV) $(LOWEST) .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache build dist

@@ -137,15 +137,20 @@ class Difference:
     def exit_code(self) -> ExitCode:
         """The exit code for continuous integration.
 
-        REFUTED if something is proven to have become worse; UNFINISHED if a state is missing without a proof that it is
-        lost, or a run has open states; IN_DOUBT if a run is in doubt; DONE otherwise.
+        REFUTED if something is proven to have become worse; UNFINISHED if a state is missing that should be in both
+        atlases if nothing had changed, or a run has open states; IN_DOUBT if a run is in doubt; DONE otherwise.
         """
         codes = {self.old.verdict.exit_code, self.new.verdict.exit_code}
         if self.regressions:
             return ExitCode.REFUTED
-        if self.lost or codes - {ExitCode.DONE, ExitCode.IN_DOUBT}:
+        if any(self._is_missing(change) for change in self.lost) or codes - {ExitCode.DONE, ExitCode.IN_DOUBT}:
             return ExitCode.UNFINISHED
         return ExitCode.IN_DOUBT if ExitCode.IN_DOUBT in codes else ExitCode.DONE
+
+    def _is_missing(self, change: StateChange) -> bool:
+        """Whether a state that is lost should be in the new atlas; at the border of the radius it may be or not."""
+        is_at_border = change.old.upper > self.new.target.radius and change.new.lower > self.new.target.radius
+        return not is_at_border
 
     @property
     def summary(self) -> tuple[str, ...]:

@@ -94,11 +94,11 @@ def diff(
       axplore diff runs/build-41 runs/build-42 --page changes.html
     \b
     Exit codes:
-      0  nothing is lost, and nothing is proven slower
+      0  nothing is proven lost or slower
       1  a state is proven lost, or a way is proven slower
       2  a run is missing or damaged
-      3  a state is missing without a proof that it is lost, or a run has open states
-      4  nothing is lost, but a run is in doubt: see docs/verdicts.md
+      3  a state within the radius is missing without a proof that it is lost, or a run has open states
+      4  as 0, but a run is in doubt: see docs/verdicts.md
     """  # noqa: D301
     from axplore.atlas import Atlas
     from axplore.labels import readable
