@@ -81,13 +81,6 @@ def command(line: str) -> str:
     return run(*arguments, code=int(code[1]) if code else 0)
 
 
-def test_every_page_is_in_the_table_of_contents() -> None:
-    contents = (DOCS / "index.md").read_text(encoding="utf-8")
-    for page in DOCS.rglob("*.md"):
-        name = str(page.relative_to(DOCS).with_suffix(""))
-        assert name in ("index", "reference/commands") or f"\n{name}\n" in contents, f"{name} is not in docs/index.md"
-
-
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     from sphinx.cmd.build import main
 

@@ -215,6 +215,14 @@ Assume = Annotated[
         show_default="nothing",
     ),
 ]
+Key = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODULE:FUNCTION",
+        help="For gym: worlds, the function that turns an observation into the label of its state.",
+        show_default="chosen by the environment",
+    ),
+]
 Workers = Annotated[int | None, typer.Option(metavar="N", help="Number of worker processes.", show_default="none")]
 Ray = Annotated[
     str | None,
@@ -235,9 +243,9 @@ EXPORTS = ("drn", "interval-drn", "prism", "umb", "dot", "csv", "policies-csv", 
 """The formats of `export`."""
 
 
-def parsed(settings: list[str] | None) -> dict[str, str]:
+def parsed(settings: list[str] | None, key: str | None = None) -> dict[str, str]:
     """Returns the parameters of a world given by `--set`."""
-    parameters = {}
+    parameters = {} if key is None else {"key": key}
     for setting in settings or ():
         name, separator, value = setting.partition("=")
         if not separator:

@@ -16,6 +16,7 @@ from axplore.cli.console import (
     Assume,
     Delta,
     Epsilon,
+    Key,
     Radius,
     Ray,
     RunFolder,
@@ -70,6 +71,7 @@ def explore(
         typer.Option(metavar="RUN", help="New folder for the run.", show_default="runs/WORLD-1, -2, ..."),
     ] = None,
     settings: Settings = None,
+    key: Key = None,
     doctor: Annotated[
         bool, typer.Option("--doctor/--no-doctor", help="Examine the system briefly before exploring it.")
     ] = True,
@@ -114,7 +116,7 @@ def explore(
             run=folder,
             progress=True,
             states_bound=states_bound,
-            world_parameters=parsed(settings),
+            world_parameters=parsed(settings, key),
             on_round=on_round,
             doctor=doctor,
             workers=workers,

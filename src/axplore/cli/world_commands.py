@@ -16,6 +16,7 @@ from axplore.cli.console import (
     AsJson,
     Delta,
     Epsilon,
+    Key,
     Radius,
     Settings,
     World,
@@ -49,6 +50,7 @@ def doctor(
     seconds: Annotated[float, typer.Option(help="Limit on its seconds.")] = 30.0,
     seed: Annotated[int, typer.Option(help="Seed of the actions that it plays, and of the noise.")] = 0,
     settings: Settings = None,
+    key: Key = None,
     as_json: AsJson = False,
 ) -> None:
     """Look for violations of the assumptions: a hidden time limit, a state that hides information, ...
@@ -64,7 +66,7 @@ def doctor(
       1  a violation was found
       2  the world cannot be examined
     """  # noqa: D301
-    diagnosis = _diagnosis(world, seed, parsed(settings), max_steps, seconds)
+    diagnosis = _diagnosis(world, seed, parsed(settings, key), max_steps, seconds)
     if as_json:
         print_json({"world": world, **diagnosis.as_json()})
     else:

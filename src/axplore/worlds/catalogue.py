@@ -1,4 +1,4 @@
-"""Worlds by their names on the command line: `gym:ID`, `exec:COMMAND`, `storm:FILE`, `package.module:factory`.
+"""Worlds by their names: `gym:ID`, `exec:COMMAND`, `http://HOST`, `storm:FILE`, `package.module:factory`.
 
 `world_of` turns whatever a factory may return into a world: a world, a model, a Gymnasium environment, an AALpy system,
 or any object that can be reset and stepped. `known_model` returns the model behind a named world, if it is known: for
@@ -23,6 +23,7 @@ from typing import Any, Final
 import numpy as np
 
 from axplore import plugins
+from axplore.arguments import whole
 from axplore.domains import DOMAINS, domain
 from axplore.errors import InvalidInputError, InvalidSettingError, UnknownNameError, UntrustedFileError, WorldError
 from axplore.mdp import TabularMdp
@@ -211,15 +212,30 @@ def _aalpy(source: Any, sample: Any, options: dict[str, Any]) -> Any:
 
 
 def _from_gym(identifier: str, seed: int, parameters: Mapping[str, Any]) -> World:
-    from axplore.worlds.gym import gym_world
+    """Returns a Gymnasium environment; a `key` is named as MODULE:FUNCTION, or `round` gives decimal places."""
+    from axplore.worlds.gym import gym_world, rounded_observation
 
-    return gym_world(identifier, seed, **parameters)
+    options = dict(parameters)
+    key, digits = options.pop("key", None), options.pop("round", None)
+    if key is not None and digits is not None:
+        raise InvalidSettingError("key and round both make labels of observations: give one of them")
+    if digits is not None:
+        options["key"] = partial(rounded_observation, digits=int(whole(least=0, most=15)("round", digits)))
+    elif key is not None:
+        options["key"] = function_named(key) if isinstance(key, str) else key
+    return gym_world(identifier, seed, **options)
 
 
 def _from_program(command: str, seed: int, parameters: Mapping[str, Any]) -> World:
     from axplore.worlds.program import program_world
 
     return program_world(command, seed, **parameters)
+
+
+def _from_server(scheme: str, rest: str, seed: int, parameters: Mapping[str, Any]) -> World:
+    from axplore.worlds.program import server_world
+
+    return server_world(f"{scheme}:{rest}", seed, **parameters)
 
 
 def _from_storm(file: str, seed: int, parameters: Mapping[str, Any]) -> World:
@@ -299,8 +315,9 @@ FORMS: Final[Mapping[str, Form]] = MappingProxyType(
             pattern="gym:ID",
             example="gym:FrozenLake-v1",
             meaning="A Gymnasium environment with discrete actions; MiniGrid's too.",
-            parameters="start (fixed, pinned or virtual), pin, mark_terminal, action_masks, max_episode_steps, "
-            "step_timeout, max_faults, on_invalid (error or state); all others are the environment's own",
+            parameters="key (MODULE:FUNCTION), round (decimal places of a box), start (fixed, pinned or virtual), pin, "
+            "mark_terminal, action_masks, max_episode_steps, step_timeout, max_faults, on_invalid (error or state); "
+            "all others are the environment's own",
             needs=None,
             make=_from_gym,
         ),
@@ -313,6 +330,18 @@ FORMS: Final[Mapping[str, Form]] = MappingProxyType(
             needs=None,
             make=_from_program,
         ),
+        **{
+            scheme: Form(
+                pattern=f"{scheme}://HOST:PORT/PATH",
+                example=f"{scheme}://localhost:8080/",
+                meaning="A server that answers the JSON of exec: over HTTP.",
+                parameters="start (fixed or virtual), max_episode_steps, step_timeout, max_faults, on_invalid (error "
+                "or state)",
+                needs=None,
+                make=partial(_from_server, scheme),
+            )
+            for scheme in ("http", "https")
+        },
         "storm": Form(
             pattern="storm:FILE",
             example="storm:model.prism",

@@ -270,8 +270,14 @@ def key_of(space: spaces.Space[Any]) -> Key:
             return lambda observation: tuple((name, key(observation[name])) for name, key in named)
     raise InvalidInputError(
         f"there is no label for observations of {space}; give a function key=... that turns an observation into "
-        "numbers, text or tuples of these"
+        "numbers, text or tuples of these; on the command line --key MODULE:FUNCTION, or --set round=1 for numbers"
     )
+
+
+def rounded_observation(observation: Any, digits: int) -> State:
+    """Returns the numbers of an observation, rounded to so many decimal places; -0.0 is 0.0."""
+    numbers = np.asarray(observation, dtype=np.float64).ravel()
+    return tuple((np.round(numbers, digits) + 0.0).tolist())
 
 
 def _is_small(space: spaces.Space[Any]) -> bool:

@@ -1,4 +1,4 @@
-r"""A program in any language as a system: JSON lines over its standard input and output.
+r"""A program in any language as a system: JSON lines over its standard input and output, or over HTTP.
 
     axplore sends            the program answers
     {"reset": true}          {"state": [0, 0], "actions": ["left", "right"]}
@@ -9,6 +9,9 @@ Each message is one line, flushed. `actions` are any JSON values, of which one i
 the previous answer. `terminal` defaults to false. The input ends when the exploration does. What the program writes to
 standard error is shown unchanged.
 
+A server answers the same over HTTP: axplore posts each request to one address, in the body, with the header
+`Axplore-Session`, by which a server that serves several at once tells them apart.
+
 Labels: numbers, text, true, false and null stay as they are, a list becomes a tuple, and an object a tuple of
 (name, value) sorted by name. Equal numbers such as 1 and 1.0 are one state; null is not a state.
 """
@@ -17,13 +20,19 @@ from __future__ import annotations
 
 import json
 import shlex
+import time
+import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from typing import Any, Final, Never
+from urllib.parse import SplitResult, urlsplit
 
 from axplore.errors import InvalidSettingError, WorldError
 from axplore.types import Action, State
-from axplore.worlds.child_process import Child
+from axplore.worlds.child_process import LONGEST_LINE, Child
 from axplore.worlds.contract import FaultKind
 from axplore.worlds.stepped import Start, SteppedWorld
 from axplore.worlds.supervision import MAX_FAULTS, START_CHECKS, OnInvalid
@@ -61,8 +70,7 @@ def program_world(
         raise InvalidSettingError(f"the command {command!r} cannot be read: {error}") from None
     if not parts:
         raise InvalidSettingError("there is no command to run; write exec:COMMAND")
-    if not step_timeout > 0:
-        raise InvalidSettingError(f"step_timeout is {step_timeout}; it must be a positive number of seconds")
+    _check_timeout(step_timeout)
     return SteppedWorld(
         partial(Program, parts, step_timeout),
         seed,
@@ -74,20 +82,40 @@ def program_world(
     )
 
 
-class Program:
-    """A running program as a system; see `systems`."""
+def server_world(address: str, seed: int = 0, *, step_timeout: float = STEP_TIMEOUT, **options: Any) -> SteppedWorld:
+    """Returns a server as a world. After a fault, a new connection begins a new session.
 
-    def __init__(self, command: Sequence[str], step_timeout: float = STEP_TIMEOUT) -> None:
-        self._child = Child(command)
-        self._timeout = step_timeout
+    Args:
+        address: of the server, such as http://localhost:8080/. No proxy is used, and no redirect is followed.
+        seed: not used: the noise is the server's own.
+        step_timeout: seconds after which a server that has not answered has failed.
+        options: `start`, `max_episode_steps`, `max_faults`, `on_invalid`, `start_checks` of `SteppedWorld`.
+    """
+    checked_address(address)
+    _check_timeout(step_timeout)
+    return SteppedWorld(partial(Server, address, step_timeout), seed, **options)
+
+
+def _check_timeout(step_timeout: float) -> None:
+    if not step_timeout > 0:
+        raise InvalidSettingError(f"step_timeout is {step_timeout}; it must be a positive number of seconds")
+
+
+class JsonSystem(ABC):
+    """A system that answers requests in JSON, however they reach it; see `systems`."""
+
+    def __init__(self) -> None:
         self._offered: list[Any] | None = None
         self._actions: dict[State, dict[Action, Any]] = {}
         self._here: State = None
 
-    @property
-    def pid(self) -> int:
-        """Its process id."""
-        return self._child.pid
+    @abstractmethod
+    def exchange(self, request: bytes) -> bytes:
+        """Sends a request and returns the answer."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Ends the conversation."""
 
     def reset(self) -> State:
         """Sends {"reset": true}."""
@@ -101,12 +129,8 @@ class Program:
         """Returns the actions that the program gave for the state."""
         return tuple(self._actions[state])
 
-    def close(self) -> None:
-        """Ends the program."""
-        self._child.close()
-
     def _ask(self, request: dict[str, Any]) -> State:
-        line = self._child.ask(json.dumps(request).encode(), self._timeout)
+        line = self.exchange(json.dumps(request).encode())
         answer = _parsed(line)
         state, terminal = hashable(answer["state"]), answer.get("terminal", False)
         self._offered = answer.get("actions", self._offered)
@@ -128,6 +152,94 @@ class Program:
         if len(actions) != len(self._offered):
             raise _malformed(line, "its actions are not all different")
         return actions
+
+
+class Program(JsonSystem):
+    """A running program as a system."""
+
+    def __init__(self, command: Sequence[str], step_timeout: float = STEP_TIMEOUT) -> None:
+        super().__init__()
+        self._child = Child(command)
+        self._timeout = step_timeout
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._child.pid
+
+    def exchange(self, request: bytes) -> bytes:
+        """Sends a line and returns the next."""
+        return self._child.ask(request, self._timeout)
+
+    def close(self) -> None:
+        """Ends the program."""
+        self._child.close()
+
+
+class Server(JsonSystem):
+    """A server as a system: one connection, which is kept open, and one session."""
+
+    def __init__(self, address: str, step_timeout: float = STEP_TIMEOUT) -> None:
+        super().__init__()
+        parts = checked_address(address)
+        connect = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        self._connection = connect(parts.hostname or "", parts.port, timeout=step_timeout)
+        self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        self._headers = {"Content-Type": "application/json", "Axplore-Session": uuid.uuid4().hex}
+        self._timeout = step_timeout
+
+    def exchange(self, request: bytes) -> bytes:
+        """Posts a request and returns the body of the answer. A redirect is not followed."""
+        try:
+            self._connection.request("POST", self._path, request, self._headers)
+            response = self._connection.getresponse()
+            body = self._body(response)
+        except TimeoutError:
+            self.close()
+            raise SystemFaultError(FaultKind.TIMED_OUT, f"no answer within {self._timeout:g} s") from None
+        except (OSError, HTTPException) as error:
+            self.close()
+            told = str(error) or type(error).__name__
+            raise SystemFaultError(FaultKind.DIED, f"the server cannot be reached: {told}") from None
+        if 300 <= response.status < 400:
+            raise SystemFaultError(
+                FaultKind.INVALID, f"status {response.status}: redirects are not followed; give the final address"
+            )
+        if response.status != HTTPStatus.OK:
+            raise SystemFaultError(FaultKind.RAISED, f"status {response.status}: {body[:200].decode(errors='replace')}")
+        return body
+
+    def _body(self, response: HTTPResponse) -> bytes:
+        """Reads an answer of limited length in limited time, however slowly it comes."""
+        body, deadline = b"", time.monotonic() + self._timeout
+        while received := response.read1(65536):
+            body += received
+            if len(body) > LONGEST_LINE:
+                self.close()
+                raise SystemFaultError(FaultKind.INVALID, f"an answer of more than {LONGEST_LINE} bytes")
+            if time.monotonic() > deadline:
+                raise TimeoutError
+        response.close()  # the connection stays open
+        return body
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self._connection.close()
+
+
+def checked_address(address: str) -> SplitResult:
+    """Returns the parts of an address; refuses one that axplore does not connect to."""
+    wanted = f"{address!r} is not an address of a server: write it as http://HOST:PORT/PATH or https://HOST/PATH"
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError as error:
+        raise InvalidSettingError(f"{wanted} ({error})") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or parts.username or parts.fragment:
+        raise InvalidSettingError(wanted)
+    if not address.isascii() or any(character.isspace() for character in address):
+        raise InvalidSettingError(wanted)
+    return parts
 
 
 def hashable(value: Any) -> State:
