@@ -12,7 +12,7 @@ class Issue(Enum):
 
     START_NOT_FIXED = "The start is not fixed"
     NOISE_PINNED = "The noise is pinned by the seed"
-    TIME_LIMIT = "Episodes have a hidden time limit"
+    TIME_LIMIT = "Behaviour depends on the time since the reset"
     KEY_TOO_COARSE = "The state key is too coarse"
     KEY_TOO_FINE = "States hardly repeat: the key may be too fine"
     ACTION_FAILS = "An action fails"
@@ -41,7 +41,7 @@ MEANINGS: Final = {
     ),
     Issue.TIME_LIMIT: (
         "Where an action leads depends on how long the episode has lasted, which no state shows. Bounds do not hold "
-        "for journeys that approach the limit."
+        "for journeys that last that long."
     ),
     Issue.KEY_TOO_COARSE: (
         "One label stands for situations that behave differently. Counts mix them, and a policy planned on the mixture "
@@ -68,8 +68,9 @@ REMEDIES: Final = {
         "to the key."
     ),
     Issue.TIME_LIMIT: (
-        "Remove the limit, or set max_episode_steps, so that the world resets before it. If the limit is part of "
-        "the task, add the remaining time to the key."
+        "If there is a time limit, remove it, or set max_episode_steps, so that the world resets before it; if it is "
+        "part of the task, add the remaining time to the key. If there is none, add to the key what has happened by "
+        "then."
     ),
     Issue.KEY_TOO_COARSE: "Add to the key what is missing: what is carried, where the agent faces, what was opened.",
     Issue.KEY_TOO_FINE: (
