@@ -36,13 +36,6 @@ def test_an_assumption_may_hold_for_some_pairs_only() -> None:
     assert assumed.functions == ("deterministic", "min-probability")
 
 
-def test_a_function_is_named_where_names_can_be_looked_up() -> None:
-    def law(state: State, action: Action, successor: State) -> tuple[Action, bool]:
-        return action, state == successor
-
-    assert assumptions_from("tied=module:law", {"module:law": law}.__getitem__).tied is law
-
-
 @pytest.mark.parametrize(
     "given",
     [
@@ -64,7 +57,7 @@ def test_what_is_no_assumption_is_refused(given: object) -> None:
         assumptions_from(given)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("wrong", [{"deterministic": 1}, {"min_probability": -0.5}, {"tied": "law"}])
+@pytest.mark.parametrize("wrong", [{"deterministic": 1}, {"min_probability": -0.5}])
 def test_values_of_the_wrong_kind_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidSettingError):
         Assumptions(**wrong)  # type: ignore[arg-type]

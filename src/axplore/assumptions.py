@@ -9,16 +9,13 @@ contradicts one ends the exploration. docs/assumptions.md says what each of them
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final, TypeAlias
 
 from axplore.arguments import plain, real, refusal
 from axplore.errors import InvalidSettingError
 from axplore.types import Action, State
-
-Law: TypeAlias = Callable[[State, Action, State], tuple[Hashable, Hashable] | None]
-"""Of a state, an action and the next state, the class of the pair and the name of the outcome; None if it is untied."""
 
 NONE: Final = "none"
 """What is written for no assumption at all."""
@@ -39,14 +36,10 @@ class Assumptions:
         deterministic: every action has one outcome; or a function of state and action that says which pairs have.
         min_probability: no outcome of an action is rarer than this; or a function of state and action that says how
             rare an outcome of the pair may be, 0 where nothing is known.
-        tied: pairs of one class have the same law over *outcomes*. The function takes a state, an action and the next
-            state, and returns the class of the pair and the name of the outcome, or None if the pair is tied to no
-            other. Within a pair, an outcome leads to one state and different outcomes lead to different states.
     """
 
     deterministic: bool | Callable[[State, Action], bool] = False
     min_probability: float | Callable[[State, Action], float] = 0.0
-    tied: Law | None = None
 
     def __post_init__(self) -> None:
         given = plain(self.deterministic)
@@ -55,8 +48,6 @@ class Assumptions:
         object.__setattr__(self, "deterministic", given)
         if not callable(self.min_probability):
             object.__setattr__(self, "min_probability", _least_probability(self.min_probability))
-        if self.tied is not None and not callable(self.tied):
-            raise refusal("tied", self.tied, "a function of state, action and next state")
 
     @property
     def nothing(self) -> bool:
@@ -90,8 +81,6 @@ class Assumptions:
         if self.min_probability:
             given = self.min_probability
             parts.append(f"min-probability {'as declared' if callable(given) else f'{given:g}'}")
-        if self.tied is not None:
-            parts.append("tied")
         return ", ".join(parts) or NONE
 
 
@@ -102,13 +91,8 @@ Assumed: TypeAlias = str | Assumptions | Iterable[str | Assumptions] | None
 """What `assume` takes: text as on the command line, assumptions, or several of these, which combine."""
 
 
-def assumptions_from(given: Assumed, function_named: Callable[[str], Any] | None = None) -> Assumptions:
-    """Returns the assumptions that are meant.
-
-    Args:
-        given: `none`, `deterministic`, `min-probability=P`, `tied=MODULE:FUNCTION`, assumptions, or several of these.
-        function_named: finds a function by its name; without it, functions cannot be named.
-    """
+def assumptions_from(given: Assumed) -> Assumptions:
+    """Returns the assumptions that `none`, `deterministic`, `min-probability=P` or several of these stand for."""
     if given is None:
         return NOTHING
     if isinstance(given, str | Assumptions):
@@ -117,14 +101,14 @@ def assumptions_from(given: Assumed, function_named: Callable[[str], Any] | None
         raise refusal("assume", given, "text, axplore.Assumptions, or several of these")
     chosen: dict[str, Any] = {}
     for part in given:
-        for name, value in _declared(part, function_named).items():
+        for name, value in _declared(part).items():
             if name in chosen:
                 raise InvalidSettingError(f"assume names {name.replace('_', '-')} twice; declare it once")
             chosen[name] = value
     return replace(NOTHING, **chosen)
 
 
-def _declared(part: str | Assumptions, function_named: Callable[[str], Any] | None) -> dict[str, Any]:
+def _declared(part: str | Assumptions) -> dict[str, Any]:
     """The assumptions that one part of `assume` makes, by name."""
     if isinstance(part, Assumptions):
         given = {field.name: getattr(part, field.name) for field in fields(part)}
@@ -142,6 +126,4 @@ def _declared(part: str | Assumptions, function_named: Callable[[str], Any] | No
                 return {"min_probability": PROBABILITY("min-probability", float(value))}
             except ValueError:
                 raise refusal("min-probability", value, "a number above 0 and at most 1") from None
-        case "tied" if value and function_named is not None:
-            return {"tied": function_named(value)}
-    raise refusal("assume", part, "none, deterministic, min-probability=P or tied=MODULE:FUNCTION")
+    raise refusal("assume", part, "none, deterministic or min-probability=P")

@@ -26,7 +26,7 @@ from axplore.runs.recording import RunRecorder
 from axplore.target import Objective
 from axplore.workers.distributed import DistributedWorld
 from axplore.workers.engines import engine_for, has_workers
-from axplore.worlds.catalogue import function_named, is_handed_in, parametrised_world
+from axplore.worlds.catalogue import is_handed_in, parametrised_world
 from axplore.worlds.contract import World
 from axplore.worlds.stepped import SteppedWorld
 
@@ -106,9 +106,9 @@ def explore(
             themselves: a system by a factory, a model, or a name. The answer does not depend on their number; it
             differs from that without workers, where the agent does not reset for every batch.
         ray: the Ray cluster that runs the workers: `auto` or an address; see docs/scaling.md.
-        assume: what is known of the system, which can save most of the steps: `deterministic`, `Assumptions`, or
-            several of these. Every promise then begins with "if", and a draw that contradicts it ends the exploration:
-            see docs/assumptions.md.
+        assume: what is known of the system, which can save most of the steps: `deterministic`, `min-probability=P`,
+            `Assumptions`, or several of these. Every promise then begins with "if", and a draw that contradicts it ends
+            the exploration: see docs/assumptions.md.
 
     Raises:
         WorldError: the world failed. What was known by then is saved in `run`, and is the `atlas` of the error.
@@ -120,7 +120,7 @@ def explore(
     if has_workers(workers, ray) and isinstance(explorer, str):
         chosen = chosen.for_workers()
     if assume is not None:
-        chosen = chosen.assuming(assumptions_from(assume, function_named))
+        chosen = chosen.assuming(assumptions_from(assume))
     system, world_name = world_from(world, seed, world_parameters)
     with ExitStack() as closing:
         if not is_handed_in(world):

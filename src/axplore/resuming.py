@@ -18,7 +18,7 @@ from axplore.runs.folder import open_run
 from axplore.runs.manifest import RunManifest, described, explorer_from_description, load_manifest
 from axplore.runs.recording import RunRecorder
 from axplore.target import Objective
-from axplore.worlds.catalogue import check_consent, function_named, is_handed_in
+from axplore.worlds.catalogue import check_consent, is_handed_in
 from axplore.worlds.contract import World
 
 
@@ -90,7 +90,7 @@ def resume(
     with ExitStack() as closing:
         folder = closing.enter_context(open_run(place))
         manifest = folder.manifest
-        assumptions = None if assume is None else assumptions_from(assume, function_named)
+        assumptions = None if assume is None else assumptions_from(assume)
         before = explorer_from_description(
             manifest, folder.checkpoint.explorer, explorer, assumed_anew=assumptions is not None
         )

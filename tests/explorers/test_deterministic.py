@@ -19,7 +19,9 @@ from axplore.certificate.distances import Distances
 from axplore.domains import random_maze, slippery_grid, star
 from axplore.errors import ExitCode, InvalidInputError, InvalidSettingError
 from axplore.explorers.base import StopReason
+from axplore.explorers.certified import Certified
 from axplore.mdp import TabularMdp
+from axplore.target import Target
 from axplore.truth import check_optimal, controllable_states
 from axplore.types import Status
 
@@ -151,13 +153,17 @@ class TestForgeries:
         single = certificate.assumed.single.copy()
         single[3] = 0
         with pytest.raises(InvalidInputError, match="distances need every pair to be assumed"):
-            replace(certificate, assumed=Assumed(single))
+            replace(certificate, assumed=Assumed(single, certificate.assumed.least))
 
     def test_an_assumption_that_is_added_shows_in_the_conclusion(self) -> None:
-        honest = axplore.explore(star(), radius=3, epsilon=1).certificate
+        honest = axplore.explore(
+            star(), explorer=Certified(target=Target(radius=3, epsilon=1), by_episodes=False)
+        ).certificate
         assert honest is not None
         assert verify_certificate(honest).conclusion[0].startswith("With probability")
-        forged = replace(honest, assumed=Assumed(np.ones(len(honest.pair_owners), dtype=np.int64)))
+        forged = replace(
+            honest, assumed=Assumed(np.ones(len(honest.pair_owners), dtype=np.int64), np.zeros(len(honest.pair_owners)))
+        )
         verification = verify_certificate(forged)
         assert verification.conclusion[0].startswith("If every action has one outcome, then with probability")
 

@@ -102,7 +102,7 @@ def certificate_from_exploration(
     if exploration.survey is not None:
         return survey_certificate(exploration.survey, **record)
     assert exploration.evidence is not None
-    return certificate_from(exploration.evidence, exploration.counts.rows(), **record)
+    return certificate_from(exploration.evidence, exploration.counts.rows(), assumed=exploration.assumed, **record)
 
 
 def finding_records(findings: Iterable[Finding]) -> tuple[FindingRecord, ...]:

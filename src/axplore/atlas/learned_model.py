@@ -16,6 +16,7 @@ from axplore.proofs.bounds import IntervalModel, interval_model, upper_path
 from axplore.proofs.episode_tests import EpisodeTest, EpisodeTests
 from axplore.proofs.evidence import Evidence, gather_evidence
 from axplore.proofs.surveys import survey_evidence
+from axplore.statistics.assumed_rows import AssumedRows
 from axplore.statistics.confidence import EPISODE_PART, ConfidenceRegion, confidence_region, part_of
 from axplore.statistics.counts import rows_of
 from axplore.statistics.episodes import Bets, line_level
@@ -41,10 +42,10 @@ def learned_model(atlas: Atlas) -> IntervalModel:
 
 def _region_of(atlas: Atlas) -> ConfidenceRegion:
     """Returns the region that all counts of an atlas prove, given what is assumed."""
-    single = None if atlas.assumed is None else atlas.assumed.single
+    assumed = None if atlas.assumed is None else AssumedRows(atlas.assumed.single, atlas.assumed.least)
     if atlas.apart is None:
-        return confidence_region(atlas.counts, atlas.target.delta, single)
-    return confidence_region(atlas.counts, atlas.target.delta, single, atlas.apart.ranks, spent_apart(atlas.apart))
+        return confidence_region(atlas.counts, atlas.target.delta, assumed)
+    return confidence_region(atlas.counts, atlas.target.delta, assumed, atlas.apart.ranks, spent_apart(atlas.apart))
 
 
 def value_limit(radius: float, epsilon: float) -> float:

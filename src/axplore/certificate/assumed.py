@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from axplore.certificate.contents import Counts, Record
+from axplore.certificate.contents import Record
 from axplore.errors import InvalidInputError
-from axplore.types import IntArray
+from axplore.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,30 +21,51 @@ class Assumed(Record):
 
     Attributes:
         single: 1 if it has one outcome, else 0, [P].
+        least: no outcome is rarer than this; 0 where nothing is assumed, [P].
     """
 
     single: IntArray
+    least: FloatArray
 
     def check_shape(self, n_pairs: int) -> None:
         """Refuses arrays that do not fit so many pairs."""
+        if self.least.dtype != np.float64 or self.least.shape != (n_pairs,):
+            raise InvalidInputError("assumed.least does not give a probability for each pair")
+        if not ((self.least >= 0.0) & (self.least <= 1.0)).all():
+            raise InvalidInputError("assumed.least holds what is no probability")
         if self.single.dtype != np.int64 or self.single.shape != (n_pairs,) or not np.isin(self.single, (0, 1)).all():
             raise InvalidInputError("assumed.single does not say of each pair whether it has one outcome")
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What is assumed, as clauses that follow "if"."""
-        n_single, n_pairs = int(self.single.sum()), len(self.single)
-        if not n_single:
-            return ()
-        if n_single == n_pairs:
+        n_pairs, clauses = len(self.single), []
+        n_single = int(self.single.sum())
+        if n_single == n_pairs and n_pairs:
             return ("every action has one outcome",)
-        return (f"{n_single} of the {n_pairs} actions have one outcome, as declared",)
+        if n_single:
+            clauses.append(f"{n_single} of the {n_pairs} actions have one outcome, as declared")
+        declared = self.least[self.least > 0.0]
+        if len(declared):
+            whose = "an action" if len(declared) == n_pairs else f"{len(declared)} of the {n_pairs} actions"
+            rarest = (
+                f"{declared.min():g}"
+                if declared.min() == declared.max()
+                else f"declared, {declared.min():g} at the least"
+            )
+            clauses.append(f"no outcome of {whose} is rarer than {rarest}")
+        return tuple(clauses)
 
-    def contradicted_pair(self, counts: Counts) -> int | None:
-        """The first pair whose draws cannot be if what is assumed of it is true; None if there is none."""
-        wrong = np.flatnonzero((self.single == 1) & (np.diff(counts.row_offsets) > 1))
-        return int(wrong[0]) if len(wrong) else None
+    def too_many_outcomes(self, n_successors: IntArray) -> IntArray:
+        """The pairs that have shown more outcomes than can be if what is assumed of them is true."""
+        several = (self.single == 1) & (n_successors > 1)
+        too_many = n_successors * self.least > 1.0 + TOLERANCE
+        pairs: IntArray = np.flatnonzero(several | too_many)
+        return pairs
 
+
+TOLERANCE = 1e-9
+"""By how much sums of declared probabilities may exceed one: 3 times 1/3 is no contradiction."""
 
 NEVER_DRAWN, ONE_SUCCESSOR = -1, 0
 """In place of the draw at which a pair showed its second successor."""

@@ -9,6 +9,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from axplore.certificate.document import Certificate
+from axplore.certificate.region import closing_draws
 
 
 def contradiction(certificate: Certificate) -> str | None:
@@ -44,14 +45,29 @@ def _repeated(items: Sequence[Hashable]) -> list[Hashable]:
 
 
 def contradicted_assumption(certificate: Certificate) -> str | None:
-    """What was drawn although it is assumed to be impossible, in words; None if nothing was."""
-    pair = None if certificate.assumed is None else certificate.assumed.contradicted_pair(certificate.counts)
-    if pair is None:
+    """What was drawn although it is assumed to be impossible, or all but impossible, in words; None if nothing was."""
+    assumed, counts = certificate.assumed, certificate.counts
+    if assumed is None:
         return None
+    for pair in assumed.too_many_outcomes(np.diff(counts.row_offsets)).tolist():
+        met = _outcomes_of(certificate, pair)
+        return f"{_pair_name(certificate, pair)} led to {', '.join(met[:-1])} and {met[-1]}"
+    n_actions = [len(actions) for actions in certificate.actions]
+    closing = closing_draws(n_actions, certificate.delta, assumed, certificate.apart)
+    for pair in np.flatnonzero(assumed.least > 0.0).tolist():
+        first, end = counts.row_offsets[pair : pair + 2].tolist()
+        if end > first and counts.first_draws[end - 1] > closing[pair]:
+            return (
+                f"{_pair_name(certificate, pair)} led to {_outcomes_of(certificate, pair)[-1]} at its draw "
+                f"{counts.first_draws[end - 1]} for the first time, when no other outcome should have been left"
+            )
+    return None
+
+
+def _outcomes_of(certificate: Certificate, pair: int) -> list[str]:
     labels = (*certificate.known, *certificate.others)
     entries = slice(*certificate.counts.row_offsets[pair : pair + 2].tolist())
-    met = [repr(labels[position]) for position in certificate.counts.successors[entries].tolist()]
-    return f"{_pair_name(certificate, pair)} led to {', '.join(met[:-1])} and {met[-1]}"
+    return [repr(labels[position]) for position in certificate.counts.successors[entries].tolist()]
 
 
 def _pair_name(certificate: Certificate, pair: int) -> str:

@@ -287,6 +287,8 @@ def _check_assumed(certificate: Certificate) -> None:
     assumed, distances, n_pairs = certificate.assumed, certificate.distances, len(certificate.pair_owners)
     if assumed is not None:
         assumed.check_shape(n_pairs)
+        if certificate.episodes and assumed.sentences:
+            raise InvalidInputError("tests by episodes need the part of δ that assumptions take")
     if certificate.apart is not None:
         certificate.apart.check_shape(len(certificate.known))
     if distances is None:

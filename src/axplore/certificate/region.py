@@ -24,8 +24,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
-from axplore.certificate.assumed import NEVER_DRAWN, ONE_SUCCESSOR, Apart, Assumed
+from axplore.certificate.assumed import NEVER_DRAWN, ONE_SUCCESSOR, TOLERANCE, Apart, Assumed
 from axplore.certificate.contents import Counts
 from axplore.types import FloatArray, IntArray
 
@@ -34,6 +35,9 @@ SHARED: Final = 0.2
 
 EPISODES: Final = 0.1
 """The part of δ for tests by episodes, see `episodes`; each pair has its part of the rest."""
+
+CLOSING: Final = 0.15
+"""The part of δ for closed supports, in place of that for episodes, where outcomes have a least probability."""
 
 SCALE: Final = 4
 """m in the weight m / ((i + m)(i + m - 1)) of the i-th known state; these weights sum to one."""
@@ -48,6 +52,38 @@ ROUNDING: Final = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
+class Supports:
+    """What is assumed of the successors of each pair: which ones there are, and how likely each is at least.
+
+    Attributes:
+        closed: whether nothing but what was seen can follow a pair, [P].
+        floors: the least probability of each successor seen, [P].
+        owners: the pair of each entry, [E].
+        successors: the position that it leads to, [E].
+    """
+
+    closed: npt.NDArray[np.bool_]
+    floors: FloatArray
+    owners: IntArray
+    successors: IntArray
+
+    def least_means(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """A lower bound of the mean of values >= 0 at the next state by floors alone, and the least value, [P] each.
+
+        The least value is that of the successors seen where the support is closed, and 0 elsewhere. What floors leave
+        of a row has at least that value.
+        """
+        n_pairs = len(self.closed)
+        least = np.full(n_pairs, np.inf)
+        np.minimum.at(least, self.owners, values[self.successors])
+        base = np.where(self.closed & np.isfinite(least), least, 0.0)
+        totals = np.bincount(self.owners, values[self.successors], minlength=n_pairs)
+        kinds = np.bincount(self.owners, minlength=n_pairs)
+        rest = np.maximum(1.0 - kinds * self.floors - ROUNDING, 0.0)
+        return self.floors * totals * (1.0 - ROUNDING) + rest * base, base
+
+
+@dataclass(frozen=True, eq=False)
 class Region:
     """The balls of the pairs whose slack is finite, without the successors that have no share.
 
@@ -59,6 +95,7 @@ class Region:
         owners: of each entry, the place of its pair among them, [E'].
         shares: of each entry, positive and summing to one for each pair, [E'].
         successors: the position that each entry leads to, [E'].
+        supports: of all pairs, where something is assumed of them.
     """
 
     n_pairs: int
@@ -68,6 +105,7 @@ class Region:
     owners: IntArray
     shares: FloatArray
     successors: IntArray
+    supports: Supports
 
     def least_means(self, values: FloatArray) -> FloatArray:
         """A lower bound, over the region, of the mean of values >= 0 at the next state, [P].
@@ -83,10 +121,11 @@ class Region:
         Args:
             values: of each position, [n + others].
         """
-        result = np.zeros(self.n_pairs)
+        result, base = self.supports.least_means(values)
         if not len(self.pairs):
             return result
-        distances = values[self.successors]
+        base = base[self.pairs]
+        distances = values[self.successors] - base[self.owners]
         largest = np.maximum.reduceat(distances, self.starts)
         unit = np.where(largest > 0, largest, 1.0)
         distances = distances / unit[self.owners]
@@ -98,7 +137,7 @@ class Region:
             low, high = np.where(slope > 0, middle, low), np.where(slope > 0, high, middle)
         shift = np.exp((low + high) / 2)
         bound = shift * np.expm1(self._mean(np.log1p(distances / shift[self.owners])) - self.slack)
-        result[self.pairs] = unit * np.maximum(bound, 0.0)
+        result[self.pairs] = np.maximum(result[self.pairs], base + unit * np.maximum(bound, 0.0))
         return result
 
     def _mean(self, items: FloatArray) -> FloatArray:
@@ -129,23 +168,34 @@ def confidence_region(
         for first, row in zip(counts.row_offsets[:-1], rows, strict=True)
     ]
     single = [False] * len(rows) if assumed is None else (assumed.single == 1).tolist()
-    alone = [[] if settled else row for row, settled in zip(rows, single, strict=True)]
-    draws_alone = [0 if settled else draw for draw, settled in zip(second_draws, single, strict=True)]
-    budget = shared_budget(alone, draws_alone, weights, SHARED * delta)
+    least = np.zeros(len(rows)) if assumed is None else assumed.least
+    taking_part = [not (settled or floor) for settled, floor in zip(single, least.tolist(), strict=True)]
+    budget = shared_budget(
+        [row if shares else [] for row, shares in zip(rows, taking_part, strict=True)],
+        [draw if shares else 0 for draw, shares in zip(second_draws, taking_part, strict=True)],
+        weights,
+        SHARED * delta,
+    )
     if apart is not None:
         budget += spent_apart(apart)
+    supports = _supports(counts, n_actions, delta, assumed, apart)
     slack = np.full(len(rows), np.inf)
     for pair, row in enumerate(rows):
         if single[pair]:
             slack[pair] = 0.0 if len(row) == 1 else np.inf
+        elif row and supports.closed[pair]:
+            slack[pair] = closed_slack(row, (1.0 - SHARED - CLOSING) * delta * weights[pair])
         elif sum(row) > len(row):
-            slack[pair] = row_slack(row, (1.0 - SHARED - EPISODES) * delta * weights[pair])
-            if len(row) == 1:
+            part = 1.0 - SHARED - (CLOSING if least.any() else EPISODES)
+            slack[pair] = row_slack(row, part * delta * weights[pair])
+            if len(row) == 1 and taking_part[pair]:
                 slack[pair] = min(slack[pair], budget / (row[0] - 1))
     owners = np.repeat(np.arange(len(rows)), np.diff(counts.row_offsets))
     settled = np.array(single, dtype=np.bool_)[owners]
-    kept = np.isfinite(slack)[owners] & ((counts.counts > 1) | settled)
-    repeats = np.bincount(owners, counts.counts - 1, minlength=len(rows))
+    whole = settled | supports.closed[owners]  # every draw counts there, and elsewhere all but the first of each kind
+    weight = np.where(whole, counts.counts, counts.counts - 1)
+    kept = np.isfinite(slack)[owners] & (weight > 0)
+    totals = np.bincount(owners, weight, minlength=len(rows))
     pairs, starts, places = np.unique(owners[kept], return_index=True, return_inverse=True)
     return Region(
         n_pairs=len(rows),
@@ -153,9 +203,42 @@ def confidence_region(
         slack=slack[pairs],
         starts=starts,
         owners=places,
-        shares=np.where(settled, 1.0, (counts.counts - 1) / np.maximum(repeats, 1)[owners])[kept],
+        shares=weight[kept] / totals[owners[kept]],
         successors=counts.successors[kept],
+        supports=supports,
     )
+
+
+def _supports(
+    counts: Counts, n_actions: Sequence[int], delta: float, assumed: Assumed | None, apart: Apart | None
+) -> Supports:
+    """Which successors there can be, given what is assumed."""
+    lengths = np.diff(counts.row_offsets)
+    owners = np.repeat(np.arange(len(lengths)), lengths)
+    if assumed is None:
+        return Supports(np.zeros(len(lengths), dtype=np.bool_), np.zeros(len(lengths)), owners, counts.successors)
+    visits = np.bincount(owners, counts.counts, minlength=len(lengths))
+    no_room = (assumed.least > 0.0) & (lengths > 0) & ((lengths + 1) * assumed.least > 1.0 + TOLERANCE)
+    closed = no_room | (visits >= np.array(closing_draws(n_actions, delta, assumed, apart)))
+    return Supports(closed, assumed.least, owners, counts.successors)
+
+
+def closing_draws(n_actions: Sequence[int], delta: float, assumed: Assumed, apart: Apart | None = None) -> list[float]:
+    """After how many draws no outcome of a pair is left unseen, [P]; infinite where no least probability is assumed.
+
+    One that has the probability p or more is missed n times with probability (1 - p)^n, and there are 1 / p of them.
+    """
+    draws = []
+    weights = pair_weights(n_actions, None if apart is None else apart.ranks.tolist())
+    for least, weight in zip(assumed.least.tolist(), weights, strict=True):
+        if least >= 1.0:
+            draws.append(1.0)
+        elif least > 0.0:
+            kinds = math.floor(1.0 / least + TOLERANCE)
+            draws.append(math.ceil(math.log(kinds / (CLOSING * delta * weight)) / -math.log1p(-least)))
+        else:
+            draws.append(math.inf)
+    return draws
 
 
 def spent_apart(apart: Apart) -> float:
@@ -208,6 +291,15 @@ def row_slack(counts: Sequence[int], level: float) -> float:
         newness = math.fsum(math.log1p(-least_mass(min(sum(shares[:seen]), 1.0), slack)) for seen in range(1, kinds))
         slack = max((distance + newness) / repeats, 0.0)
     return slack
+
+
+def closed_slack(counts: Sequence[int], level: float) -> float:
+    """The radius of the ball around the frequencies of a row whose successors have all been seen."""
+    kinds, total = len(counts), sum(counts)
+    terms = [-math.log(level), -math.lgamma(kinds / 2), math.lgamma(total + kinds / 2), kinds * math.lgamma(0.5)]
+    terms += [-math.lgamma(count + 0.5) for count in counts]
+    terms += [count * math.log(count / total) for count in counts]
+    return max((math.fsum(terms) + ROUNDING * math.fsum(map(abs, terms))) / total, 0.0)
 
 
 def least_mass(share: float, slack: float) -> float:

@@ -211,7 +211,7 @@ Assume = Annotated[
     list[str] | None,
     typer.Option(
         metavar="ASSUMPTION",
-        help="What is known of the system: deterministic, min-probability=P or tied=MODULE:FUNCTION; may be repeated.",
+        help="What is known of the system: deterministic or min-probability=P; may be repeated.",
         show_default="nothing",
     ),
 ]

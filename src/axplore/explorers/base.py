@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from axplore.proofs.bounds import IntervalModel
     from axplore.proofs.evidence import Evidence
     from axplore.proofs.surveys import SurveyEvidence
+    from axplore.statistics.assumed_rows import AssumedRows
     from axplore.statistics.counts import CountedRows, TransitionCounts
 
 
@@ -336,6 +337,7 @@ class Exploration:
         explorer: the configuration that was run.
         evidence: what is proven of each state; only for the certified explorer.
         survey: the same where every action is assumed to have one outcome; one of the two is None.
+        assumed: what is assumed of each counted pair; None if nothing is.
         actions: the actions of each of `states` beside RESET, [k].
         failure: how the world failed, if `stop` is WORLD_FAILED.
     """
@@ -353,6 +355,7 @@ class Exploration:
     explorer: Explorer[Any]
     evidence: Evidence | None = None
     survey: SurveyEvidence | None = None
+    assumed: AssumedRows | None = None
     actions: tuple[tuple[Action, ...], ...] = ()
     failure: WorldError | None = None
 
@@ -380,6 +383,7 @@ def exploration_of(
     optimistic_steps: FloatArray,
     evidence: Evidence | None = None,
     survey: SurveyEvidence | None = None,
+    assumed: AssumedRows | None = None,
 ) -> Exploration:
     """Returns the exploration that a state stands for; the other arguments are those of `Exploration`."""
     return Exploration(
@@ -396,6 +400,7 @@ def exploration_of(
         explorer=explorer,
         evidence=evidence,
         survey=survey,
+        assumed=assumed,
         actions=tuple(world.actions_of(number) for number in state.known),
         failure=None if state.failure is None else WorldError(state.failure),
     )

@@ -39,7 +39,8 @@ from axplore.proofs.episode_tests import EpisodePlan, EpisodeTest, EpisodeTests,
 from axplore.proofs.evidence import Evidence, gather_evidence
 from axplore.proofs.surveys import SurveyEvidence, max_depth, survey_evidence
 from axplore.proofs.travel import tour_of, travel_per_draw
-from axplore.statistics.confidence import EPISODE_PART, confidence_region, part_of
+from axplore.statistics.assumed_rows import AssumedRows, contradicted_pairs, nothing_assumed
+from axplore.statistics.confidence import EPISODE_PART, ConfidenceRegion, confidence_region, part_of
 from axplore.statistics.counts import CountedRows, TransitionCounts, rows_of
 from axplore.statistics.episodes import Bets
 from axplore.target import Objective, Target
@@ -58,6 +59,9 @@ RECENT_PLANS: Final = 5
 LEAST_SURVEY: Final = 1000
 """A round of a survey plays at least this many actions for the first time, and then half as many as all before."""
 
+CLOSING_DRAWS: Final = 3
+"""The support of a pair is closed this many draws at a time."""
+
 PROBE_ENDED: Final = "the probe came to its end"
 
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
@@ -72,11 +76,13 @@ class CertifiedState(ExplorerState):
         proven: claims proven since the known set last changed. They are not looked at again until no other is left;
             then all are proven anew on the counts of that time.
         tests: of policies by episodes.
+        assumed: what is assumed of each counted pair; None if nothing is, or every action has one outcome.
     """
 
     counts: TransitionCounts
     proven: frozenset[Claim] = frozenset()
     tests: EpisodeTests = field(default_factory=EpisodeTests)
+    assumed: AssumedRows | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +103,7 @@ class Certified(Explorer[CertifiedState]):
         assume: what is taken for true of the system; see docs/assumptions.md.
     """
 
-    state_types = (CertifiedState, Reachable, TooFar, NearOptimal, EpisodeTests, EpisodeTest, Bets)
+    state_types = (CertifiedState, Reachable, TooFar, NearOptimal, EpisodeTests, EpisodeTest, Bets, AssumedRows)
     kernels = (upper_bound,)
 
     target: Target
@@ -131,8 +137,6 @@ class Certified(Explorer[CertifiedState]):
 
     def assuming(self, assumptions: Assumptions) -> Certified:
         """Returns the same explorer with these assumptions in place of its own."""
-        if not (assumptions.nothing or assumptions.all_deterministic):
-            raise InvalidSettingError(f"assume is {assumptions}; of assumptions, only deterministic is made use of")
         return replace(self, assume=assumptions)
 
     def reopen(self, state: CertifiedState, before: Explorer[CertifiedState]) -> CertifiedState:
@@ -149,7 +153,7 @@ class Certified(Explorer[CertifiedState]):
                 "the run has tested ways by episodes, which belong to the order in which states were admitted; what it "
                 "assumes cannot be changed any more; begin a new run"
             )
-        return self._known_are(replace(reopened, found_at=state.found_at[:1]), state.counts, (0,))
+        return self._known_are(replace(reopened, found_at=state.found_at[:1], assumed=None), state.counts, (0,))
 
     def refuse_beyond_reach(self, state: CertifiedState, world: World) -> None:
         """Raises if a known state is proven to be beyond L + ε: then not all can ever be proven within it."""
@@ -195,7 +199,7 @@ class Certified(Explorer[CertifiedState]):
         if self.assume.all_deterministic:
             return None
         model = self.model(state)
-        if (model.visits < self.first_draws).any():
+        if self._fresh_draws(state, model).any():
             return None
         claims = [claim for claim in self._claims_left(model) if claim not in state.proven]
         deadline = time.monotonic() + seconds
@@ -235,12 +239,17 @@ class Certified(Explorer[CertifiedState]):
     def advance(self, state: CertifiedState, world: World) -> CertifiedState:
         """One round: draws the pairs of new states, or admits states, or samples what blocks a proof, or stops."""
         state = replace(state, round=state.round + 1)
-        return self._survey(state, world) if self.assume.all_deterministic else self._advance(state, world)
+        if self.assume.all_deterministic:
+            return self._survey(state, world)
+        state = self._with_assumed(state, world)
+        if self._is_contradicted(state):
+            return replace(state, stop=StopReason.ASSUMPTION_CONTRADICTED, activity="an assumption is contradicted")
+        return self._advance(state, world)
 
     def _advance(self, state: CertifiedState, world: World) -> CertifiedState:
         model = self.model(state)
-        if (model.visits < self.first_draws).any():
-            fresh = np.maximum(self.first_draws - model.visits, 0).astype(np.float64)
+        fresh = self._fresh_draws(state, model)
+        if fresh.any():
             return self._sample(state, world, model, fresh, "drawing every action of new states")
         if _endless_pairs(state.counts.rows(), self.endless_draws).any():
             return replace(state, stop=StopReason.ENDLESS_LABELS, activity="labels have no end")
@@ -266,6 +275,7 @@ class Certified(Explorer[CertifiedState]):
         """The states admitted, with what is proven of each."""
         if self.assume.all_deterministic:
             return self._surveyed(state, world)
+        state = self._with_assumed(state, world)
         evidence = self.evidence(state)
         return exploration_of(
             self,
@@ -275,16 +285,22 @@ class Certified(Explorer[CertifiedState]):
             policies=evidence.policies,
             optimistic_steps=np.array([path.steps for path in evidence.lower]),
             evidence=evidence,
+            assumed=state.assumed,
         )
 
     def model(self, state: CertifiedState) -> IntervalModel:
         """Counts and confidence region of the known states."""
-        rows = state.counts.rows()
-        region = confidence_region(rows, self.target.delta)
+        rows, region = state.counts.rows(), self._region(state)
         if len(state.known) < len(rows.states):
             rows, region = part_of(region, rows, np.array(state.known, dtype=np.int64))
         limit = 3 * self.reach + 20  # nothing is decided by values so large
         return interval_model(rows, region, limit)
+
+    def _region(self, state: CertifiedState) -> ConfidenceRegion:
+        """The confidence region of all counted states."""
+        rows = state.counts.rows()
+        assumed = None if state.assumed is None else state.assumed.padded(len(rows.visits))
+        return confidence_region(rows, self.target.delta, assumed)
 
     def evidence(self, state: CertifiedState) -> Evidence:
         """Everything that the counts prove."""
@@ -363,6 +379,49 @@ class Certified(Explorer[CertifiedState]):
         if len(state.known) < len(rows.states):
             rows = rows_of(rows, np.array(state.known, dtype=np.int64))
         return survey_evidence(rows, self.target, self.objective)
+
+    def _with_assumed(self, state: CertifiedState, world: World) -> CertifiedState:
+        """The state with what is assumed of every counted pair."""
+        if self.assume.nothing:
+            return state
+        rows, before = state.counts.rows(), state.assumed or nothing_assumed(0)
+        n_before = len(before.single)
+        if state.assumed is not None and n_before == len(rows.visits):
+            return state
+        pairs = [
+            (world.states[number], action) for number in rows.states.tolist() for action in world.actions_of(number)
+        ][n_before:]
+        single = [int(self.assume.is_deterministic(*pair)) for pair in pairs]
+        least = [self.assume.least_probability(*pair) for pair in pairs]
+        assumed = AssumedRows(
+            single=np.append(before.single, single).astype(np.int64),
+            least=np.append(before.least, least).astype(np.float64),
+        )
+        return replace(state, assumed=assumed)
+
+    def _is_contradicted(self, state: CertifiedState) -> bool:
+        """Whether a draw contradicts what is assumed."""
+        if state.assumed is None:
+            return False
+        rows = state.counts.rows()
+        return len(contradicted_pairs(rows, state.assumed, self._region(state).closing)) > 0
+
+    def _fresh_draws(self, state: CertifiedState, model: IntervalModel) -> FloatArray:
+        """The draws of each pair that are wanted before anything is planned, [P].
+
+        One settles a pair with one outcome. Where outcomes have a least probability, the support is closed first, a few
+        draws at a time, since it may be closed sooner than is certain.
+        """
+        wanted = np.full(model.n_pairs, float(self.first_draws))
+        if state.assumed is not None:
+            rows, region = state.counts.rows(), self._region(state)
+            known = np.array(state.known, dtype=np.int64)
+            assumed = state.assumed.padded(len(rows.visits)).of_states(rows, known)
+            _, part = part_of(region, rows, known)
+            closed_later = np.minimum(part.closing, model.visits + CLOSING_DRAWS)
+            wanted = np.where(assumed.least > 0.0, np.where(part.closed, 0.0, closed_later), wanted)
+            wanted = np.where(assumed.single == 1, 1.0, wanted)
+        return np.maximum(wanted - model.visits, 0.0)
 
     def _is_reachable(self, tests: EpisodeTests, model: IntervalModel, goal: int) -> bool:
         if tests.proof_of(int(model.numbers[goal]), self.reach) is not None:
@@ -445,7 +504,7 @@ class Certified(Explorer[CertifiedState]):
         self, tests: EpisodeTests, model: IntervalModel, claims: list[Claim], plans: list[Draws], travel: FloatArray
     ) -> EpisodePlan | None:
         """The test by episodes that would prove one of the claims; None if the plans of draws are cheaper."""
-        if not self.by_episodes:
+        if not self.by_episodes or not self.assume.nothing:
             return None
         share = EPISODE_PART * self.target.delta
         candidates = []

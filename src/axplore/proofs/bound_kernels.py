@@ -20,6 +20,7 @@ import math
 from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from axplore.compilation import compiled
 from axplore.types import RESET_PAIR, FloatArray, IntArray
@@ -46,6 +47,8 @@ class Rows(NamedTuple):
         frequencies: how often each entry was met, as a part of the visits, [E].
         costs: of each pair, [P]; ones where values count steps.
         reset_cost: of RESET, in every state.
+        closed: whether nothing but these successors can follow each pair, [P].
+        floors: the least probability of each of the successors of each pair, [P].
     """
 
     state_pairs: IntArray
@@ -56,6 +59,8 @@ class Rows(NamedTuple):
     frequencies: FloatArray
     costs: FloatArray
     reset_cost: float
+    closed: npt.NDArray[np.bool_]
+    floors: FloatArray
 
 
 @compiled
@@ -65,6 +70,10 @@ def least_mean(
     """The least mean of z = sign * (free - value) over the ball, its derivative by the slack, and the shift.
 
     A value beyond the free one counts as the free one, so that z >= 0; the derivative is given without its minus sign.
+
+    Where the support is closed, no mass is free: it may move to the successor of least z only, which is taken off
+    beforehand. Where each successor has a floor, the mean is also at least that of a row that gives each its floor, and
+    what is left to the one of least z. If this is the larger bound, minus the derivative is returned.
     """
     return _least_mean_from(rows, pair, values, free, sign, slack, UNKNOWN_SHIFT, -1.0)
 
@@ -78,29 +87,49 @@ def _least_mean_from(
     The mean by shares is never less than the least mean. Where it is at most `enough`, it is returned in its place,
     without any search.
     """
-    if slack == np.inf:
-        return 0.0, 0.0, 0.0
     if slack == 0.0:  # the row is known
         return _known_mean(rows, pair, values, free, sign), 0.0, 0.0
+    if not rows.closed[pair] and rows.floors[pair] == 0.0:
+        return _ball_mean(rows, pair, values, free, sign, slack, guess, enough, 0.0)
+    base, floor_mean = _floor_mean(rows, pair, values, free, sign)
+    mean, weight, shift = _ball_mean(rows, pair, values, free, sign, slack, guess, enough, base)
+    return (mean, weight, shift) if mean >= floor_mean else (floor_mean, -weight, shift)
+
+
+@compiled
+def _ball_mean(
+    rows: Rows,
+    pair: int,
+    values: FloatArray,
+    free: float,
+    sign: float,
+    slack: float,
+    guess: float,
+    enough: float,
+    base: float,
+) -> tuple[float, float, float]:
+    """The least mean over the ball; mass may move to anything as far as `base`."""
+    if slack == np.inf:
+        return base, 0.0, 0.0
     first, end = rows.row_offsets[pair], rows.row_offsets[pair + 1]
     mean, square, least, most = 0.0, 0.0, np.inf, 0.0
     for entry in range(first, end):
         share = rows.shares[entry]
         if share > 0.0:
-            distance = max(sign * (free - values[rows.successors[entry]]), 0.0)
+            distance = _distance(rows, entry, values, free, sign) - base
             mean += share * distance
             square += share * distance * distance
             least = min(least, distance)
             most = max(most, distance)
-    if mean <= enough:
-        return mean, 0.0, guess
+    if base + mean <= enough:
+        return base + mean, 0.0, guess
     if most <= NEGLIGIBLE:
-        return 0.0, 0.0, 0.0
+        return base, 0.0, 0.0
     if least > NEGLIGIBLE and guess <= 0.0:
-        log_mean, inverse_mean, _ = _means(rows, first, end, values, free, sign, 0.0)
+        log_mean, inverse_mean, _ = _means(rows, first, end, values, free, sign, -base)
         if log_mean + math.log(inverse_mean) <= slack:
             weight = math.exp(log_mean - slack)
-            return weight, weight, 0.0
+            return base + weight, weight, 0.0
     start = guess
     if start <= 0.0:
         # The best shift is the root of log_mean + log(inverse_mean) = slack, which falls in the shift. Far from the
@@ -108,9 +137,9 @@ def _least_mean_from(
         variance = max(square - mean * mean, 0.0)
         start = max(math.sqrt(variance / (2.0 * slack)) - mean, 1e-3 * most) if slack > 0.0 else 1e9 * most
     may_be_none = guess > 0.0 and least > NEGLIGIBLE
-    shift, log_mean = _best_shift(rows, first, end, values, free, sign, slack, start, may_be_none)
+    shift, log_mean = _best_shift(rows, first, end, values, free, sign, slack, start, may_be_none, base)
     weight = math.exp(log_mean - slack)
-    return max(weight - shift, 0.0), weight, shift
+    return base + max(weight - shift, 0.0), weight, shift
 
 
 @compiled
@@ -124,11 +153,12 @@ def _best_shift(
     slack: float,
     start: float,
     may_be_none: bool,
+    base: float,
 ) -> tuple[float, float]:
     """The root of log_mean + log(inverse_mean) = slack by Newton's method, or 0 if there may be none; and log_mean."""
     shift = start
     for step in range(NEWTON_STEPS):
-        log_mean, inverse_mean, square_mean = _means(rows, first, end, values, free, sign, shift)
+        log_mean, inverse_mean, square_mean = _means(rows, first, end, values, free, sign, shift - base)
         error = log_mean + math.log(inverse_mean) - slack
         slope = inverse_mean - square_mean / inverse_mean
         if abs(error) <= 1e-9 * slack or slope >= 0.0 or step == NEWTON_STEPS - 1:
@@ -136,7 +166,7 @@ def _best_shift(
         better = shift - error / slope
         if better <= 0.0:
             if may_be_none:
-                log_at_none, inverse_at_none, _ = _means(rows, first, end, values, free, sign, 0.0)
+                log_at_none, inverse_at_none, _ = _means(rows, first, end, values, free, sign, -base)
                 if log_at_none + math.log(inverse_at_none) <= slack:
                     return 0.0, log_at_none
             better = shift / 4.0
@@ -151,8 +181,28 @@ def _known_mean(rows: Rows, pair: int, values: FloatArray, free: float, sign: fl
     """The mean of the distances where the shares are the probabilities."""
     mean = 0.0
     for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
-        mean += rows.shares[entry] * max(sign * (free - values[rows.successors[entry]]), 0.0)
+        mean += rows.shares[entry] * _distance(rows, entry, values, free, sign)
     return mean
+
+
+@compiled
+def _distance(rows: Rows, entry: int, values: FloatArray, free: float, sign: float) -> float:
+    """How far the value of a successor is from the free one; 0 if it is beyond."""
+    return float(max(sign * (free - values[rows.successors[entry]]), 0.0))
+
+
+@compiled
+def _floor_mean(rows: Rows, pair: int, values: FloatArray, free: float, sign: float) -> tuple[float, float]:
+    """The least distance that mass may move to, 0 unless the support is closed; and the least mean by floors alone."""
+    least, total, kinds = np.inf, 0.0, 0
+    for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
+        distance = _distance(rows, entry, values, free, sign)
+        least = min(least, distance)
+        total += distance
+        kinds += 1
+    base = least if rows.closed[pair] and kinds > 0 else 0.0
+    floor = rows.floors[pair]
+    return base, floor * total + max(1.0 - kinds * floor, 0.0) * base
 
 
 @compiled
@@ -164,7 +214,7 @@ def _means(
     for entry in range(first, end):
         share = rows.shares[entry]
         if share > 0.0:
-            distance = max(sign * (free - values[rows.successors[entry]]), 0.0) + shift
+            distance = _distance(rows, entry, values, free, sign) + shift
             if distance <= 0.0:
                 return -np.inf, np.inf, np.inf
             log_mean += share * math.log(distance)
@@ -178,12 +228,26 @@ def extreme_row(
     rows: Rows, pair: int, values: FloatArray, free: float, sign: float, weight: float, shift: float, row: FloatArray
 ) -> None:
     """Writes the probabilities, [E], at which a least mean with this derivative and shift is attained."""
-    for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
-        if rows.slack[pair] == 0.0:
-            row[entry] = rows.shares[entry]
-            continue
-        distance = max(sign * (free - values[rows.successors[entry]]), 0.0) + shift
+    first, end = rows.row_offsets[pair], rows.row_offsets[pair + 1]
+    if rows.slack[pair] == 0.0:
+        row[first:end] = rows.shares[first:end]
+        return
+    base, nearest, least = 0.0, first, np.inf
+    if rows.closed[pair]:
+        for entry in range(first, end):
+            distance = _distance(rows, entry, values, free, sign)
+            if distance < least:
+                base = least = distance
+                nearest = entry
+    total = 0.0
+    for entry in range(first, end):
+        distance = _distance(rows, entry, values, free, sign) - base + shift
         row[entry] = rows.shares[entry] * weight / distance if distance > 0.0 and rows.shares[entry] > 0.0 else 0.0
+        if weight < 0.0 or (weight == 0.0 and rows.floors[pair] > 0.0):
+            row[entry] = rows.floors[pair]
+        total += row[entry]
+    if rows.closed[pair] and end > first:
+        row[nearest] += max(1.0 - total, 0.0)
 
 
 @compiled

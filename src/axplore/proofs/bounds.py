@@ -97,6 +97,7 @@ class IntervalModel:
         rows, lengths, pairs = self.rows, self._lengths, self._entry_pairs
         repeats = np.maximum(visits - lengths, 1e-9)[pairs]
         shares = np.maximum(visits[pairs] * rows.frequencies - 1.0, 0.0) / repeats
+        shares = np.where(rows.closed[pairs], rows.frequencies, shares)  # every draw counts there
         shares = np.where(rows.slack[pairs] == 0.0, rows.shares, shares)  # what is known stays so
         slack = self._slack_of_all_visits / visits
         return replace(self, rows=rows._replace(shares=shares, slack=slack), tolerance=TRIAL_TOLERANCE)
@@ -157,6 +158,8 @@ def interval_model(counts: CountedRows, region: ConfidenceRegion, limit: float) 
         counts.counts / np.repeat(counts.visits, np.diff(counts.row_offsets)),
         np.ones(len(counts.visits)),
         1.0,
+        region.closed,
+        region.floors,
     )
     return IntervalModel(rows, counts.visits, numbers, len(counts.states), limit)
 

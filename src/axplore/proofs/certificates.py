@@ -11,6 +11,7 @@ from axplore.certificate.doubts import FaultRecord, FindingRecord
 from axplore.certificate.episode_records import EpisodeRecord
 from axplore.proofs.evidence import Evidence
 from axplore.proofs.surveys import SurveyEvidence
+from axplore.statistics.assumed_rows import AssumedRows
 from axplore.statistics.counts import CountedRows, rows_of
 from axplore.target import Objective
 from axplore.types import Action, IntArray, State, Status
@@ -25,6 +26,7 @@ def certificate_from(
     actions: tuple[tuple[Action, ...], ...],
     findings: tuple[FindingRecord, ...] = (),
     faults: tuple[FaultRecord, ...] = (),
+    assumed: AssumedRows | None = None,
 ) -> Certificate:
     """Returns the certificate of everything that is proven.
 
@@ -45,6 +47,8 @@ def certificate_from(
     reached = {*(claim.goal for claim in reachable), *(record.goal for record in episodes if record.bound <= limit)}
     n_known, n_seen = len(known), len(evidence.lower)
     numbers = evidence.model.numbers[:n_known]
+    if assumed is not None:
+        assumed = assumed.of_states(rows, numbers)
     apart = None if np.array_equal(rows.states, numbers) else _apart(rows, numbers)
     rows = rows if apart is None else rows_of(rows, numbers)
     with_policy = {claim.goal for claim in near_optimal} if evidence.regrets else reached
@@ -67,6 +71,7 @@ def certificate_from(
         at_most=at_most_claims(evidence, with_policy),
         at_least=at_least_claims(evidence, {claim.goal for claim in too_far} | {claim.goal for claim in near_optimal}),
         episodes=episodes,
+        assumed=None if assumed is None else Assumed(assumed.single, assumed.least),
         apart=apart,
     )
 
@@ -119,7 +124,7 @@ def survey_certificate(
         complete=not evidence.contradicted and Status.OPEN not in statuses and bounds.unseen > target.radius,
         findings=findings,
         faults=faults,
-        assumed=Assumed(np.ones(len(evidence.rows.visits), dtype=np.int64)),
+        assumed=Assumed(np.ones(len(evidence.rows.visits), dtype=np.int64), np.zeros(len(evidence.rows.visits))),
         distances=None if evidence.contradicted else evidence.distances,
     )
 

@@ -78,7 +78,7 @@ def upper_gain(
         if state != goal and pair != RESET_PAIR:
             _, weight, shift = least_mean(rows, pair, values, free, 1.0, rows.slack[pair])
             extreme_row(rows, pair, values, free, 1.0, weight, shift, row)
-            local[state] = rows.slack[pair] * weight
+            local[state] = rows.slack[pair] * abs(weight)
     met = expected_visits(rows, goal, policy, row, 0, np.zeros(n_known, np.int64), start)
     for state in range(n_known):
         if policy[state] != RESET_PAIR:
@@ -103,7 +103,7 @@ def lower_gain(
         if state != goal and pair != RESET_PAIR:
             _, weight, shift = lower_backup(rows, pair, values)
             extreme_row(rows, pair, values, 0.0, -1.0, weight, shift, row)
-            local[state] = rows.slack[pair] * weight
+            local[state] = rows.slack[pair] * abs(weight)
     met = expected_visits(rows, goal, policy, row, NOWHERE, np.zeros(n_known, np.int64), start)
     for state in range(n_known):
         if policy[state] != RESET_PAIR:
@@ -142,7 +142,7 @@ def regret_gain(
         elif state != goal and pair != RESET_PAIR:
             _, weight, shift = least_mean(rows, pair, regret, regret[worst], 1.0, rows.slack[pair])
             extreme_row(rows, pair, regret, regret[worst], 1.0, weight, shift, row)
-            local[state] = rows.slack[pair] * weight
+            local[state] = rows.slack[pair] * abs(weight)
     start = np.zeros(n_known)
     start[0] = 1.0
     met = expected_visits(rows, goal, upper_policy, row, worst, decided, start)
@@ -176,7 +176,7 @@ def _play_rival(
         return
     _, weight, shift = lower_backup(rows, rival, lower)
     extreme_row(rows, rival, lower, 0.0, -1.0, weight, shift, row)
-    gain[rival] += mass * rows.slack[rival] * weight
+    gain[rival] += mass * rows.slack[rival] * abs(weight)
     for entry in range(rows.row_offsets[rival], rows.row_offsets[rival + 1]):
         successor = rows.successors[entry]
         if successor != goal:

@@ -20,12 +20,14 @@ no division of the error among pairs: in a deterministic world it makes the slac
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from axplore.compilation import compiled
+from axplore.statistics.assumed_rows import CLOSING_PART, AssumedRows, closing_draws, has_no_room, nothing_assumed
 from axplore.statistics.counts import CountedRows, entries_in, rows_of
 from axplore.types import FloatArray, IntArray
 
@@ -61,17 +63,29 @@ class ConfidenceRegion:
         shares: of each entry in its row, summing to one in a row with finite slack, [E].
         slack: how far the row of each pair may be from its shares; infinite where too little was drawn, [P].
         shared_budget: what the martingale shared by the pairs with one successor leaves, in nats (Eq. 8).
+        closed: whether no other successor than those seen is possible, [P].
+        floors: the least probability of each successor seen, [P].
+        closing: the draws after which the support of each pair is closed, infinite if never, [P].
     """
 
     shares: FloatArray
     slack: FloatArray
     shared_budget: float
+    closed: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+    floors: FloatArray = field(default_factory=lambda: np.zeros(0))
+    closing: FloatArray = field(default_factory=lambda: np.zeros(0))
+
+    def __post_init__(self) -> None:
+        if len(self.closed) < len(self.slack):  # nothing is assumed
+            object.__setattr__(self, "closed", np.zeros(len(self.slack), dtype=np.bool_))
+            object.__setattr__(self, "floors", np.zeros(len(self.slack)))
+            object.__setattr__(self, "closing", np.full(len(self.slack), np.inf))
 
 
 def confidence_region(
     rows: CountedRows,
     delta: float,
-    single: IntArray | None = None,
+    assumed: AssumedRows | None = None,
     ranks: IntArray | None = None,
     spent: float = 0.0,
 ) -> ConfidenceRegion:
@@ -80,23 +94,30 @@ def confidence_region(
     Args:
         rows: what was counted.
         delta: δ.
-        single: 1 for the pairs that are assumed to have one outcome, [P]; none when not given. One draw settles them,
-            and they take no part in the martingale that the others share.
+        assumed: what is assumed of each pair; nothing when not given. Pairs of which something is assumed take no part
+            in the martingale that the others share.
         ranks: of the states in the order in which they were first counted, from 1 on, [K]; their places in the rows
             when not given.
         spent: what states that are not among the rows have taken of the shared martingale, in nats.
     """
+    assumed = nothing_assumed(len(rows.visits)) if assumed is None else assumed
     weights = pair_weights(rows, ranks)
-    assumed = np.zeros(len(rows.visits), dtype=np.bool_) if single is None else single == 1
-    budget = spent + shared_budget(rows, np.where(assumed, 0.0, weights), SHARED_PART * delta)
-    levels = (1.0 - SHARED_PART - EPISODE_PART) * delta * weights
+    apart = (assumed.single == 1) | (assumed.least > 0.0)
+    budget = spent + shared_budget(rows, np.where(apart, 0.0, weights), SHARED_PART * delta)
+    closing_part = CLOSING_PART if assumed.least.any() else EPISODE_PART
+    levels = (1.0 - SHARED_PART - closing_part) * delta * weights
     shares = np.zeros(len(rows.counts))
     slack = np.full(len(rows.visits), np.inf)
-    _balls(rows.row_offsets, rows.counts, np.log(levels), budget, shares, slack)
-    settled = assumed & (np.diff(rows.row_offsets) == 1)
+    log_levels = np.log(levels)
+    _balls(rows.row_offsets, rows.counts, log_levels, np.where(apart, np.inf, budget), shares, slack)
+    n_successors = np.diff(rows.row_offsets)
+    settled = (assumed.single == 1) & (n_successors == 1)
     slack[settled] = 0.0
     shares[rows.row_offsets[:-1][settled]] = 1.0
-    return ConfidenceRegion(shares, slack, budget)
+    closing = closing_draws(assumed.least, CLOSING_PART * delta * weights)
+    closed = (rows.visits >= closing) | has_no_room(assumed.least, n_successors)
+    _closed_balls(rows.row_offsets, rows.counts, log_levels, closed & ~settled, shares, slack)
+    return ConfidenceRegion(shares, slack, budget, closed, assumed.least, closing)
 
 
 def part_of(region: ConfidenceRegion, rows: CountedRows, states: IntArray) -> tuple[CountedRows, ConfidenceRegion]:
@@ -104,8 +125,15 @@ def part_of(region: ConfidenceRegion, rows: CountedRows, states: IntArray) -> tu
     place_of = {number: place for place, number in enumerate(rows.states.tolist())}
     places = np.array([place_of[number] for number in states.tolist()], dtype=np.int64)
     pairs = entries_in(rows.state_pairs, places)
-    shares, slack = region.shares[entries_in(rows.row_offsets, pairs)], region.slack[pairs]
-    return rows_of(rows, states), ConfidenceRegion(shares, slack, region.shared_budget)
+    part = replace(
+        region,
+        shares=region.shares[entries_in(rows.row_offsets, pairs)],
+        slack=region.slack[pairs],
+        closed=region.closed[pairs],
+        floors=region.floors[pairs],
+        closing=region.closing[pairs],
+    )
+    return rows_of(rows, states), part
 
 
 def pair_weights(rows: CountedRows, ranks: IntArray | None = None) -> FloatArray:
@@ -188,7 +216,7 @@ def _balls(
     row_offsets: IntArray,
     counts: IntArray,
     log_levels: FloatArray,
-    budget: float,
+    budgets: FloatArray,
     shares: FloatArray,
     slack: FloatArray,
 ) -> None:
@@ -198,8 +226,34 @@ def _balls(
             continue
         slack[pair] = row_slack(counts[first:end], log_levels[pair], shares[first:end])
         if end == first + 1 and counts[first] > 1:
-            slack[pair] = min(slack[pair], budget / (counts[first] - 1))
+            slack[pair] = min(slack[pair], budgets[pair] / (counts[first] - 1))
         slack[pair] = slack[pair] * (1.0 + ROUNDING) + ROUNDING_PER_DRAW
+
+
+@compiled
+def _closed_balls(
+    row_offsets: IntArray,
+    counts: IntArray,
+    log_levels: FloatArray,
+    closed: npt.NDArray[np.bool_],
+    shares: FloatArray,
+    slack: FloatArray,
+) -> None:
+    """Sharper balls where the support is closed: its size is known, and every draw counts.
+
+    The mixture is the Dirichlet(1/2, ..., 1/2) on the outcomes that there are, and the shares are the frequencies.
+    """
+    for pair in range(len(slack)):
+        first, end = row_offsets[pair], row_offsets[pair + 1]
+        if not closed[pair] or first == end:
+            continue
+        kinds, total = end - first, float(counts[first:end].sum())
+        distance = -log_levels[pair] - math.lgamma(kinds * DIRICHLET) + math.lgamma(total + kinds * DIRICHLET)
+        for entry in range(first, end):
+            shares[entry] = counts[entry] / total
+            distance += math.lgamma(DIRICHLET) - math.lgamma(counts[entry] + DIRICHLET)
+            distance += counts[entry] * math.log(shares[entry])
+        slack[pair] = max(distance / total, 0.0) * (1.0 + ROUNDING) + ROUNDING_PER_DRAW
 
 
 @compiled

@@ -1,0 +1,158 @@
+"""Outcomes with a least probability: few draws close a support, and what is proven holds if the assumption does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import axplore
+from axplore.assumptions import Assumptions
+from axplore.atlas import Atlas
+from axplore.atlas.verdict import VerdictKind
+from axplore.certificate import Certificate, ClaimKind
+from axplore.certificate import verify as verify_certificate
+from axplore.certificate.bellman import Sweeper
+from axplore.domains import slippery_grid
+from axplore.errors import InvalidSettingError
+from axplore.explorers.base import StopReason
+from axplore.mdp import TabularMdp
+from axplore.proofs.bound_kernels import least_mean
+from axplore.truth import controllable_states, optimal_steps
+
+THIRDS = TabularMdp.from_rows(
+    {
+        0: {"go": {0: 1 / 3, 1: 1 / 3, 2: 1 / 3}, "wait": {0: 1.0}},
+        1: {"go": {1: 1 / 3, 2: 1 / 3, 3: 1 / 3}},
+        2: {"go": {0: 1 / 3, 1: 2 / 3}},
+        3: {"go": {3: 1.0}},
+    },
+    initial_state=0,
+)
+
+
+def explore(mdp: TabularMdp, assume: Any, radius: float = 7, epsilon: float = 0.5, **settings: Any) -> Atlas:
+    return axplore.explore(mdp, radius=radius, epsilon=epsilon, assume=assume, **settings)
+
+
+@pytest.fixture(scope="module")
+def atlas() -> Atlas:
+    return explore(THIRDS, "min-probability=0.33")
+
+
+def test_the_answer_is_right_and_verified_given_the_assumption(atlas: Atlas) -> None:
+    assert atlas.verdict.kind is VerdictKind.PROVEN
+    assert "if no outcome of an action is rarer than 0.33" in atlas.verdict.headline
+    assert axplore.verify(atlas).complete
+    assert set(controllable_states(THIRDS, 7).states) <= set(atlas.states)
+    for state in atlas.states[1:]:
+        assert optimal_steps(THIRDS, state, allowed=atlas.states) in atlas.bounds(state)
+
+
+def test_it_takes_far_fewer_steps(atlas: Atlas) -> None:
+    assert 5 * atlas.steps < explore(THIRDS, None).steps
+
+
+def test_the_two_accounts_of_the_region_agree(atlas: Atlas) -> None:
+    assert atlas.certificate is not None
+    sweeper, model = Sweeper.of(atlas.certificate), atlas.model
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        values = rng.uniform(0, 5, size=len(model.numbers))
+        theirs = sweeper.region.least_means(values)
+        ours = [
+            least_mean(model.rows, pair, values, 0.0, -1.0, model.rows.slack[pair])[0] for pair in range(len(theirs))
+        ]
+        assert np.allclose(ours, theirs, rtol=1e-6, atol=1e-6)
+
+
+def test_means_over_the_region_lie_between_those_of_floors_and_of_frequencies(atlas: Atlas) -> None:
+    model = atlas.model
+    values = np.arange(len(model.numbers), dtype=np.float64)
+    for pair in range(model.n_pairs):
+        entries = slice(*model.rows.row_offsets[pair : pair + 2])
+        seen = values[model.rows.successors[entries]]
+        mean = least_mean(model.rows, pair, values, 0.0, -1.0, model.rows.slack[pair])[0]
+        floors = 0.33 * seen.sum() + (1 - 0.33 * len(seen)) * seen.min()
+        assert floors - 1e-9 <= mean <= model.rows.frequencies[entries] @ seen + 1e-9
+
+
+def test_assumptions_may_hold_for_some_pairs_only() -> None:
+    partly = Assumptions(
+        deterministic=lambda state, _: state == 3,
+        min_probability=lambda state, _: 0.3 if state in (0, 1) else 0.0,
+    )
+    atlas = explore(THIRDS, partly, epsilon=1)
+    assert atlas.verdict.kind is VerdictKind.PROVEN
+    assert atlas.assumptions == (
+        "1 of the 5 actions have one outcome, as declared",
+        "no outcome of 3 of the 5 actions is rarer than 0.3",
+    )
+    assert axplore.verify(atlas).complete
+    assert atlas.within(3).verdict.kind is VerdictKind.PROVEN
+
+
+class TestAFalseAssumption:
+    def test_more_outcomes_than_there_can_be_end_the_run(self) -> None:
+        atlas = explore(slippery_grid(rows=3, columns=3, slip=0.4, start=(1, 1)), "min-probability=0.4")
+        assert atlas.stop is StopReason.ASSUMPTION_CONTRADICTED
+        assert "is rarer than 0.4, but action" in atlas.verdict.headline
+        assert next(check.kind for check in axplore.verify(atlas).failures) is ClaimKind.ASSUMPTIONS
+
+    def test_an_outcome_that_comes_late_ends_the_run(self, tmp_path: Path) -> None:
+        rare = TabularMdp.from_rows(
+            {0: {"go": {0: 0.5, 1: 0.49, 2: 0.01}}, 1: {"go": {0: 1.0}}, 2: {"go": {2: 1.0}}}, initial_state=0
+        )
+        atlas = explore(rare, "min-probability=0.3", epsilon=0.05, run=tmp_path / "run")
+        assert atlas.stop is StopReason.ASSUMPTION_CONTRADICTED
+        assert "for the first time, when no other outcome should have been left" in atlas.verdict.headline
+        after = axplore.resume(tmp_path / "run", rare, assume="min-probability=0.005", epsilon=2)
+        assert after.verdict.kind is VerdictKind.PROVEN
+        assert axplore.verify(tmp_path / "run").complete
+
+
+def test_functions_of_the_user_have_to_be_passed_again(tmp_path: Path) -> None:
+    assumed = Assumptions(min_probability=least_of)
+    explore(THIRDS, assumed, run=tmp_path / "run", max_steps=10)
+    with pytest.raises(InvalidSettingError, match="hand them in again"):
+        axplore.resume(tmp_path / "run", THIRDS)
+    resumed = axplore.resume(tmp_path / "run", THIRDS, assume=assumed)
+    whole = explore(THIRDS, assumed)
+    assert resumed.certificate is not None
+    assert whole.certificate is not None
+    assert resumed.certificate.digest == whole.certificate.digest
+
+
+def least_of(state: object, action: object) -> float:
+    del state, action
+    return 0.33
+
+
+def test_with_workers_the_answer_does_not_depend_on_their_number() -> None:
+    digests = {
+        atlas.certificate.digest
+        for workers in (1, 2)
+        if (atlas := explore(THIRDS, "min-probability=0.33", workers=workers)).certificate is not None
+    }
+    assert len(digests) == 1
+
+
+class TestForgeries:
+    @pytest.fixture
+    def certificate(self, atlas: Atlas) -> Certificate:
+        assert atlas.certificate is not None
+        return atlas.certificate
+
+    def test_without_the_assumption_the_claims_do_not_follow(self, certificate: Certificate) -> None:
+        assert verify_certificate(replace(certificate, assumed=None)).failures
+
+    def test_a_smaller_probability_proves_less_and_a_larger_one_shows(self, certificate: Certificate) -> None:
+        assert certificate.assumed is not None
+        smaller = replace(certificate.assumed, least=certificate.assumed.least / 3)
+        assert verify_certificate(replace(certificate, assumed=smaller)).failures
+        larger = replace(certificate.assumed, least=certificate.assumed.least * 1.005)
+        conclusion = verify_certificate(replace(certificate, assumed=larger)).conclusion[0]
+        assert conclusion.startswith("If no outcome of an action is rarer than 0.33165")
