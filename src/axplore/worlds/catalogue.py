@@ -246,6 +246,19 @@ def _from_storm(file: str, seed: int, parameters: Mapping[str, Any]) -> World:
 
 def _from_module(module: str, name: str, seed: int, parameters: Mapping[str, Any]) -> World:
     """Imports a user's module, which runs its code, and returns the world that its factory makes."""
+    return world_of(_imported(module, name), seed, **parameters)
+
+
+def function_named(name: str) -> Any:
+    """Returns what `module:function` stands for; the module is imported, which runs its code."""
+    module, separator, attribute = name.partition(":")
+    if not (separator and module and attribute):
+        raise UnknownNameError(f"{name!r} names no function; write it as MODULE:FUNCTION")
+    return _imported(module, attribute)
+
+
+def _imported(module: str, name: str) -> Any:
+    """Returns what a user's module calls by this name; the module is imported, which runs its code."""
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)  # as `python -m` does
@@ -263,7 +276,7 @@ def _from_module(module: str, name: str, seed: int, parameters: Mapping[str, Any
         raise UnknownNameError(f"the module {module!r} has no {name!r}") from None
     except SYSTEM_ERRORS as error:
         raise WorldError(f"{module} cannot be imported: {type(error).__name__}: {error}") from error
-    return world_of(factory, seed, **parameters)
+    return factory
 
 
 def _read(value: Any) -> Any:
