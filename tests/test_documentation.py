@@ -48,7 +48,9 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     before = set(sys.modules)
     yield
     for name in set(sys.modules) - before:
-        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
+        if name.split(".")[0] == "examples" or str(getattr(sys.modules[name], "__file__", "")).startswith(
+            str(tmp_path)
+        ):
             del sys.modules[name]
 
 
