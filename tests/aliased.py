@@ -72,11 +72,21 @@ class AliasedSystem:
         return self._labels[self._state]
 
 
-def random_model(rng: np.random.Generator, n_states: int, n_labels: int) -> AliasedModel:
-    """Three successors for each row; every label but the start's is shared by about n_states / n_labels states."""
+def random_model(
+    rng: np.random.Generator, n_states: int, n_labels: int, successors: int = 3, evenness: float = 0.7
+) -> AliasedModel:
+    """Random rows; every label but the start's is shared by about n_states / n_labels states.
+
+    Args:
+        rng: of everything.
+        n_states: hidden ones.
+        n_labels: of them, the start's included.
+        successors: of each row.
+        evenness: the parameter of the Dirichlet distribution of a row; rows of small ones are nearly deterministic.
+    """
     rows = np.zeros((len(ACTIONS), n_states, n_states))
     for row in rows.reshape(-1, n_states):
-        row[rng.choice(n_states, size=3, replace=False)] = rng.dirichlet([0.7] * 3)
+        row[rng.choice(n_states, size=successors, replace=False)] = rng.dirichlet([evenness] * successors)
     labels = (0, *(1 + rng.permutation(n_states - 1) % (n_labels - 1)).tolist())
     return AliasedModel(rows, labels)
 

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -125,11 +126,12 @@ def explore(
     with ExitStack() as closing:
         if not is_handed_in(world):
             closing.callback(system.close)
-        findings = _examine(system, seed) if doctor and isinstance(system, SteppedWorld) else ()
+        watched = system if doctor and isinstance(system, SteppedWorld) else None
+        findings = () if watched is None else _examine(watched, seed)
         system = shared_by_workers(system, workers, ray, closing)
         state = chosen.start(system)
         session = Session(
-            chosen, explorer_name, world_name, system.steps, max_steps, progress, on_round, state, findings
+            chosen, explorer_name, world_name, system.steps, max_steps, progress, on_round, state, findings, watched
         )
         if run is None:
             return session.run(system, None)
@@ -178,6 +180,8 @@ class Session:
         on_round: what else to call.
         state: where to begin.
         findings: what was found when the system was examined.
+        watched: the world whose system is tested, while it is explored and before anything is promised, for what its
+            labels hide; None for none.
     """
 
     explorer: Explorer[Any]
@@ -189,22 +193,29 @@ class Session:
     on_round: Observer | None
     state: ExplorerState
     findings: tuple[FindingRecord, ...] = ()
+    watched: SteppedWorld | None = None
 
     def run(self, world: World, recorder: RunRecorder | None) -> Atlas:
         """Explores, and writes the atlas into the run folder; errors of the world and Ctrl-C carry the atlas."""
+        if self.watched is not None:
+            self.watched.watch_history()
         with on_standard_error(self.explorer, world) if self.progress else nullcontext() as watch:
             observers = (None if recorder is None else recorder.note, watch, self.on_round)
             pace = Pace(self.explorer, [observer for observer in observers if observer is not None])
             exploration, failure = self._explored(world, [pace])
-        atlas = atlas_of(
+        make = partial(
+            atlas_of,
             exploration,
             world,
             world_name=self.world_name,
             explorer_name=self.explorer_name,
             steps_before=self.steps_before,
-            findings=self.findings,
             faults=fault_records(world.faults) if recorder is None else recorder.faults_so_far(),
         )
+        atlas = make(findings=self.findings)
+        if self.watched is not None:
+            found = _found_in_hindsight(self.watched, atlas)
+            atlas = make(findings=(*self.findings, *found)) if found else atlas
         if recorder is not None:
             recorder.end(atlas, is_whole=failure is None)
         if isinstance(failure, Interrupted):
@@ -243,6 +254,19 @@ def _examine(system: SteppedWorld, seed: int) -> tuple[FindingRecord, ...]:
     for finding in findings:
         _logger.warning("%s", finding)
     return finding_records(findings)
+
+
+def _found_in_hindsight(world: SteppedWorld, atlas: Atlas) -> tuple[FindingRecord, ...]:
+    """Returns what the test that ran along has found; if that is nothing, what playing the policies finds."""
+    from axplore.atlas.replays import history_finding, replay
+
+    finding = history_finding(world)
+    if finding is None and atlas.complete:
+        finding = replay(atlas, world)
+    if finding is None:
+        return ()
+    _logger.warning("%s", finding)
+    return finding_records([finding])
 
 
 def world_from(spec: WorldLike, seed: int, parameters: Mapping[str, Any] | None = None) -> tuple[World, str]:

@@ -20,6 +20,7 @@ from axplore.runs.recording import RunRecorder
 from axplore.target import Objective
 from axplore.worlds.catalogue import check_consent, is_handed_in
 from axplore.worlds.contract import World
+from axplore.worlds.stepped import SteppedWorld
 
 
 @checked(
@@ -104,6 +105,7 @@ def resume(
         system = _world_again(manifest, world)
         if not is_handed_in(world):
             closing.callback(system.close)
+        watched = system if isinstance(system, SteppedWorld) else None
         system = shared_by_workers(system, workers, ray, closing)
         folder.limit(max_steps)
         recorder = closing.enter_context(RunRecorder(folder, system, chosen))
@@ -122,6 +124,7 @@ def resume(
             on_round,
             state,
             manifest.findings,
+            watched,
         )
         return session.run(recorder.world, recorder)
 

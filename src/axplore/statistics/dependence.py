@@ -34,7 +34,8 @@ suspected, as long as they are chosen before the draw.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -134,6 +135,143 @@ class HomogeneityTest:
         if self.alarm is None and bet.log_evidence >= self._thresholds[pair]:
             table = {context: dict(row) for context, row in bet.table.items()}
             self.alarm = Dependence(pair, bet.draws, table, bet.log_evidence)
+
+
+class HistoryTest:
+    """The same question asked of draws that come as counted batches, which is quick enough to be asked all along.
+
+    What a batch holds must not depend on what it is: whoever cuts the draws into batches has to choose the end of one
+    before it comes. A predictor knows the contexts and everything before the batch. For each context it takes the
+    Dirichlet distribution around what came there before, and around what came anywhere, so that the probability of a
+    batch depends on its counts alone. Successors that are new in a batch count together as one. Predictors differ in
+    how much they expect contexts to be alike (`TIES`), and E is their mean.
+    """
+
+    def __init__(self, false_alarm: float) -> None:
+        """Begins without any draw.
+
+        Args:
+            false_alarm: α, the probability with which it ever alarms although successors depend on their pair alone.
+        """
+        if not 0 < false_alarm < 1:
+            raise InvalidSettingError(f"false_alarm is {false_alarm}; it must be between 0 and 1")
+        self._log_level = -math.log(false_alarm)
+        self._bets: dict[Hashable, _BatchBet] = {}
+        self._thresholds: dict[Hashable, float] = {}
+        self.alarm: Dependence | None = None
+
+    def begin_with(self, pair: Hashable, context: Hashable, counts: Mapping[Hashable, int]) -> None:
+        """Adds all draws of a pair so far, which came one by one in one context; successors in order of first sight."""
+        self._bet(pair).begin_with(context, counts)
+
+    def add(self, draws: Iterable[tuple[Hashable, Hashable, Hashable, int]]) -> None:
+        """Adds a batch of draws, each a context, a pair, a successor and the number of times."""
+        by_pair: defaultdict[Hashable, list[tuple[Hashable, Hashable, int]]] = defaultdict(list)
+        for context, pair, successor, times in draws:
+            by_pair[pair].append((context, successor, times))
+        for pair, rows in by_pair.items():
+            bet = self._bet(pair)
+            bet.add(rows)
+            if self.alarm is None and bet.log_evidence >= self._thresholds[pair]:
+                table = {context: dict(row) for context, row in bet.table.items()}
+                self.alarm = Dependence(pair, bet.draws, table, bet.log_evidence)
+
+    def _bet(self, pair: Hashable) -> _BatchBet:
+        bet = self._bets.get(pair)
+        if bet is None:
+            bet = self._bets[pair] = _BatchBet()
+            rank = len(self._bets)
+            self._thresholds[pair] = self._log_level + math.log(rank * (rank + 1))
+        return bet
+
+
+TIES: Final = (1.0, 16.0, 256.0)
+"""The number of draws that what came anywhere counts in the prediction for one context, one for each predictor."""
+
+
+class _BatchBet:
+    """The bet on one pair by batches."""
+
+    def __init__(self) -> None:
+        self.draws = 0
+        self.table: dict[Hashable, dict[Hashable, int]] = {}
+        self._totals: dict[Hashable, int] = {}
+        self._context_draws: dict[Hashable, int] = {}
+        self._repeats: dict[Hashable, int] = {}  # draws of successors that were known by then
+        self._log_predicted = [0.0] * len(TIES)
+
+    @property
+    def log_evidence(self) -> float:
+        """The logarithm of E."""
+        largest = max(self._log_predicted)
+        predicted = largest + math.log(sum(math.exp(term - largest) for term in self._log_predicted) / len(TIES))
+        explained = sum(map(_x_log_x, self._repeats.values())) - _x_log_x(sum(self._repeats.values()))
+        return predicted - explained
+
+    def begin_with(self, context: Hashable, counts: Mapping[Hashable, int]) -> None:
+        """Adds draws that came one by one before any batch: each was a repeat, or new (Eq. 3 of certified.md)."""
+        kinds, total = len(counts), sum(counts.values())
+        predicted = math.lgamma(kinds + 1) - math.log(kinds * (kinds + 1.0))
+        predicted += math.lgamma(kinds / 2) - math.lgamma(total + kinds / 2) - kinds * math.lgamma(0.5)
+        predicted += sum(math.lgamma(times + 0.5) for times in counts.values())
+        self._log_predicted = [term + predicted for term in self._log_predicted]
+        for successor, times in counts.items():
+            self._repeats[successor] = times - 1
+        self._count(context, counts)
+
+    def add(self, rows: Iterable[tuple[Hashable, Hashable, int]]) -> None:
+        """Adds a batch of contexts, successors and times."""
+        n_outcomes = len(self._totals) + 1
+        mass = self.draws + NOVELTY * n_outcomes
+        batch: defaultdict[Hashable, dict[Hashable, int]] = defaultdict(dict)
+        for context, successor, times in rows:
+            batch[context][successor] = batch[context].get(successor, 0) + times
+        for context, counts in batch.items():
+            before, here = self._context_draws.get(context, 0), self.table.get(context, {})
+            known = [(x, times) for x, times in counts.items() if x in self._totals]
+            n_new = sum(counts.values()) - sum(times for _, times in known)
+            parts = [(here.get(x, 0), (self._totals[x] + NOVELTY) / mass, times) for x, times in known]
+            if n_new:
+                parts.append((0, NOVELTY / mass, n_new))
+            for predictor, tie in enumerate(TIES):
+                base = before + tie
+                gain = math.lgamma(base) - math.lgamma(base + sum(counts.values()))
+                for own, share, times in parts:
+                    gain += math.lgamma(own + tie * share + times) - math.lgamma(own + tie * share)
+                self._log_predicted[predictor] += gain
+            for x, times in known:
+                self._repeats[x] = self._repeats.get(x, 0) + times
+        for context, counts in batch.items():
+            self._count(context, counts)
+
+    def _count(self, context: Hashable, counts: Mapping[Hashable, int]) -> None:
+        row = self.table.setdefault(context, {})
+        for successor, times in counts.items():
+            row[successor] = row.get(successor, 0) + times
+            self._totals[successor] = self._totals.get(successor, 0) + times
+            self._context_draws[context] = self._context_draws.get(context, 0) + times
+            self.draws += times
+
+
+def two_that_differ(table: Mapping[Hashable, Mapping[Hashable, int]]) -> tuple[Hashable, Hashable]:
+    """Returns the two contexts whose rows differ most clearly, by the likelihood ratio of two rows against one."""
+    contexts = sorted(table, key=lambda context: -sum(table[context].values()))[:MOST_COMPARED]
+    best, chosen = -1.0, (contexts[0], contexts[-1])
+    for place, one in enumerate(contexts):
+        for other in contexts[place + 1 :]:
+            joint = {x: table[one].get(x, 0) + table[other].get(x, 0) for x in {*table[one], *table[other]}}
+            gain = _log_likelihood(table[one]) + _log_likelihood(table[other]) - _log_likelihood(joint)
+            if gain > best:
+                best, chosen = gain, (one, other)
+    return chosen
+
+
+MOST_COMPARED: Final = 40
+"""Of contexts, the most frequent ones, when two are sought that differ."""
+
+
+def _log_likelihood(row: Mapping[Hashable, int]) -> float:
+    return sum(map(_x_log_x, row.values())) - _x_log_x(sum(row.values()))
 
 
 def _x_log_x(x: int) -> float:

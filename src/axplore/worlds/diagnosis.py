@@ -14,6 +14,7 @@ class Issue(Enum):
     NOISE_PINNED = "The noise is pinned by the seed"
     TIME_LIMIT = "Behaviour depends on the time since the reset"
     KEY_TOO_COARSE = "The state key is too coarse"
+    HISTORY_MATTERS = "Labels hide something"
     KEY_TOO_FINE = "States hardly repeat: the key may be too fine"
     ACTION_FAILS = "An action fails"
     SYSTEM_FAILS = "The system fails"
@@ -47,6 +48,10 @@ MEANINGS: Final = {
         "One label stands for situations that behave differently. Counts mix them, and a policy planned on the mixture "
         "may take longer than certified."
     ),
+    Issue.HISTORY_MATTERS: (
+        "One label stands for situations that behave differently, or the system changes while it is explored. Counts "
+        "mix them, and certified statements may be false."
+    ),
     Issue.KEY_TOO_FINE: (
         "Certified statements hold. But only states that are met often can be certified, and these rarely recur: "
         "exploring takes many steps, and may not end before its step limit."
@@ -73,6 +78,9 @@ REMEDIES: Final = {
         "then."
     ),
     Issue.KEY_TOO_COARSE: "Add to the key what is missing: what is carried, where the agent faces, what was opened.",
+    Issue.HISTORY_MATTERS: (
+        "Add to the state what is missing. What `axplore certify` proves of a policy holds all the same."
+    ),
     Issue.KEY_TOO_FINE: (
         "Leave clocks, counters, identifiers and noise out of the key, and round real numbers. If the world is simply "
         "very large, nothing needs to be done."

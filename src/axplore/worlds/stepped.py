@@ -22,8 +22,10 @@ from functools import partial
 from typing import Final, Literal, TypeAlias
 
 from axplore.errors import InvalidSettingError, TooManyFaultsError, WorldError
+from axplore.statistics.dependence import Dependence
 from axplore.types import RESET_ACTION, Action, Reset, State
 from axplore.worlds.contract import NOWHERE, Answer, Fault, Order, World, WorldSnapshot
+from axplore.worlds.hindsight import WatchedHistory
 from axplore.worlds.orders import LARGEST, DiscoveredStates, Tally, check_orders, checked_seed
 from axplore.worlds.state_labels import check_same_kind, checked_actions, plain_state
 from axplore.worlds.supervision import MAX_FAULTS, START_CHECKS, OnInvalid, SupervisedSystem, SystemRecipe
@@ -82,6 +84,7 @@ class SteppedWorld(World):
         self._calls = 0
         self._tally = Tally()
         self._has_hinted = False
+        self._history: WatchedHistory | None = None
         self._checks_start = True  # once in an order
         self._worked: dict[int, set[int]] = {}  # the actions that have worked in each state
 
@@ -201,6 +204,18 @@ class SteppedWorld(World):
         self._calls += 1
         return answer.travelled if answer.completed else None
 
+    def watch_history(self) -> None:
+        """Tests from now on, at every step, whether what follows a pair depends on the pair before it."""
+        self._history = self._history or WatchedHistory()
+
+    @property
+    def history_alarm(self) -> Dependence | None:
+        """What the test of the history has found so far; None if nothing, or if it is not asked."""
+        if self._history is None:
+            return None
+        self._history.look()
+        return self._history.alarm
+
     def close(self) -> None:
         """Closes the system."""
         self._system.adapter.close()
@@ -216,6 +231,8 @@ class SteppedWorld(World):
         self._checks_start = True
         if self._needs_reset:
             self._reset()
+            if self._history is not None:
+                self._history.break_off()
         self._needs_reset = True  # until the order is over, because an exception leaves the system anywhere
         outcome = self._follow(walker)
         self._needs_reset = False
@@ -243,11 +260,26 @@ class SteppedWorld(World):
         play, reset, tell = self._play, self._reset, walker.send
         try:
             chosen = next(walker)
+            if self._history is not None:
+                return self._follow_watched(walker, chosen, self._history)
             while True:
                 chosen = tell(reset() if chosen == RESET_ACTION else play(chosen))
         except StopIteration as end:
             outcome: Outcome = end.value
             return outcome
+
+    def _follow_watched(self, walker: Walker, chosen: int, history: WatchedHistory) -> Outcome:
+        """Does the same, and records every step for the test of whether the history matters."""
+        play, reset, tell = self._play, self._reset, walker.send
+        while True:
+            history.begin(self._agent.position)
+            note = history.steps.append
+            for _ in range(history.room):
+                position = reset() if chosen == RESET_ACTION else play(chosen)
+                note(chosen)
+                note(position)
+                chosen = tell(position)
+            history.look()
 
     def _play(self, action: int) -> int:
         """Plays an action, counts the transition and returns the index of the next state, or INTERRUPTED."""

@@ -1,0 +1,134 @@
+"""How often exploring notices that labels hide states, and how often it says so of labels that hide nothing.
+
+    make hidden-study
+
+Each system is random. In an aliased one, two or three hidden states share a label with others. It is explored as any
+system is, with the doctor. A *false promise* is an atlas that is complete and has a bound that is false: the policy to
+some state takes longer than its upper bound, or less than the lower bound of every policy. What counts is the part of
+them that come with a finding. Systems without aliasing are explored in the same way; no finding is right there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import math
+import time
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import beta
+
+import axplore
+from aliased import ACTIONS, AliasedModel, random_model
+from axplore import Atlas
+
+RADIUS, EPSILON, MAX_STEPS = 4.0, 1.0, 100_000
+
+
+def true_steps(model: AliasedModel, policy: Any, goal: int) -> float:
+    """The expected steps of a policy of labels on the hidden states, by a linear solve."""
+    hidden = [state for state, label in enumerate(model.labels) if label != goal]
+    chain = np.zeros((len(model.labels), len(model.labels)))
+    for state in hidden:
+        action = policy(model.labels[state])
+        if action is axplore.RESET:
+            chain[state, 0] = 1.0
+        else:
+            chain[state] = model.rows[ACTIONS.index(action), state]
+    reach = np.linalg.matrix_power(np.eye(len(chain)) / 2 + chain / 2, 4096)
+    if reach[0][hidden].sum() > 1e-6:
+        return math.inf
+    rest = np.eye(len(hidden)) - chain[np.ix_(hidden, hidden)]
+    return float(np.linalg.lstsq(rest, np.ones(len(hidden)), rcond=None)[0][0])
+
+
+def false_bounds(model: AliasedModel, atlas: Atlas) -> list[float]:
+    """By which factor each bound of an atlas that is false is missed."""
+    missed = []
+    for state in atlas.states[1:]:
+        policy = atlas.policy(state)
+        if policy.horizon is not None:
+            continue
+        bounds, steps = atlas.bounds(state), true_steps(model, policy, int(str(state)))
+        if steps > bounds.upper * (1 + 1e-9):
+            missed.append(steps / bounds.upper)
+        elif steps < bounds.lower * (1 - 1e-9):
+            missed.append(bounds.lower / steps)
+    return missed
+
+
+def explored(number: int, aliased: bool) -> dict[str, Any]:
+    logging.getLogger("axplore").setLevel(logging.ERROR)
+    rng = np.random.default_rng([17, number, aliased])
+    n_states = int(rng.integers(4, 8))
+    n_labels = max(3, n_states - int(rng.integers(1, 4))) if aliased else n_states
+    model = random_model(rng, n_states, n_labels, successors=2 + number % 2, evenness=0.25)
+    began = time.process_time()
+    atlas = axplore.explore(model.system(number), RADIUS, EPSILON, seed=number, max_steps=MAX_STEPS)
+    missed = false_bounds(model, atlas)
+    return {
+        "complete": atlas.complete,
+        "false": len(missed),
+        "factor": max(missed, default=1.0),
+        "issues": [finding.issue for finding in atlas.findings if finding.is_doubt],
+        "seen": [finding.seen for finding in atlas.findings if finding.is_doubt],
+        "verdict": atlas.verdict.kind.name,
+        "steps": atlas.steps,
+        "seconds": time.process_time() - began,
+    }
+
+
+def interval(times: int, among: int) -> list[float]:
+    """Clopper and Pearson's, of 95 %."""
+    low = float(beta.ppf(0.025, times, among - times + 1)) if times else 0.0
+    high = float(beta.ppf(0.975, times + 1, among - times)) if times < among else 1.0
+    return [round(low, 4), round(high, 4)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("false_promises", type=int, help="go on until there are this many false promises")
+    parser.add_argument("healthy", type=int, help="the number of systems without aliasing")
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    runs: list[dict[str, Any]] = []
+    with ProcessPoolExecutor(2) as pool:
+        healthy = list(pool.map(partial(explored, aliased=False), range(arguments.healthy), chunksize=10))
+        while sum(run["complete"] and run["false"] > 0 for run in runs) < arguments.false_promises:
+            runs += pool.map(partial(explored, aliased=True), range(len(runs), len(runs) + 40), chunksize=5)
+            print(len(runs), sum(run["complete"] and run["false"] > 0 for run in runs), flush=True)
+    false = [run for run in runs if run["complete"] and run["false"]]
+    noticed = [run for run in false if run["issues"]]
+    alarms = [run for run in healthy if run["issues"]]
+    result = {
+        "aliased_systems": len(runs),
+        "false_promises": len(false),
+        "noticed": len(noticed),
+        "noticed_interval": interval(len(noticed), len(false)),
+        "noticed_before_exploring": sum(any(issue != "HISTORY_MATTERS" for issue in run["issues"]) for run in false),
+        "noticed_while_exploring": sum(any("what came before (" in seen for seen in run["seen"]) for run in false),
+        "noticed_by_replays_alone": sum(
+            "HISTORY_MATTERS" in run["issues"] and not any("what came before (" in seen for seen in run["seen"])
+            for run in false
+        ),
+        "noticed_without_the_doctor": sum("HISTORY_MATTERS" in run["issues"] for run in false),
+        "missed_factors": sorted(round(run["factor"], 4) for run in false if not run["issues"]),
+        "healthy_systems": arguments.healthy,
+        "false_alarms": len(alarms),
+        "false_alarm_interval": interval(len(alarms), arguments.healthy) if arguments.healthy else None,
+        "median_seconds": round(float(np.median([run["seconds"] for run in runs])), 3),
+        "median_steps": float(np.median([run["steps"] for run in runs])),
+    }
+    text = json.dumps(result, indent=1)
+    print(text)
+    if arguments.out:
+        arguments.out.write_text(text + "\n", encoding="ascii")
+
+
+if __name__ == "__main__":
+    main()
