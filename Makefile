@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed-to-develop
 LOWEST := .venv-lowest
 LOWEST_STAMP := $(LOWEST)/.installed
 
-.PHONY: help setup explore docs test test-lowest lint bench bench-against coverage kills doctor engines certify-study clean
+.PHONY: help setup explore docs test test-lowest lint bench bench-against coverage kills doctor engines certify-study hidden-study clean
 
 help:
 	@echo "make explore      explore a small slippery maze, prove what was found, and write a page to look at"
@@ -23,6 +23,7 @@ help:
 	@echo "make doctor       examine systems with and without a fault, and count false alarms and faults that were missed"
 	@echo "make engines      explore a lake on every engine, with losses too, and compare the bytes"
 	@echo "make certify-study  ask 2,000 systems whose labels hide states a question whose answer is known, and count errors"
+	@echo "make hidden-study  explore systems whose labels hide states until 200 promises were false, and count those without a finding"
 	@echo "make coverage     explore 8,000 times on random models and count broken promises; half an hour on two processors"
 	@echo "make clean        remove .venv and caches"
 
@@ -64,6 +65,9 @@ engines: $(STAMP)
 
 certify-study: $(STAMP)
 	$(BIN)/python tests/certify_study.py 2000 --out docs/results/certify.json
+
+hidden-study: $(STAMP)
+	$(BIN)/python tests/hidden_study.py 200 300 --out docs/results/hidden.json
 
 coverage: $(STAMP)
 	$(BIN)/axplore coverage --out docs/results

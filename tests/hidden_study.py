@@ -96,38 +96,50 @@ def main() -> None:
     parser.add_argument("healthy", type=int, help="the number of systems without aliasing")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    runs: list[dict[str, Any]] = []
+    aliased: list[dict[str, Any]] = []
+    healthy: list[dict[str, Any]] = []
     with ProcessPoolExecutor(2) as pool:
-        healthy = list(pool.map(partial(explored, aliased=False), range(arguments.healthy), chunksize=10))
-        while sum(run["complete"] and run["false"] > 0 for run in runs) < arguments.false_promises:
-            runs += pool.map(partial(explored, aliased=True), range(len(runs), len(runs) + 40), chunksize=5)
-            print(len(runs), sum(run["complete"] and run["false"] > 0 for run in runs), flush=True)
-    false = [run for run in runs if run["complete"] and run["false"]]
+        while sum(is_false_promise(run) for run in aliased) < arguments.false_promises:
+            aliased += pool.map(partial(explored, aliased=True), range(len(aliased), len(aliased) + 40), chunksize=5)
+            more = range(len(healthy), min(len(healthy) + 10, arguments.healthy))
+            healthy += pool.map(partial(explored, aliased=False), more, chunksize=2)
+            text = json.dumps(summary(aliased, healthy), indent=1)
+            print(text, flush=True)
+            if arguments.out:
+                arguments.out.write_text(text + "\n", encoding="ascii")
+
+
+def is_false_promise(run: dict[str, Any]) -> bool:
+    return bool(run["complete"] and run["false"])
+
+
+def summary(aliased: list[dict[str, Any]], healthy: list[dict[str, Any]]) -> dict[str, Any]:
+    """What was found in all runs so far."""
+    false = [run for run in aliased if is_false_promise(run)]
     noticed = [run for run in false if run["issues"]]
+    along = [run for run in false if any("what came before (" in seen for seen in run["seen"])]
+    in_hindsight = [run for run in false if "HISTORY_MATTERS" in run["issues"]]
     alarms = [run for run in healthy if run["issues"]]
-    result = {
-        "aliased_systems": len(runs),
+    return {
+        "aliased_systems": len(aliased),
         "false_promises": len(false),
         "noticed": len(noticed),
         "noticed_interval": interval(len(noticed), len(false)),
-        "noticed_before_exploring": sum(any(issue != "HISTORY_MATTERS" for issue in run["issues"]) for run in false),
-        "noticed_while_exploring": sum(any("what came before (" in seen for seen in run["seen"]) for run in false),
-        "noticed_by_replays_alone": sum(
-            "HISTORY_MATTERS" in run["issues"] and not any("what came before (" in seen for seen in run["seen"])
-            for run in false
+        "noticed_by_the_doctor_before": sum(
+            any(issue != "HISTORY_MATTERS" for issue in run["issues"]) for run in false
         ),
-        "noticed_without_the_doctor": sum("HISTORY_MATTERS" in run["issues"] for run in false),
-        "missed_factors": sorted(round(run["factor"], 4) for run in false if not run["issues"]),
-        "healthy_systems": arguments.healthy,
+        "noticed_by_the_test_that_runs_along": len(along),
+        "noticed_by_replays_alone": len(in_hindsight) - len(along),
+        "factors_of_those_missed": sorted(round(run["factor"], 4) for run in false if not run["issues"]),
+        "factors_missed_but_for_the_doctor": sorted(
+            round(run["factor"], 4) for run in false if run not in in_hindsight
+        ),
+        "healthy_systems": len(healthy),
         "false_alarms": len(alarms),
-        "false_alarm_interval": interval(len(alarms), arguments.healthy) if arguments.healthy else None,
-        "median_seconds": round(float(np.median([run["seconds"] for run in runs])), 3),
-        "median_steps": float(np.median([run["steps"] for run in runs])),
+        "false_alarm_interval": interval(len(alarms), len(healthy)),
+        "median_seconds": round(float(np.median([run["seconds"] for run in aliased])), 3),
+        "median_steps": float(np.median([run["steps"] for run in aliased])),
     }
-    text = json.dumps(result, indent=1)
-    print(text)
-    if arguments.out:
-        arguments.out.write_text(text + "\n", encoding="ascii")
 
 
 if __name__ == "__main__":
