@@ -1,7 +1,7 @@
 """Certificates small enough to be worked out by hand: each bound is accepted just above its value, not just below.
 
 In all of them every row that was drawn is certain. Of a certain row with n draws the region says only that its
-probability is at least q = exp(-slack), and slack is the smaller of two quotients.
+probability is at least q = exp(-slack), and slack is the budget that all such rows share, by their repetitions.
 """
 
 from __future__ import annotations
@@ -53,18 +53,17 @@ def certificate(rows: Rows, n_others: int = 0, epsilon: float = 0.5) -> Certific
 
 
 def least_probability(rows: Rows, state: int, action: int) -> float:
-    """q of a pair: by its own level, or by the budget that all certain pairs share."""
+    """q of a pair by the budget that all certain pairs share; with so few of them its own level gives less."""
     weights = {
-        (place, number): 4 / ((place + 5) * (place + 4)) / len(pairs)
+        (place, number): 10 / ((place + 11) * (place + 10)) / len(pairs)
         for place, pairs in enumerate(rows)
         for number in range(len(pairs))
     }
     budget = -math.log(0.2 * DELTA) - sum(
         math.log(1 - weight / 2) for (place, number), weight in weights.items() if rows[place][number] is not None
     )
-    own = math.log(2) - math.log(0.7 * DELTA * weights[state, action])
     pair = rows[state][action]
-    return math.exp(-min(own, budget) / (pair[1] - 1)) if pair is not None else 0.0
+    return math.exp(-budget / (pair[1] - 1)) if pair is not None else 0.0
 
 
 def floats(*values: float) -> FloatArray:
@@ -105,7 +104,7 @@ def test_states_admitted_with_the_goal_or_later_reset() -> None:
     assert not holds(certificate(rows), through)
     assert holds(certificate(rows), Reachable(2, actions(0, 0, RESET_ACTION), floats(2.02, 1.01, 0)))
     assert holds(certificate(rows), Reachable(1, actions(0, RESET_ACTION, RESET_ACTION), floats(1.01, 0, 2.01)))
-    early = Reachable(1, actions(0, RESET_ACTION, RESET_ACTION), floats(1.01, 0, 2.01 - A_LITTLE))
+    early = Reachable(1, actions(0, RESET_ACTION, RESET_ACTION), floats(1.01, 0, 2.0))  # a step more than no bound
     assert not holds(certificate(rows), early)
 
 
@@ -214,3 +213,26 @@ def test_a_policy_that_resets_loses_what_it_loses_from_the_start() -> None:
             2, actions(0, RESET_ACTION, RESET_ACTION), floats(1.2, 2.2, 0), floats(0.99, 1.9, 0), floats(0.2, regret, 0)
         )
         assert holds(certificate(rows, epsilon=0.205), claim) == (regret > 0.2)
+
+
+def test_two_certain_steps_share_their_budget() -> None:
+    # All of the budget in the last pair: U = 2 + 3 (exp(B / k) - 1), less than with half of the doubt in each pair.
+    rows: Rows = [[(1, 200)], [(2, 100)], []]
+    factors = [1 / least_probability(rows, state, 0) for state in (0, 1)]
+    exact = 2 + max(2 * (factors[0] - 1), 3 * (factors[1] - 1))
+    from_second = 1 + (2 * factors[0] + 1) * (factors[1] - 1)
+    swept = (1 + (1 + 1) * factors[0]) * factors[1] - 1  # with the whole budget in each: y_0 = 1, y_i+1 = (1 + y_i) / p
+    assert exact < swept
+    policy = actions(0, 0, RESET_ACTION)
+    for scale, proven in ((1 + A_LITTLE, True), (1 - A_LITTLE, False)):
+        upper = floats(exact * scale, from_second * scale, 0.0)
+        assert holds(certificate(rows), Reachable(2, policy, upper)) == proven
+
+
+def test_a_way_is_no_proof_for_a_policy_that_does_not_reset_beside_it() -> None:
+    rows: Rows = [[(2, 200)], [(1, 100)], []]
+    factor = 1 / least_probability(rows, 0, 0)
+    bound = (1 + 2 * (factor - 1)) * (1 + A_LITTLE)
+    upper = floats(bound, 1 + bound, 0.0)
+    assert holds(certificate(rows), Reachable(2, actions(0, RESET_ACTION, RESET_ACTION), upper))
+    assert not holds(certificate(rows), Reachable(2, actions(0, 0, RESET_ACTION), upper))

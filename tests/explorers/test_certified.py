@@ -280,7 +280,7 @@ def test_what_was_admitted_on_false_evidence_is_not_certified_in_the_end() -> No
 
     explorer = Certified(target=Target(radius=2.0, epsilon=0.5))
     admitted: list[int] = []
-    world = TurningWorld(world_with(0.9), world_with(0.05), calls=6)
+    world = TurningWorld(world_with(0.9), world_with(0.05), calls=3)
     found = run(explorer, world, max_steps=100_000, observers=[lambda report: admitted.append(report.known)])
     assert max(admitted) > 1
     assert found.stop is StopReason.CONTRADICTED, "no sampling would ever prove it again"

@@ -18,6 +18,7 @@ from axplore.mdp import TabularMdp
 from axplore.planning.evaluation import policy_steps
 from axplore.proofs.bound_kernels import Rows, extreme_row, least_mean
 from axplore.proofs.bounds import GoalValues, IntervalModel, empirical_path, lower_path, regret_path, upper_path
+from axplore.proofs.sharpening import bounds_along, certain_way
 from axplore.statistics.confidence import confidence_region
 from axplore.statistics.counts import CountedRows
 from axplore.truth import optimal_steps
@@ -315,7 +316,7 @@ def greatest_mean(model: IntervalModel, pair: int, values: FloatArray, reset: fl
 
 @pytest.mark.parametrize(("seed", "kind", "known"), situations())
 def test_vectors_satisfy_the_inequalities_that_prove_them(seed: int, kind: str, known: tuple[int, ...]) -> None:
-    model = model_of(counts_for(random_model(seed), seed, kind, known))
+    model = replace(model_of(counts_for(random_model(seed), seed, kind, known)), counts=None)  # with these balls only
     pairs = model.rows.state_pairs
     for goal in goals_of(model):
         upper, lower = upper_path(model, goal), lower_path(model, goal)
@@ -454,7 +455,7 @@ def extreme_chain(
 @pytest.mark.parametrize("seed", range(5))
 def test_bounds_are_the_extremes_over_policies_and_models(seed: int, visits: int) -> None:
     mdp = random_model(seed, n_states=4)
-    model = model_of(expected_counts(mdp, (0, 1), visits), limit=1000.0)
+    model = replace(model_of(expected_counts(mdp, (0, 1), visits), limit=1000.0), counts=None)  # with these balls only
     pairs = model.rows.state_pairs
     policies = list(itertools.product(range(pairs[0], pairs[1]), (RESET_PAIR, *range(pairs[1], pairs[2]))))
     for goal in range(1, len(model.numbers)):
@@ -464,3 +465,53 @@ def test_bounds_are_the_extremes_over_policies_and_models(seed: int, visits: int
         assert lower.steps == pytest.approx(min(least), rel=1e-4)
         assert upper.proven == (min(greatest) < model.limit)
         assert not upper.proven or upper.steps == pytest.approx(min(greatest), rel=1e-4)
+
+
+# ------------------------------------------------------------------------------- balls for one goal, and certain ways
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_balls_for_one_goal_only_sharpen_and_hold_the_frequencies(seed: int) -> None:
+    counts = drawn_counts(random_model(seed), (0, 1, 2), 300, seed)
+    model = model_of(counts)
+    plain = replace(model, counts=None)
+    for goal in range(1, len(model.numbers)):
+        for sharp, central in (
+            (-upper_path(model, goal).steps, -upper_path(plain, goal).steps),
+            (lower_path(model, goal).steps, lower_path(plain, goal).steps),
+        ):
+            assert sharp >= central - 1e-3 * abs(central)
+        estimate = empirical_path(model, goal).steps
+        assert lower_path(model, goal).steps <= estimate <= upper_path(model, goal).steps
+
+
+def test_a_certain_way_is_bounded_by_the_worst_split_of_the_budget() -> None:
+    # U = y_m - y_i with y_0 = 1 and y_{i + 1} = (1 + y_i) / p_i, where the sum of k log(1 / p) is at most the budget.
+    repeats, budget = np.array([40.0, 25.0, 60.0, 30.0]), 4.0
+    bounds = bounds_along(repeats, budget)
+    generator = np.random.default_rng(0)
+    largest = np.zeros(4)
+    for _ in range(4000):
+        split = generator.dirichlet(np.full(4, 0.3)) * budget / repeats
+        reached = [1.0]
+        for local_regret in split:
+            reached.append((1 + reached[-1]) * math.exp(local_regret))
+        largest = np.maximum(largest, reached[-1] - np.array(reached[:-1]))
+    assert (largest <= bounds).all()
+    assert largest[0] == pytest.approx(bounds[0], rel=0.02)
+    assert (largest >= 0.9 * bounds).all()
+    assert bounds[0] == pytest.approx(4 + 5 * math.expm1(budget / 30), rel=1e-6)  # all of it in the last pair
+
+
+def test_a_certain_way_needs_pairs_of_one_successor_from_start_to_goal() -> None:
+    mdp = TabularMdp.from_rows(
+        {"s": {"go": {"t": 1.0}}, "t": {"on": {"u": 1.0}}, "u": {"on": {"v": 0.5, "s": 0.5}}, "v": {}}, "s"
+    )
+    model = model_of(drawn_counts(mdp, [0, 1, 2], 200, seed=0))
+    positions = {number: position for position, number in enumerate(model.numbers.tolist())}
+    ways = [certain_way(model.rows, positions[goal], empirical_path(model, positions[goal]).policy) for goal in (2, 3)]
+    assert [way.tolist() for way in ways] == [[0, 1], []]
+    path = upper_path(model, positions[2])
+    assert path.proven
+    assert path.steps == pytest.approx(2 + 3 * math.expm1(model.shared_budget / 199), rel=1e-6)
+    assert upper_path(model, positions[2], n_allowed=1).steps > path.steps

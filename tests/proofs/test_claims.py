@@ -105,11 +105,11 @@ def test_a_proven_claim_needs_no_draws() -> None:
 
 
 def test_the_draws_for_a_certain_step_are_those_of_the_closed_form() -> None:
-    # With least probability p the bound is (2 - p) / p, and p = exp(-slack), where slack falls like 1 / visits.
+    # With least probability p the bound is (2 - p) / p, and p = exp(-B / (visits - 1)) by the budget of certain ways.
     mdp = TabularMdp.from_rows({"s": {"go": {"g": 1.0}}, "g": {}}, "s")
     model = model_of(drawn_counts(mdp, [0], 10, seed=0))
     asked = 1.1
-    needed = model.rows.slack[0] * 10 / -math.log(2 / (1 + asked))
+    needed = 1 + model.rows.slack[0] * 9 / -math.log(2 / (1 + asked))
     draws = plan(Reachable(1, asked), model)
     assert needed <= 10 + draws.more[0] <= 1.45 * needed
     assert draws.travel == pytest.approx(2 * draws.more[0])  # each draw and a RESET

@@ -93,7 +93,7 @@ def test_the_law_of_arrivals_is_that_of_the_frequencies() -> None:
     for goal in (3, 9, model.n_known):
         policy = empirical_path(model, goal).policy
         times = arrival_times(model.rows, goal, policy, len(model.numbers), 20)
-        certain = model.around_frequencies._replace(slack=np.zeros(model.n_pairs))
+        certain = model.rows._replace(shares=model.rows.frequencies, slack=np.zeros(model.n_pairs))
         chances = arrival_bounds(certain, goal, policy, len(model.numbers), 20)
         assert times.cumsum() == pytest.approx(chances[:, 0], abs=1e-4)
     at_once = arrival_times(model.rows, 0, np.full(model.n_known, RESET_PAIR), len(model.numbers), 2)

@@ -2,7 +2,8 @@
 
 It trusts no solver. A vector proves its bound if one application of the operator moves it to the right side:
 
-- *upper*: U >= 1 + greatest mean of U under the policy bounds the expected steps of the policy from above;
+- *upper*: U >= 1 + greatest mean of U under the policy bounds the expected steps of the policy from above; or else the
+  policy plays along a way on which every action has shown one successor, and its bound has a closed form (`bellman`);
 - *lower*: W <= 1 + least mean of W under every action bounds the expected steps of every policy from below;
 - *regret*: let D(s) be what the policy may lose by its action in s: U(s) - (1 + least mean of W under another action),
   or 0. Then R >= D and R >= greatest mean of R under the policy bound what it loses against the best policy.
@@ -22,7 +23,7 @@ from typing import Final
 
 import numpy as np
 
-from axplore.certificate.bellman import Sweeper
+from axplore.certificate.bellman import Sweeper, bounds_along_way
 from axplore.certificate.claim_checks import ClaimCheck, ClaimKind, Verification
 from axplore.certificate.conclusions import (
     corrected_lower,
@@ -175,8 +176,12 @@ def _check_near_optimal(certificate: Certificate, sweeper: Sweeper, claim: NearO
 def _proven_upper(certificate: Certificate, sweeper: Sweeper, claim: Reachable | NearOptimal | AtMost) -> FloatArray:
     """A bound of the expected steps of the policy in every model of the region, [n]."""
     upper = corrected_upper(_numbers(claim.upper, claim.goal))
-    needed = 1.0 + sweeper.greatest_means(upper, claim.goal, 1.0 + upper[0], claim.policy)
-    _require(certificate, claim.goal, "upper bound", upper, needed + margin(upper))
+    along = bounds_along_way(
+        certificate.counts, sweeper.state_pairs, claim.goal, claim.policy, sweeper.region.shared_budget
+    )
+    if along is None or not (upper >= along).all():
+        needed = 1.0 + sweeper.greatest_means(upper, claim.goal, 1.0 + upper[0], claim.policy)
+        _require(certificate, claim.goal, "upper bound", upper, needed + margin(upper))
     return upper
 
 

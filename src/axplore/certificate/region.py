@@ -1,16 +1,16 @@
 """The verifier's own account of what the counts prove about the transition probabilities.
 
 It is written from the formulas of docs/algorithms/certified.md, apart from the explorer's statistics and planning, in
-plain Python and NumPy. For each pair with n draws of j different successors, in the order of first sight:
+plain Python and NumPy. For each pair with n draws, n_y of them of the successor y:
 
-- The draws, each recorded as "the i-th successor so far" or "a new one", have under a fixed mixture of Dirichlet models
-  a probability Q of at least exp(log_mixture). By Ville's inequality, with probability 1 - level, the true probability
-  of the record is at all times at least Q times the level.
-- That true probability is the product of p(y)^(n_y - 1) over successors y, and of 1 - p(all before y) for each that
-  came new. With k = n - j repeats and r_y = (n_y - 1) / k this puts the row p into the ball
+- A bettor who gives y the probability (κ p_y + n_y) / (κ + t) at the draw after the first t has, if p is the true row,
+  a wealth that is a martingale. The average of such wealths for several κ reaches 1/level with probability `level` at
+  most (Ville).
+- The logarithm of that average is convex in u_y = log(1/p_y), so it is above its tangent at any point. This puts p into
 
-      sum over y of r_y log(r_y / p_y)  <=  slack,         the p_y of the seen successors sum to at most one.
+      sum over y of r_y log(r_y / p_y)  <=  slack,         the p_y of the seen successors sum to at most one,
 
+  where r is the slope of the tangent, made to sum to one. Every point gives such a ball, and p lies in all of them.
 - Pairs that showed a single successor share one more martingale, which bounds all of them at once.
 
 Rounding errors enlarge the slack here; they never shrink it.
@@ -39,16 +39,113 @@ EPISODES: Final = 0.1
 CLOSING: Final = 0.15
 """The part of δ for closed supports, in place of that for episodes, where outcomes have a least probability."""
 
-SCALE: Final = 4
+SCALE: Final = 10
 """m in the weight m / ((i + m)(i + m - 1)) of the i-th known state; these weights sum to one."""
 
-REFINEMENTS: Final = 2
+SCALES: Final = (4.0, 100.0, 2500.0)
+"""The values of κ."""
+
+CENTRAL_ROUNDS: Final = 2
+"""How often the point of a tangent that suits all directions is improved."""
+
+SHARP_ROUNDS: Final = 4
+"""How often the point of a tangent is moved to where the mean is least."""
+
 HALVINGS: Final = 50
 LOG_SHIFTS: Final = 35.0
 """Shifts are sought between exp(-35) and exp(35) times the largest distance."""
 
 ROUNDING: Final = 1e-14
 """An error that sums of logarithms do not reach, relative to the sum of the sizes of their terms."""
+
+SERIES_FROM: Final = 15
+"""Arguments of the gamma function are raised by this: what its series leaves out is below 1e-17 from here on."""
+
+STIRLING: Final = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
+"""Stirling's series: B_2k / (2k (2k - 1)) for k = 1, 2, ..."""
+
+SERIES: Final = 100.0
+"""More than the sizes of the terms that a logarithm of the gamma function is summed from beside itself."""
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """What was drawn of some pairs, without the successors that were drawn once: these have no part in any ball.
+
+    Attributes:
+        totals: how often each pair was drawn, [B].
+        log_levels: the logarithm of the level of each pair, [B].
+        starts: the first entry of each pair, [B].
+        owners: of each entry, the place of its pair among them, [E'].
+        counts: of each entry, at least 2, [E'].
+    """
+
+    totals: FloatArray
+    log_levels: FloatArray
+    starts: IntArray
+    owners: IntArray
+    counts: FloatArray
+
+    def balls(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Shares, [E'], and slacks, [B], of the tangents at points, [E'], which are probabilities above 0."""
+        wealths, slopes = [], []
+        for scale in SCALES:
+            mass = scale * points
+            terms = (log_gamma(mass + self.counts), -log_gamma(mass + 1.0), (1.0 - self.counts) * np.log(mass))
+            common = (
+                np.full(len(self.totals), math.lgamma(scale)),
+                -log_gamma(scale + self.totals),
+                self.totals * math.log(scale),
+            )
+            wealth = self.sums(terms[0] + terms[1] + terms[2]) + common[0] + common[1] + common[2]
+            sizes = np.abs(terms[0]) + np.abs(terms[1]) + np.abs(terms[2]) + SERIES
+            wealths.append(wealth - ROUNDING * (self.sums(sizes) + sum(map(np.abs, common)) + SERIES))
+            slopes.append(self.counts - 1.0 - mass * (digamma(mass + self.counts) - digamma(mass + 1.0)))
+        top = np.max(wealths, axis=0)
+        parts = np.exp(np.array(wealths) - top) / len(SCALES)
+        log_wealth = top + np.log(parts.sum(axis=0))
+        slope = np.maximum((parts[:, self.owners] * np.array(slopes)).sum(axis=0), 0.0) / parts.sum(axis=0)[self.owners]
+        weight = self.sums(slope)
+        shares = slope / weight[self.owners]
+        distance = self.sums(shares * np.log(shares / points))
+        return shares, np.maximum(distance - (self.log_levels + log_wealth) / weight, 0.0)
+
+    def central_balls(self) -> tuple[FloatArray, FloatArray]:
+        """Shares and slacks of tangents where all frequencies have shrunk alike: what is left may be unseen."""
+        kinds = np.bincount(self.owners)
+        slack = (2.0 * kinds - self.log_levels) / self.totals
+        for _ in range(CENTRAL_ROUNDS):
+            shares, slack = self.balls(self.counts / self.totals[self.owners] * np.exp(-slack)[self.owners])
+        return shares, slack
+
+    def sums(self, items: FloatArray) -> FloatArray:
+        """The sum of items, [E'], for each pair, [B]."""
+        totals: FloatArray = np.add.reduceat(items, self.starts)
+        return totals
+
+    def least_means(
+        self, shares: FloatArray, slack: FloatArray, distances: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """A lower bound, over balls, of the mean of distances, [E'], each at most 1; and the rows that attain it.
+
+        A successor that was never seen has the distance 0. For every shift t > 0, by the inequality of the weighted
+        arithmetic and geometric means,
+
+            mean of z  >=  exp(sum of r log(z + t) - slack) - t  =  t (exp(sum of r log(1 + z / t) - slack) - 1).
+
+        The shift is sought by halving, where the slope of this concave function changes its sign; the bound holds for
+        whatever shift is found.
+        """
+        low, high = np.full(len(slack), -LOG_SHIFTS), np.full(len(slack), LOG_SHIFTS)
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            shifted = distances + np.exp(middle)[self.owners]
+            slope = np.log(self.sums(shares / shifted)) + self.sums(shares * np.log(shifted)) - slack
+            low, high = np.where(slope > 0, middle, low), np.where(slope > 0, high, middle)
+        shift = np.exp((low + high) / 2)
+        exponent = self.sums(shares * np.log1p(distances / shift[self.owners])) - slack
+        row = shares * (np.exp(exponent) * shift)[self.owners] / (distances + shift[self.owners])
+        return np.maximum(shift * np.expm1(exponent), 0.0), row
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,33 +187,30 @@ class Region:
     Attributes:
         n_pairs: how many pairs there are in all.
         pairs: those with a finite slack, [B].
-        slack: of each of them, [B].
-        starts: the first entry of each of them, [B].
-        owners: of each entry, the place of its pair among them, [E'].
+        draws: what was drawn of them.
         shares: of each entry, positive and summing to one for each pair, [E'].
+        slack: of each of them, [B].
         successors: the position that each entry leads to, [E'].
         supports: of all pairs, where something is assumed of them.
+        shared_budget: what the pairs with one successor share, in nats; infinite where floors are assumed.
+        several: which of them have sharper balls: those with several successors, unless floors are assumed, [B].
     """
 
     n_pairs: int
     pairs: IntArray
-    slack: FloatArray
-    starts: IntArray
-    owners: IntArray
+    draws: Draws
     shares: FloatArray
+    slack: FloatArray
     successors: IntArray
     supports: Supports
+    shared_budget: float
+    several: npt.NDArray[np.bool_]
 
     def least_means(self, values: FloatArray) -> FloatArray:
         """A lower bound, over the region, of the mean of values >= 0 at the next state, [P].
 
-        A successor that was never seen has the value 0. For every shift t > 0, by the inequality of the weighted
-        arithmetic and geometric means,
-
-            mean of z  >=  exp(sum of r log(z + t) - slack) - t  =  t (exp(sum of r log(1 + z / t) - slack) - 1).
-
-        The shift is sought by halving, where the slope of this concave function changes its sign; the bound holds for
-        whatever shift is found.
+        A successor that was never seen has the value 0. Beside the balls that suit all directions, tangents are taken
+        where the mean is least by the balls before; the greatest of all these lower bounds counts.
 
         Args:
             values: of each position, [n + others].
@@ -124,26 +218,18 @@ class Region:
         result, base = self.supports.least_means(values)
         if not len(self.pairs):
             return result
+        draws = self.draws
         base = base[self.pairs]
-        distances = values[self.successors] - base[self.owners]
-        largest = np.maximum.reduceat(distances, self.starts)
+        distances = values[self.successors] - base[draws.owners]
+        largest = np.maximum.reduceat(distances, draws.starts)
         unit = np.where(largest > 0, largest, 1.0)
-        distances = distances / unit[self.owners]
-        low, high = np.full(len(self.pairs), -LOG_SHIFTS), np.full(len(self.pairs), LOG_SHIFTS)
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            shifted = distances + np.exp(middle)[self.owners]
-            slope = np.log(self._mean(1.0 / shifted)) + self._mean(np.log(shifted)) - self.slack
-            low, high = np.where(slope > 0, middle, low), np.where(slope > 0, high, middle)
-        shift = np.exp((low + high) / 2)
-        bound = shift * np.expm1(self._mean(np.log1p(distances / shift[self.owners])) - self.slack)
-        result[self.pairs] = np.maximum(result[self.pairs], base + unit * np.maximum(bound, 0.0))
+        distances = distances / unit[draws.owners]
+        best, row = draws.least_means(self.shares, self.slack, distances)
+        for _ in range(SHARP_ROUNDS if self.several.any() else 0):
+            mean, row = draws.least_means(*draws.balls(row), distances)
+            best = np.where(self.several, np.maximum(best, mean), best)
+        result[self.pairs] = np.maximum(result[self.pairs], base + unit * best)
         return result
-
-    def _mean(self, items: FloatArray) -> FloatArray:
-        """The mean of items, [E'], by shares, for each pair, [B]."""
-        means: FloatArray = np.add.reduceat(self.shares * items, self.starts)
-        return means
 
 
 def confidence_region(
@@ -167,9 +253,9 @@ def confidence_region(
         int(counts.first_draws[first + 1]) if len(row) > 1 else 0
         for first, row in zip(counts.row_offsets[:-1], rows, strict=True)
     ]
-    single = [False] * len(rows) if assumed is None else (assumed.single == 1).tolist()
+    single = np.zeros(len(rows), dtype=np.bool_) if assumed is None else assumed.single == 1
     least = np.zeros(len(rows)) if assumed is None else assumed.least
-    taking_part = [not (settled or floor) for settled, floor in zip(single, least.tolist(), strict=True)]
+    taking_part = ~single & (least == 0.0)
     budget = shared_budget(
         [row if shares else [] for row, shares in zip(rows, taking_part, strict=True)],
         [draw if shares else 0 for draw, shares in zip(second_draws, taking_part, strict=True)],
@@ -179,33 +265,41 @@ def confidence_region(
     if apart is not None:
         budget += spent_apart(apart)
     supports = _supports(counts, n_actions, delta, assumed, apart)
-    slack = np.full(len(rows), np.inf)
-    for pair, row in enumerate(rows):
+    lengths = np.diff(counts.row_offsets)
+    rows_of_entries = np.repeat(np.arange(len(rows)), lengths)
+    settled, closed = single & (lengths == 1), supports.closed & ~single
+    whole = (settled | closed)[rows_of_entries]  # every draw counts there, elsewhere all but the first of each kind
+    kept = whole | ((counts.counts > 1) & ~single[rows_of_entries])
+    pairs, starts, owners = np.unique(rows_of_entries[kept], return_index=True, return_inverse=True)
+    part = 1.0 - SHARED - (CLOSING if least.any() else EPISODES)
+    draws = Draws(
+        totals=np.array([sum(rows[pair]) for pair in pairs], dtype=np.float64),
+        log_levels=np.array([math.log(part * delta * weights[pair]) for pair in pairs]),
+        starts=starts,
+        owners=owners,
+        counts=np.maximum(counts.counts[kept], 2).astype(np.float64),  # fewer only where the ball is another one
+    )
+    shares, slack = draws.central_balls() if len(pairs) else (np.zeros(0), np.zeros(0))
+    for place, pair in enumerate(pairs):
         if single[pair]:
-            slack[pair] = 0.0 if len(row) == 1 else np.inf
-        elif row and supports.closed[pair]:
-            slack[pair] = closed_slack(row, (1.0 - SHARED - CLOSING) * delta * weights[pair])
-        elif sum(row) > len(row):
-            part = 1.0 - SHARED - (CLOSING if least.any() else EPISODES)
-            slack[pair] = row_slack(row, part * delta * weights[pair])
-            if len(row) == 1 and taking_part[pair]:
-                slack[pair] = min(slack[pair], budget / (row[0] - 1))
-    owners = np.repeat(np.arange(len(rows)), np.diff(counts.row_offsets))
-    settled = np.array(single, dtype=np.bool_)[owners]
-    whole = settled | supports.closed[owners]  # every draw counts there, and elsewhere all but the first of each kind
-    weight = np.where(whole, counts.counts, counts.counts - 1)
-    kept = np.isfinite(slack)[owners] & (weight > 0)
-    totals = np.bincount(owners, weight, minlength=len(rows))
-    pairs, starts, places = np.unique(owners[kept], return_index=True, return_inverse=True)
+            slack[place] = 0.0
+        elif closed[pair]:
+            slack[place] = closed_slack(rows[pair], (1.0 - SHARED - CLOSING) * delta * weights[pair])
+        elif len(rows[pair]) == 1 and taking_part[pair]:
+            slack[place] = min(slack[place], budget / (rows[pair][0] - 1))
+    if len(pairs):
+        frequencies = counts.counts[kept] / draws.totals[owners]
+        shares = np.where(closed[pairs][owners], frequencies, shares)
     return Region(
         n_pairs=len(rows),
         pairs=pairs,
-        slack=slack[pairs],
-        starts=starts,
-        owners=places,
-        shares=weight[kept] / totals[owners[kept]],
+        draws=draws,
+        shares=shares,
+        slack=slack,
         successors=counts.successors[kept],
         supports=supports,
+        shared_budget=math.inf if least.any() else budget,
+        several=np.array([len(rows[pair]) > 1 and not least.any() for pair in pairs], dtype=bool),
     )
 
 
@@ -263,36 +357,6 @@ def pair_weights(n_actions: Sequence[int], ranks: Sequence[int] | None = None) -
     return weights
 
 
-def log_mixture(counts: Sequence[int]) -> tuple[float, float]:
-    """A lower bound of the log probability of a row under the mixture, and an allowance for its rounding.
-
-    The mixture gives j kinds of successors the weight 1 / (j (j + 1)) and each of their rows the density of
-    Dirichlet(1/2, ..., 1/2); the j! ways to name the kinds give the same record.
-    """
-    kinds, total = len(counts), sum(counts)
-    terms = [math.lgamma(kinds + 1), -math.log(kinds * (kinds + 1))]
-    terms += [math.lgamma(kinds / 2), -math.lgamma(total + kinds / 2), -kinds * math.lgamma(0.5)]
-    terms += [math.lgamma(count + 0.5) for count in counts]
-    return math.fsum(terms), ROUNDING * math.fsum(map(abs, terms))
-
-
-def row_slack(counts: Sequence[int], level: float) -> float:
-    """The radius of the ball of a row with at least one repeat."""
-    kinds = len(counts)
-    repeats = sum(counts) - kinds
-    shares = [(count - 1) / repeats for count in counts]
-    mixture, allowance = log_mixture(counts)
-    entropy = math.fsum((count - 1) * math.log(share) for count, share in zip(counts, shares, strict=True) if share > 0)
-    distance = -mixture - math.log(level) + entropy + allowance - ROUNDING * entropy
-    slack = max(distance / repeats, 0.0)
-    for _ in range(REFINEMENTS):
-        # That a new successor came says that those before it had not all the mass: at least their least mass in the
-        # ball was not what was drawn.
-        newness = math.fsum(math.log1p(-least_mass(min(sum(shares[:seen]), 1.0), slack)) for seen in range(1, kinds))
-        slack = max((distance + newness) / repeats, 0.0)
-    return slack
-
-
 def closed_slack(counts: Sequence[int], level: float) -> float:
     """The radius of the ball around the frequencies of a row whose successors have all been seen."""
     kinds, total = len(counts), sum(counts)
@@ -300,20 +364,6 @@ def closed_slack(counts: Sequence[int], level: float) -> float:
     terms += [-math.lgamma(count + 0.5) for count in counts]
     terms += [count * math.log(count / total) for count in counts]
     return max((math.fsum(terms) + ROUNDING * math.fsum(map(abs, terms))) / total, 0.0)
-
-
-def least_mass(share: float, slack: float) -> float:
-    """A lower bound of the total probability, in the ball, of successors with this total share."""
-    low, high = 0.0, share
-    for _ in range(HALVINGS):
-        mass = (low + high) / 2
-        if mass in (low, high):
-            break
-        distance = share * math.log(share / mass)
-        if share < 1.0:
-            distance += (1.0 - share) * (math.log1p(-share) - math.log1p(-mass))
-        low, high = (mass, high) if distance > slack else (low, mass)
-    return low
 
 
 def shared_budget(
@@ -333,3 +383,21 @@ def shared_budget(
         if draw > 2:
             terms.append(-(draw - 2) * math.log((draw - 1) / (draw - 2)))
     return math.fsum(terms) + ROUNDING * math.fsum(map(abs, terms))
+
+
+def log_gamma(x: FloatArray) -> FloatArray:
+    """The logarithm of Γ at x > 0, from Stirling's series."""
+    raised = x + SERIES_FROM
+    steps = sum((np.log(x + step) for step in range(SERIES_FROM)), np.zeros(x.shape))
+    series = sum((term / raised ** (2 * k + 1) for k, term in enumerate(STIRLING)), np.zeros(x.shape))
+    result: FloatArray = (raised - 0.5) * np.log(raised) - raised + 0.5 * math.log(2 * math.pi) + series - steps
+    return result
+
+
+def digamma(x: FloatArray) -> FloatArray:
+    """The derivative of log Γ at x > 0."""
+    raised = x + SERIES_FROM
+    steps = sum((1.0 / (x + step) for step in range(SERIES_FROM)), np.zeros(x.shape))
+    series = sum(((2 * k + 1) * term / raised ** (2 * k + 2) for k, term in enumerate(STIRLING)), np.zeros(x.shape))
+    result: FloatArray = np.log(raised) - 0.5 / raised - series - steps
+    return result

@@ -27,6 +27,7 @@ from axplore.explorers.certified import Certified, CertifiedState
 from axplore.mdp import TabularMdp
 from axplore.proofs.bounds import GoalValues
 from axplore.proofs.evidence import Evidence
+from axplore.statistics.centred import log_wealth
 from axplore.statistics.confidence import confidence_region
 from axplore.statistics.summaries import estimate, proportion_interval
 from axplore.target import Objective, Target
@@ -221,16 +222,23 @@ class RegionWatch:
         self._look_at_tests(report.state)
         rows = report.state.counts.rows()
         region = confidence_region(rows, self._delta)
+        assert region.log_levels is not None  # it is a region of counts
+        spent = 0.0  # of what the pairs with one successor share
         numbers = self._mdp.indices_of(self._world.states)
         for place, known in enumerate(numbers[rows.states]):
             first = self._mdp.state_pairs[known] - rows.state_pairs[place]
             for pair in range(rows.state_pairs[place], rows.state_pairs[place + 1]):
                 entries = slice(rows.row_offsets[pair], rows.row_offsets[pair + 1])
-                shares = region.shares[entries]
-                met = shares > 0
-                truth = self._row(int(first + pair))[numbers[rows.successors[entries][met]]]
-                if shares[met] @ np.log(shares[met] / truth) > region.slack[pair]:
+                counts = rows.counts[entries].astype(np.float64)
+                if not len(counts):
+                    continue
+                truth = self._row(int(first + pair))[numbers[rows.successors[entries]]]
+                if truth.min() <= 0.0 or log_wealth(counts, truth, np.zeros(len(counts))) >= -region.log_levels[pair]:
                     self.left = True
+                elif len(counts) == 1:
+                    spent -= (counts[0] - 1.0) * math.log(truth[0])
+        if spent > region.shared_budget:
+            self.left = True
 
     def _look_at_tests(self, state: CertifiedState) -> None:
         """Whether a test by episodes has proven what is not true, which δ allows for as well."""

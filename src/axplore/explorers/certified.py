@@ -263,7 +263,7 @@ class Certified(Explorer[CertifiedState]):
         if is_refuted or not claims:
             return _ended(state, is_refuted)
         travel = travel_per_draw(model)
-        plans = [cheapest_draws(claim, model, travel) for claim in claims]
+        plans = self._plans(claims, model, travel)
         budget = max(self.least_order, self.growth * world.steps)
         test = self._cheapest_test(state.tests, model, claims, plans, travel)
         if test is not None:
@@ -469,6 +469,12 @@ class Certified(Explorer[CertifiedState]):
                 if claim.gain(model) is None:
                     proven |= {claim}
                     continue
+                rival = self._rival(claim, model)
+                if rival in proven:
+                    continue
+                if rival is not None and rival.gain(model) is None:
+                    proven |= {rival}
+                    continue
                 unproven.append(claim)
                 if len(unproven) == self.compared:
                     break
@@ -491,9 +497,32 @@ class Certified(Explorer[CertifiedState]):
         if self.objective is Objective.OPTIMAL:
             yield [NearOptimal(goal, epsilon) for goal in known], "proving policies near-optimal"
 
+    def _rival(self, claim: Claim, model: IntervalModel) -> Claim | None:
+        """The other claim that would decide the same state, if it looks between L and L + ε; either will do."""
+        radius = self.target.radius
+        if claim.goal not in model.frontier or not radius < empirical_path(model, claim.goal).steps < self.reach:
+            return None
+        return TooFar(claim.goal, radius) if isinstance(claim, Reachable) else Reachable(claim.goal, self.reach)
+
+    def _plans(self, claims: list[Claim], model: IntervalModel, travel: FloatArray) -> list[Draws]:
+        """What would prove each claim, or its rival if that is cheaper.
+
+        A plan is not followed beyond the cheapest one found before, unless orders are filled with several.
+        """
+        plans: list[Draws] = []
+        for claim in claims:
+            rival = self._rival(claim, model)
+            known = plans if not self.fill_orders else []
+            at_most = min((plan.travel for plan in known), default=np.inf)
+            plan = cheapest_draws(claim, model, travel, at_most)
+            if rival is not None:
+                plan = min(plan, cheapest_draws(rival, model, travel, min(at_most, plan.travel)), key=_steps_of)
+            plans.append(plan)
+        return plans
+
     def _next_draws(self, plans: list[Draws], model: IntervalModel, travel: FloatArray, budget: float) -> FloatArray:
         """The draws of the cheapest plans, as far as an order of so many steps has room for them, [P]."""
-        cheapest, *others = sorted(plans, key=lambda plan: plan.travel)
+        cheapest, *others = sorted(plans, key=_steps_of)
         more = cheapest.more
         for plan in others if self.fill_orders else ():
             if more @ travel < budget:
@@ -558,6 +587,10 @@ def _ended(state: CertifiedState, is_refuted: bool) -> CertifiedState:
     if is_refuted:
         return replace(state, stop=StopReason.CONTRADICTED, activity="an admission is contradicted")
     return replace(state, stop=StopReason.PROVEN, activity="everything is proven")
+
+
+def _steps_of(plan: Draws) -> float:
+    return plan.travel
 
 
 def _is_refuted(claim: Claim, model: IntervalModel) -> bool:

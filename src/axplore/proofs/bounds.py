@@ -23,6 +23,7 @@ import numpy as np
 
 from axplore.proofs.bound_kernels import Rows, empirical_values, local_regrets, lower_bound, regret_bound, upper_bound
 from axplore.proofs.sensitivity import lower_gain, regret_gain, upper_gain
+from axplore.proofs.sharpening import bounds_along, certain_way, sharp_for_lower, sharp_for_upper
 from axplore.statistics.confidence import ConfidenceRegion
 from axplore.statistics.counts import CountedRows
 from axplore.types import RESET_PAIR, FloatArray, IntArray
@@ -53,6 +54,10 @@ def correction(values: FloatArray) -> float:
     return STRICTNESS * max(ROUNDING, 10.0 * MARGIN * (1.0 + largest)) if largest <= LARGEST else np.inf
 
 
+MOST_SHARP: Final = 64
+"""So many balls for single goals are remembered: more than a round uses again, and little memory."""
+
+
 @dataclass(frozen=True, eq=False)
 class IntervalModel:
     """Counts and confidence region, by position.
@@ -67,6 +72,10 @@ class IntervalModel:
         estimates: empirical paths found so far, by goal and `n_allowed`; they depend on the frequencies only.
         starts: where solvers ended last, by what they were asked for. From there they need fewer sweeps when only
             the slacks have changed.
+        counts, log_levels: what sharper balls are made of, [E] and [P]; none are made without them.
+        shared_budget: what the pairs with one successor share, in nats (Eq. 8).
+        sharp: the last balls made for single goals, by goal, side and `n_allowed`.
+        imagined: the model whose visits are imagined to have grown, and the inverse of their growth, [P]; or nothing.
     """
 
     rows: Rows
@@ -77,6 +86,11 @@ class IntervalModel:
     tolerance: float = TOLERANCE
     estimates: dict[tuple[int, int], GoalValues] = field(default_factory=dict)
     starts: dict[tuple[str, int, int], FloatArray] = field(default_factory=dict)
+    counts: FloatArray | None = None
+    log_levels: FloatArray | None = None
+    shared_budget: float = np.inf
+    sharp: dict[tuple[int, float, int], Rows] = field(default_factory=dict)
+    imagined: tuple[IntervalModel, FloatArray] | None = None
 
     @property
     def unseen(self) -> int:
@@ -93,14 +107,39 @@ class IntervalModel:
         return len(self.visits)
 
     def with_visits(self, visits: FloatArray) -> IntervalModel:
-        """What more draws, [P], would bring if the frequencies stayed: shares as counted, slacks like 1 / visits."""
-        rows, lengths, pairs = self.rows, self._lengths, self._entry_pairs
-        repeats = np.maximum(visits - lengths, 1e-9)[pairs]
-        shares = np.maximum(visits[pairs] * rows.frequencies - 1.0, 0.0) / repeats
-        shares = np.where(rows.closed[pairs], rows.frequencies, shares)  # every draw counts there
-        shares = np.where(rows.slack[pairs] == 0.0, rows.shares, shares)  # what is known stays so
-        slack = self._slack_of_all_visits / visits
-        return replace(self, rows=rows._replace(shares=shares, slack=slack), tolerance=TRIAL_TOLERANCE)
+        """What more draws, [P], would bring if the frequencies stayed: shares nearer to them, slacks by 1 / visits."""
+        growth = self.visits / visits
+        rows = _grown(self.rows, growth, self._entry_pairs)
+        return replace(self, rows=rows, tolerance=TRIAL_TOLERANCE, sharp={}, imagined=(self, growth))
+
+    def rows_for(self, goal: int, side: float, n_allowed: int | None = None) -> Rows:
+        """The region with balls that are sharp for a goal: for upper bounds (side 1) or for lower ones (side -1)."""
+        if self.counts is None or self.log_levels is None:
+            return self.rows
+        key = goal, side, self.n_known if n_allowed is None else n_allowed
+        if key not in self.sharp:
+            if len(self.sharp) >= MOST_SHARP:
+                self.sharp.clear()
+            if self.imagined is not None:
+                before, growth = self.imagined
+                self.sharp[key] = _grown(before.rows_for(goal, side, n_allowed), growth, self._entry_pairs)
+            else:
+                self.sharp[key] = self._sharpened(goal, side, n_allowed, self.counts, self.log_levels)
+        return self.sharp[key]
+
+    def _sharpened(
+        self, goal: int, side: float, n_allowed: int | None, counts: FloatArray, log_levels: FloatArray
+    ) -> Rows:
+        if goal == self.unseen:  # no frequency leads there, so that there is no estimate to begin with
+            about = lower_path(replace(self, counts=None), goal)
+        else:
+            about = empirical_path(self, goal, n_allowed)
+        values = np.minimum(about.values, self.limit)
+        if side > 0:
+            shares, slack = sharp_for_upper(self.rows, counts, log_levels, goal, values, about.policy)
+        else:
+            shares, slack = sharp_for_lower(self.rows, counts, log_levels, goal, values, self.n_known)
+        return self.rows._replace(shares=shares, slack=slack)
 
     @cached_property
     def _lengths(self) -> IntArray:
@@ -112,19 +151,10 @@ class IntervalModel:
         """The pair of each entry, [E]."""
         return np.repeat(np.arange(self.n_pairs), self._lengths)
 
-    @cached_property
-    def _slack_of_all_visits(self) -> FloatArray:
-        """The slack of each pair times its visits, [P]; 1 in place of a slack that is infinite."""
-        return np.where(np.isfinite(self.rows.slack), self.rows.slack, 1.0) * self.visits
-
-    @property
-    def around_frequencies(self) -> Rows:
-        """The rows with balls around the frequencies, where more draws would move them: for gains, not for bounds."""
-        return self.rows._replace(shares=self.rows.frequencies)
-
     def with_costs(self, costs: FloatArray, reset_cost: float) -> IntervalModel:
         """The same region with other costs: of each pair, above 0 and at most 1, [P], and of RESET."""
-        return replace(self, rows=self.rows._replace(costs=costs, reset_cost=reset_cost), estimates={}, starts={})
+        rows = self.rows._replace(costs=costs, reset_cost=reset_cost)
+        return replace(self, rows=rows, estimates={}, starts={}, sharp={})
 
     @cached_property
     def min_cost(self) -> float:
@@ -161,7 +191,21 @@ def interval_model(counts: CountedRows, region: ConfidenceRegion, limit: float) 
         region.closed,
         region.floors,
     )
-    return IntervalModel(rows, counts.visits, numbers, len(counts.states), limit)
+    return IntervalModel(
+        rows, counts.visits, numbers, len(counts.states), limit,
+        counts=counts.counts.astype(np.float64), log_levels=region.log_levels, shared_budget=region.shared_budget,
+    )  # fmt: skip
+
+
+def _grown(rows: Rows, growth: FloatArray, entry_pairs: IntArray) -> Rows:
+    """Balls as they would be if the visits of each pair had grown by a factor, whose inverse is given, [P]."""
+    shares = rows.frequencies + (rows.shares - rows.frequencies) * growth[entry_pairs]
+    return rows._replace(shares=shares, slack=np.where(np.isfinite(rows.slack), rows.slack, 1.0) * growth)
+
+
+def _around_frequencies(rows: Rows) -> Rows:
+    """The rows with balls around the frequencies, where more draws would move them: for gains, not for bounds."""
+    return rows._replace(shares=rows.frequencies)
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,7 +270,7 @@ def upper_path(
         follow: play as this path does, or RESET; the robust optimum when not given.
         n_allowed: restrict the policy on so many of the known states; on all when not given.
     """
-    rows = model.rows
+    rows = model.rows_for(goal, 1.0, n_allowed)
     allowed = np.column_stack((rows.state_pairs[:-1], rows.state_pairs[1:]))
     if follow is not None:
         allowed = np.column_stack((follow.policy, follow.policy + 1))
@@ -243,8 +287,36 @@ def upper_path(
         residual = upper_bound(rows, goal, allowed, values, policy, scratch, inner, model.limit, model.residual)
         if residual < model.min_cost:
             model.starts[asked] = values
-            return GoalValues(goal, values / (1 - residual / model.min_cost), policy, proven=True)
-    return GoalValues(goal, np.full(len(model.numbers), np.inf), policy, proven=False)
+            path = GoalValues(goal, values / (1 - residual / model.min_cost), policy, proven=True)
+            return _better(path, _along_certain_way(model, follow or estimate, n_allowed))
+    return _better(
+        GoalValues(goal, np.full(len(model.numbers), np.inf), policy, proven=False),
+        _along_certain_way(model, follow or estimate, n_allowed),
+    )
+
+
+def _better(path: GoalValues, other: GoalValues | None) -> GoalValues:
+    return path if other is None or path.steps <= other.steps else other
+
+
+def _along_certain_way(model: IntervalModel, estimate: GoalValues, n_allowed: int | None) -> GoalValues | None:
+    """The way that looks best, if each of its pairs has one successor, with RESET elsewhere, and its bound (Eq. 18)."""
+    if model.counts is None or model.log_levels is None or model.min_cost < 1.0:
+        return None
+    goal = estimate.goal
+    way = certain_way(model.rows, goal, estimate.policy)
+    if not len(way) or way.max() >= (model.n_known if n_allowed is None else n_allowed):
+        return None
+    pairs = estimate.policy[way]
+    visits = model.visits[pairs] / (1.0 if model.imagined is None else model.imagined[1][pairs])
+    if visits.min() < 2.0:
+        return None
+    bounds = bounds_along(visits - 1.0, model.shared_budget)
+    values = np.full(len(model.numbers), 1.0 + bounds[0])
+    values[way], values[goal] = bounds, 0.0
+    policy = np.full(model.n_known, RESET_PAIR)
+    policy[way] = pairs
+    return GoalValues(goal, values, policy, proven=True)
 
 
 def _only(rows: Rows, n_allowed: int) -> Rows:
@@ -257,7 +329,7 @@ def _only(rows: Rows, n_allowed: int) -> Rows:
 
 def lower_path(model: IntervalModel, goal: int, guess: FloatArray | None = None) -> GoalValues:
     """A proven lower bound of the steps of every policy restricted to the known states, and what attains it."""
-    rows = model.rows
+    rows = model.rows_for(goal, -1.0)
     policy = np.full(model.n_known, RESET_PAIR)
     asked = ("lower", goal, model.n_known)
     start = model.starts.get(asked, guess)
@@ -310,30 +382,36 @@ def regret_path(model: IntervalModel, upper: GoalValues, lower: GoalValues) -> R
     rivals = np.full(model.n_known, RESET_PAIR)
     values = np.full(len(model.numbers), np.inf)
     if upper.proven:
-        local_regrets(model.rows, upper.goal, upper.values, lower.values, upper.policy, rivals, local_regret)
-        regret_bound(model.rows, upper.goal, upper.policy, local_regret, values)
+        below, above = model.rows_for(upper.goal, -1.0), model.rows_for(upper.goal, 1.0)
+        local_regrets(below, upper.goal, upper.values, lower.values, upper.policy, rivals, local_regret)
+        regret_bound(above, upper.goal, upper.policy, local_regret, values)
     return Regret(upper, lower, local_regret, rivals, values)
 
 
 def gain_of_upper(model: IntervalModel, path: GoalValues) -> FloatArray:
     """What the value of the initial state would gain from more draws of each pair, [P]."""
     gain = np.zeros(model.n_pairs)
-    upper_gain(model.around_frequencies, path.goal, path.values, path.policy, model.start(), gain)
+    upper_gain(
+        _around_frequencies(model.rows_for(path.goal, 1.0)), path.goal, path.values, path.policy, model.start(), gain
+    )
     return gain
 
 
 def gain_of_lower(model: IntervalModel, path: GoalValues) -> FloatArray:
     """What the lower bound at the initial state would gain from more draws of each pair, [P]."""
     gain = np.zeros(model.n_pairs)
-    lower_gain(model.around_frequencies, path.goal, path.values, path.policy, model.start(), gain)
+    lower_gain(
+        _around_frequencies(model.rows_for(path.goal, -1.0)), path.goal, path.values, path.policy, model.start(), gain
+    )
     return gain
 
 
 def gain_of_regret(model: IntervalModel, regret: Regret) -> FloatArray:
     """What the regret bound at the initial state would gain from more draws of each pair, [P]."""
     gain = np.zeros(model.n_pairs)
+    rows = _around_frequencies(model.rows_for(regret.upper.goal, 1.0))
     regret_gain(
-        model.around_frequencies, regret.upper.goal, regret.upper.values, regret.upper.policy, regret.lower.values,
-        regret.lower.policy, regret.rivals, regret.local_regret, regret.values, gain,
+        rows, regret.upper.goal, regret.upper.values, regret.upper.policy, regret.lower.values, regret.lower.policy,
+        regret.rivals, regret.local_regret, regret.values, gain,
     )  # fmt: skip
     return gain

@@ -131,12 +131,12 @@ def survey_certificate(
 
 def reachable_claims(evidence: Evidence) -> tuple[Reachable, ...]:
     """The known states whose order of admission is proven."""
-    n_known, limit = evidence.model.n_known, evidence.target.radius + evidence.target.epsilon
+    n_known = evidence.model.n_known
     paths = ((goal, evidence.reachable[goal]) for goal in range(1, n_known))
     return tuple(
         Reachable(goal, evidence.actions(path.policy), path.values[:n_known].copy())
         for goal, path in paths
-        if path.at_most <= limit
+        if path.at_most <= evidence.reach
     )
 
 

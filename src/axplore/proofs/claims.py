@@ -135,7 +135,7 @@ class Draws:
     travel: float
 
 
-def cheapest_draws(claim: Claim, model: IntervalModel, travel: FloatArray) -> Draws:
+def cheapest_draws(claim: Claim, model: IntervalModel, travel: FloatArray, at_most: float = np.inf) -> Draws:
     """The draws that would prove a claim soonest; all zero if it is proven.
 
     Where the gains give no hint, every pair is drawn a little more: with more draws the estimates change.
@@ -144,6 +144,7 @@ def cheapest_draws(claim: Claim, model: IntervalModel, travel: FloatArray) -> Dr
         claim: what to prove.
         model: every pair must have been drawn more often than it has successors.
         travel: the steps that one more draw of each pair takes, [P].
+        at_most: draws that take more steps are not followed to their end, because others are cheaper.
     """
     visits = model.visits.astype(np.float64)
     growth = FIRST_GROWTH
@@ -155,5 +156,7 @@ def cheapest_draws(claim: Claim, model: IntervalModel, travel: FloatArray) -> Dr
         best = by_step >= KEPT_RATIO * by_step.max()  # all of them if no gain is positive
         visits[best] = visits[best] * growth + 0.5
         growth = min(growth * GROWTH_OF_GROWTH, LAST_GROWTH)
+        if (visits - model.visits) @ travel > at_most:
+            break
     more = visits - model.visits
     return Draws(more, float(more @ travel))

@@ -90,11 +90,10 @@ class Evidence:
 
     def status(self, position: int) -> Status:
         """Whether a state is proven within reach with a good policy, proven too far, or neither."""
-        target = self.target
         if position >= self.model.n_known:
-            return Status.SET_ASIDE if self.lower[position].at_least > target.radius else Status.OPEN
+            return Status.SET_ASIDE if self.lower[position].at_least > self.target.radius else Status.OPEN
         reached = self.reachable[position].at_most <= self.reach or self.test_of(position) is not None
-        optimal = not self.regrets or self.regrets[position].at_most <= target.epsilon
+        optimal = not self.regrets or self.regrets[position].at_most <= self.target.epsilon
         return Status.CERTIFIED if reached and optimal else Status.OPEN
 
     def actions(self, policy: IntArray) -> IntArray:

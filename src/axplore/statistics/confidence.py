@@ -1,10 +1,10 @@
 """What the counts prove about the transition probabilities, at every time at once.
 
-For each pair the explorer keeps one test martingale: the probability of what was drawn under a fixed mixture of
-Dirichlet models, divided by its true probability. By Ville's inequality it exceeds 1/level at any time with probability
-at most `level`, so the transition probabilities under which it stays below form a confidence region that holds at all
-times, whatever the rule by which pairs are sampled. The number of states is not needed: a draw is recorded only as "the
-i-th successor seen so far" or as "a new one", and the mass that was never seen is part of the region.
+For each pair the explorer keeps one test martingale for every row that might be the true one: what bets centred at that
+row have won (`axplore.statistics.centred`). By Ville's inequality the one of the true row reaches 1/level at any time
+with probability at most `level`, so the rows for which it stays below form a confidence region that holds at all times,
+whatever the rule by which pairs are sampled. The number of states is not needed: what the bets win on a successor never
+seen before does not depend on it, and the mass that was never seen is part of the region.
 `docs/algorithms/certified.md` has the proof; equation numbers below are its own.
 
 In the form in which planning uses it, the region of a pair is a ball: with r the *shares* of its successors,
@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from axplore.compilation import compiled
 from axplore.statistics.assumed_rows import CLOSING_PART, AssumedRows, closing_draws, has_no_room, nothing_assumed
+from axplore.statistics.centred import central_ball
 from axplore.statistics.counts import CountedRows, entries_in, rows_of
 from axplore.types import FloatArray, IntArray
 
@@ -37,17 +38,11 @@ SHARED_PART: Final = 0.2
 EPISODE_PART: Final = 0.1
 """The part of delta that is left to tests by episodes (docs/algorithms/episodes.md); the pairs share the rest."""
 
-ADMISSION_SCALE: Final = 4
+ADMISSION_SCALE: Final = 10
 """The levels of the first so many admitted states are about equal; later ones fall like 1 / position squared."""
 
 DIRICHLET: Final = 0.5
-"""The parameter of the mixture (Krichevsky and Trofimov's): minimax optimal up to a constant."""
-
-REFINEMENTS: Final = 2
-"""How often the slack is sharpened by the probability that new successors were new (Eq. 5)."""
-
-TINY: Final = 1e-300
-"""Keeps a logarithm finite where the counts rule out every model, which has probability at most delta."""
+"""The parameter of the mixture over rows with a closed support (Krichevsky and Trofimov's)."""
 
 ROUNDING, ROUNDING_PER_DRAW = 1e-9, 1e-13
 """Slacks are enlarged by this part of themselves and by this much, far above the rounding of the arithmetic below.
@@ -66,6 +61,7 @@ class ConfidenceRegion:
         closed: whether no other successor than those seen is possible, [P].
         floors: the least probability of each successor seen, [P].
         closing: the draws after which the support of each pair is closed, infinite if never, [P].
+        log_levels: the logarithm of the level of each pair, from which sharper balls can be had, [P]; none where floors are assumed.
     """
 
     shares: FloatArray
@@ -74,6 +70,7 @@ class ConfidenceRegion:
     closed: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
     floors: FloatArray = field(default_factory=lambda: np.zeros(0))
     closing: FloatArray = field(default_factory=lambda: np.zeros(0))
+    log_levels: FloatArray | None = None
 
     def __post_init__(self) -> None:
         if len(self.closed) < len(self.slack):  # nothing is assumed
@@ -117,7 +114,8 @@ def confidence_region(
     closing = closing_draws(assumed.least, CLOSING_PART * delta * weights)
     closed = (rows.visits >= closing) | has_no_room(assumed.least, n_successors)
     _closed_balls(rows.row_offsets, rows.counts, log_levels, closed & ~settled, shares, slack)
-    return ConfidenceRegion(shares, slack, budget, closed, assumed.least, closing)
+    sharpened = None if assumed.least.any() else log_levels  # closed supports have balls of their own
+    return ConfidenceRegion(shares, slack, budget, closed, assumed.least, closing, sharpened)
 
 
 def part_of(region: ConfidenceRegion, rows: CountedRows, states: IntArray) -> tuple[CountedRows, ConfidenceRegion]:
@@ -132,6 +130,7 @@ def part_of(region: ConfidenceRegion, rows: CountedRows, states: IntArray) -> tu
         closed=region.closed[pairs],
         floors=region.floors[pairs],
         closing=region.closing[pairs],
+        log_levels=None if region.log_levels is None else region.log_levels[pairs],
     )
     return rows_of(rows, states), part
 
@@ -161,18 +160,6 @@ def shared_budget(rows: CountedRows, weights: FloatArray, level: float) -> float
 
 
 @compiled
-def log_mixture(counts: IntArray) -> float:
-    """A lower bound of the log probability, under the mixture, of a row with these counts, [j] (Eq. 3)."""
-    kinds = len(counts)
-    total = float(counts.sum())
-    result = math.lgamma(kinds + 1) - math.log(kinds * (kinds + 1.0))
-    result += math.lgamma(kinds * DIRICHLET) - math.lgamma(total + kinds * DIRICHLET) - kinds * math.lgamma(DIRICHLET)
-    for count in counts:
-        result += math.lgamma(count + DIRICHLET)
-    return result
-
-
-@compiled
 def least_mass(share: float, slack: float) -> float:
     """The least total probability of successors with this total share in the ball (the root of Eq. 6)."""
     low, high = 0.0, share
@@ -189,29 +176,6 @@ def least_mass(share: float, slack: float) -> float:
 
 
 @compiled
-def row_slack(counts: IntArray, log_level: float, shares: FloatArray) -> float:
-    """Writes the shares of one row, [j], and returns its slack (Eqs. 4 and 5); counts are in order of first sight."""
-    repeats = counts.sum() - len(counts)
-    if repeats == 0:
-        return np.inf
-    distance = -log_mixture(counts) - log_level
-    for entry in range(len(counts)):
-        shares[entry] = (counts[entry] - 1) / repeats
-        if shares[entry] > 0.0:
-            distance += (counts[entry] - 1) * math.log(shares[entry])
-    slack = max(distance / repeats, 0.0)
-    for _ in range(REFINEMENTS):
-        newness = 0.0
-        seen = 0.0
-        for entry in range(len(counts) - 1):
-            seen += shares[entry]
-            if seen > 0.0:
-                newness += math.log(max(1.0 - least_mass(min(seen, 1.0), slack), TINY))
-        slack = max((distance + newness) / repeats, 0.0)
-    return float(slack)
-
-
-@compiled
 def _balls(
     row_offsets: IntArray,
     counts: IntArray,
@@ -224,7 +188,7 @@ def _balls(
         first, end = row_offsets[pair], row_offsets[pair + 1]
         if first == end:
             continue
-        slack[pair] = row_slack(counts[first:end], log_levels[pair], shares[first:end])
+        slack[pair] = central_ball(counts[first:end].astype(np.float64), log_levels[pair], shares[first:end])
         if end == first + 1 and counts[first] > 1:
             slack[pair] = min(slack[pair], budgets[pair] / (counts[first] - 1))
         slack[pair] = slack[pair] * (1.0 + ROUNDING) + ROUNDING_PER_DRAW
