@@ -69,16 +69,16 @@ def drawn(rows: Sequence[Sequence[int]], level: float) -> Draws:
 
 
 def wealth(row: Sequence[int], probabilities: Sequence[float]) -> float:
-    """What the bets have won, on average over κ = 4, 100 and 2500, if the successors came one after the other."""
+    """What the bets have won, on average over κ, if the successors came one after the other."""
     wealths = []
-    for scale in (4, 100, 2500):
+    for scale in (4, 100, 2500, 62500):
         won, draw = 1.0, 0
         for count, p in zip(row, probabilities, strict=True):
             for earlier in range(count):
                 won *= (scale * p + earlier) / ((scale + draw) * p)
                 draw += 1
         wealths.append(won)
-    return math.fsum(wealths) / 3
+    return math.fsum(part * wealth for part, wealth in zip((0.375, 0.375, 0.15, 0.1), wealths, strict=True))
 
 
 rows_of_repeats = st.lists(st.integers(2, 60), min_size=1, max_size=6)

@@ -24,7 +24,7 @@ from scipy.special import psi
 from scipy.stats import binom
 
 from axplore.statistics import centred, confidence
-from axplore.statistics.centred import LOG_PART, SCALES, central_ball, digamma, log_wealth, tangent_ball
+from axplore.statistics.centred import PARTS, SCALES, central_ball, digamma, log_wealth, tangent_ball
 from axplore.statistics.confidence import (
     ROUNDING,
     ROUNDING_PER_DRAW,
@@ -94,7 +94,7 @@ def exact_wealth(pattern: Sequence[int], row: Sequence[Fraction]) -> Fraction:
             wealth *= (Fraction(scale) * row[symbol] + met[symbol]) / (Fraction(scale) + draw) / row[symbol]
             met[symbol] += 1
         wealths.append(wealth)
-    return sum(wealths, Fraction(0)) / len(SCALES)
+    return sum((Fraction(part) * wealth for part, wealth in zip(PARTS, wealths, strict=True)), Fraction(0))
 
 
 def wealth_of(module: ModuleType, pattern: Sequence[int], row: Sequence[Fraction]) -> float:
@@ -197,13 +197,13 @@ def test_rounding_never_makes_a_slack_too_small(size: int, parts: tuple[int, ...
 def exact_log_wealth(counts: Sequence[int], point: Sequence[Fraction]) -> Decimal:
     """The logarithm of the martingale to 30 digits or more."""
     logs = []
-    for scale in map(Fraction, SCALES):
+    for scale, part in zip(map(Fraction, SCALES), PARTS, strict=True):
         log = exact_log_gamma(scale) - exact_log_gamma(scale + sum(counts)) + sum(counts) * exact_log(scale)
         for count, probability in zip(counts, point, strict=True):
             mass = scale * probability
             log += exact_log_gamma(mass + count) - exact_log_gamma(mass + 1) - (count - 1) * exact_log(mass)
-        logs.append(log)
-    return max(logs) + sum(((log - max(logs)).exp() for log in logs), Decimal(0)).ln() + Decimal(LOG_PART)
+        logs.append(log + Decimal(part).ln())
+    return max(logs) + sum(((log - max(logs)).exp() for log in logs), Decimal(0)).ln()
 
 
 def exact_log(number: Fraction) -> Decimal:
@@ -393,7 +393,7 @@ def mutant(tmp_path: Path, old: str, new: str, of: ModuleType = confidence) -> M
 
 ROW_MUTANTS = {
     "the growth of the bets": ("- math.lgamma(scale + draws) ", ""),
-    "the parts of the average": (" + LOG_PART", ""),
+    "the parts of the average": (" + math.log(PARTS[place])", ""),
     "that first draws win nothing": ("- math.lgamma(mass + 1.0)", "- math.lgamma(mass)"),
     "the level": ("(log_level + log_martingale)", "log_martingale"),
     "the distance of the point": ("distance - (log_level", "0.0 - (log_level"),

@@ -42,8 +42,11 @@ CLOSING: Final = 0.15
 SCALE: Final = 10
 """m in the weight m / ((i + m)(i + m - 1)) of the i-th known state; these weights sum to one."""
 
-SCALES: Final = (4.0, 100.0, 2500.0)
+SCALES: Final = (4.0, 100.0, 2500.0, 62500.0)
 """The values of κ."""
+
+PARTS: Final = (0.375, 0.375, 0.15, 0.1)
+"""The part of each in the average."""
 
 CENTRAL_ROUNDS: Final = 2
 """How often the point of a tangent that suits all directions is improved."""
@@ -102,7 +105,7 @@ class Draws:
             wealths.append(wealth - ROUNDING * (self.sums(sizes) + sum(map(np.abs, common)) + SERIES))
             slopes.append(self.counts - 1.0 - mass * (digamma(mass + self.counts) - digamma(mass + 1.0)))
         top = np.max(wealths, axis=0)
-        parts = np.exp(np.array(wealths) - top) / len(SCALES)
+        parts = np.exp(np.array(wealths) - top) * np.array(PARTS)[:, np.newaxis]
         log_wealth = top + np.log(parts.sum(axis=0))
         slope = np.maximum((parts[:, self.owners] * np.array(slopes)).sum(axis=0), 0.0) / parts.sum(axis=0)[self.owners]
         weight = self.sums(slope)

@@ -538,7 +538,7 @@ class Certified(Explorer[CertifiedState]):
         share = EPISODE_PART * self.target.delta
         candidates = []
         for claim, draws in zip(claims, plans, strict=True):
-            if isinstance(claim, Reachable) and claim.n_allowed is None:
+            if claim.goal in model.frontier and empirical_path(model, claim.goal).steps < self.reach:
                 plan = cheapest_test(tests, model, empirical_path(model, claim.goal), self.reach, share)
                 candidates += [(plan, claim.goal, draws)] if plan is not None else []
         if not candidates:

@@ -22,10 +22,11 @@ import numpy as np
 from axplore.compilation import compiled
 from axplore.types import FloatArray
 
-SCALES: Final = (4.0, 100.0, 2500.0)
-"""κ of the martingales that are averaged, in equal parts (Eq. 3); sharp for some 5 to 100 times as many draws."""
+SCALES: Final = (4.0, 100.0, 2500.0, 62500.0)
+"""κ of the martingales that are averaged (Eq. 3); sharp for some 5 to 100 times as many draws."""
 
-LOG_PART: Final = -math.log(len(SCALES))
+PARTS: Final = (0.375, 0.375, 0.15, 0.1)
+"""The part of each in the average."""
 
 CENTRAL_ROUNDS: Final = 2
 """How often the point of the tangent of a central ball is improved, from a guess of two nats for each successor."""
@@ -58,7 +59,7 @@ def log_wealth(counts: FloatArray, point: FloatArray, slopes: FloatArray) -> flo
     draws = counts.sum()
     values = np.empty(len(SCALES))
     for place, scale in enumerate(SCALES):
-        value = math.lgamma(scale) - math.lgamma(scale + draws) + draws * math.log(scale) + LOG_PART
+        value = math.lgamma(scale) - math.lgamma(scale + draws) + draws * math.log(scale) + math.log(PARTS[place])
         for entry in range(len(counts)):
             mass = scale * point[entry]
             value += (
