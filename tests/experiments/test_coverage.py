@@ -318,7 +318,7 @@ def test_the_number_of_workers_changes_no_number(tmp_path: Path) -> None:
 
 def test_models_are_dealt_to_the_kinds_in_turn(tmp_path: Path) -> None:
     records = coverage(tmp_path, models=13, **{key: QUICK[key] for key in ("objectives", "deltas", "epsilon")})
-    assert [(r.kind, r.seed) for r in records] == [(list(KINDS)[number % 10], number // 10) for number in range(13)]
+    assert [(r.kind, r.seed) for r in records] == [(list(KINDS)[number % 12], number // 12) for number in range(13)]
 
 
 def test_after_an_interruption_only_the_missing_trials_are_made(
