@@ -55,7 +55,7 @@ def reaches(model: IntervalModel, goal: int, policy: IntArray, bound: float, err
         error: η, the total variation.
     """
     values = np.zeros(len(model.numbers))
-    residual = _upper(model.rows, goal, policy, error, values, bound)
+    residual = _upper(model.rows_for(goal, 1.0), goal, policy, error, values, bound)
     if residual >= 1.0:
         return False
     return float(values[0]) / (1.0 - residual) * (1.0 + correction(values)) <= bound
@@ -64,21 +64,21 @@ def reaches(model: IntervalModel, goal: int, policy: IntArray, bound: float, err
 def stays_beyond(model: IntervalModel, goal: int, bound: float, error: float) -> bool:
     """Whether every policy takes more than `bound` expected steps to a goal though rows are wrong by up to `error`."""
     values = np.zeros(len(model.numbers))
-    _lower(model.rows, goal, error, values, model.n_known, bound * (1.0 + 1e-6))
+    _lower(model.rows_for(goal, -1.0), goal, error, values, model.n_known, bound * (1.0 + 1e-6))
     return float(values[0]) / (1.0 + correction(values)) > bound
 
 
 def robust_steps(model: IntervalModel, goal: int, policy: IntArray, error: float) -> float:
     """Returns the most expected steps of a policy though every row is wrong by up to `error`; may be infinite."""
     values = np.zeros(len(model.numbers))
-    residual = _upper(model.rows, goal, policy, error, values, math.inf)
+    residual = _upper(model.rows_for(goal, 1.0), goal, policy, error, values, math.inf)
     return float(values[0]) / (1.0 - residual) if residual < 1.0 else math.inf
 
 
 def optimistic_steps(model: IntervalModel, goal: int, error: float) -> float:
     """Returns the fewest expected steps of any policy if every row may be wrong by up to `error`."""
     values = np.zeros(len(model.numbers))
-    _lower(model.rows, goal, error, values, model.n_known, math.inf)
+    _lower(model.rows_for(goal, -1.0), goal, error, values, model.n_known, math.inf)
     return float(values[0])
 
 
