@@ -154,19 +154,6 @@ def rare_successors(generator: np.random.Generator) -> Case:
     return Case(_model(rows), _radius(generator))
 
 
-def nearly_certain(generator: np.random.Generator) -> Case:
-    """Every action has one successor but for one draw of 100 to 100,000: few runs ever see the others."""
-    n_states = int(generator.integers(3, 9))
-    rows: Rows = {}
-    for state in range(n_states):
-        rows[state] = {}
-        for action in range(int(generator.integers(1, 4))):
-            usual, *others = generator.choice(n_states, size=3, replace=False).tolist()
-            chance = float(10 ** generator.uniform(-5, -2))
-            rows[state][action] = {usual: 1 - chance, **dict.fromkeys(others, chance / 2)}
-    return Case(_model(rows), _radius(generator))
-
-
 KINDS: Final[Mapping[str, Callable[[np.random.Generator], Case]]] = MappingProxyType(
     {
         "sparse": sparse,
@@ -180,7 +167,6 @@ KINDS: Final[Mapping[str, Callable[[np.random.Generator], Case]]] = MappingProxy
         "uneven": uneven_actions,
         "rare": rare_successors,
         "on-far-boundary": on_far_boundary,
-        "nearly-certain": nearly_certain,
     }
 )
 """The kinds by name."""

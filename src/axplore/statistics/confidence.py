@@ -61,7 +61,8 @@ class ConfidenceRegion:
         closed: whether no other successor than those seen is possible, [P].
         floors: the least probability of each successor seen, [P].
         closing: the draws after which the support of each pair is closed, infinite if never, [P].
-        log_levels: the logarithm of the level of each pair, from which sharper balls can be had, [P]; none where floors are assumed.
+        log_levels: the logarithm of the level of each pair, from which sharper balls can be had, [P]; none where floors
+            are assumed.
     """
 
     shares: FloatArray
