@@ -123,7 +123,7 @@ def mean_wealth(module: ModuleType, length: int) -> float:
 
 @pytest.mark.parametrize("length", range(1, 8))
 def test_the_wealth_against_the_true_row_stays_one_on_average(length: int) -> None:
-    assert mean_wealth(centred, length) == pytest.approx(1, abs=1e-12)
+    assert mean_wealth(centred, length) == pytest.approx(1, abs=1e-10)
 
 
 @given(st.floats(1e-3, 1e9))
@@ -231,7 +231,7 @@ def test_more_successors_cost_little_more() -> None:
     # With a mixture that is not centred two more successors cost about log(n); here it is log(1 + n / κ).
     draws = 2000
     certain, slippery = slack_of([draws], 1e-3) * draws, slack_of([1600, 200, 200], 1e-3) * draws
-    assert certain == pytest.approx(-math.log(1e-3) + 1.5, abs=0.7)
+    assert certain == pytest.approx(-math.log(1e-3) + 1.2, abs=0.7)
     assert slippery < certain + 6.5
 
 
