@@ -54,7 +54,7 @@ CENTRAL_ROUNDS: Final = 2
 SHARP_ROUNDS: Final = 4
 """How often the point of a tangent is moved to where the mean is least."""
 
-HALVINGS: Final = 50
+HALVINGS: Final = 32
 LOG_SHIFTS: Final = 35.0
 """Shifts are sought between exp(-35) and exp(35) times the largest distance."""
 
@@ -389,18 +389,33 @@ def shared_budget(
 
 
 def log_gamma(x: FloatArray) -> FloatArray:
-    """The logarithm of Γ at x > 0, from Stirling's series."""
+    """Returns the logarithm of Γ at x > 0, from Stirling's series."""
     raised = x + SERIES_FROM
-    steps = sum((np.log(x + step) for step in range(SERIES_FROM)), np.zeros(x.shape))
-    series = sum((term / raised ** (2 * k + 1) for k, term in enumerate(STIRLING)), np.zeros(x.shape))
-    result: FloatArray = (raised - 0.5) * np.log(raised) - raised + 0.5 * math.log(2 * math.pi) + series - steps
+    product = x.copy()  # of at most 15 counts, far from overflow
+    for step in range(1, SERIES_FROM):
+        product *= x + step
+    series = _power_series(STIRLING, 1.0 / (raised * raised)) / raised
+    result: FloatArray = (
+        (raised - 0.5) * np.log(raised) - raised + 0.5 * math.log(2 * math.pi) + series - np.log(product)
+    )
     return result
 
 
 def digamma(x: FloatArray) -> FloatArray:
-    """The derivative of log Γ at x > 0."""
+    """Returns the derivative of log Γ at x > 0."""
     raised = x + SERIES_FROM
-    steps = sum((1.0 / (x + step) for step in range(SERIES_FROM)), np.zeros(x.shape))
-    series = sum(((2 * k + 1) * term / raised ** (2 * k + 2) for k, term in enumerate(STIRLING)), np.zeros(x.shape))
+    steps = np.zeros(x.shape)
+    for step in range(SERIES_FROM):
+        steps += 1.0 / (x + step)
+    inverse = 1.0 / (raised * raised)
+    series = _power_series([(2 * k + 1) * term for k, term in enumerate(STIRLING)], inverse) * inverse
     result: FloatArray = np.log(raised) - 0.5 / raised - series - steps
     return result
+
+
+def _power_series(coefficients: Sequence[float], x: FloatArray) -> FloatArray:
+    """Returns the sum of coefficients times 1, x, x², ... by Horner's rule."""
+    total = np.zeros(x.shape)
+    for coefficient in reversed(coefficients):
+        total = total * x + coefficient
+    return total
