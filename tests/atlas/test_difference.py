@@ -74,7 +74,7 @@ def test_what_lies_behind_a_state_at_the_border_of_the_radius_is_not_proven_lost
         },
         initial_state="a",
     )
-    loose = axplore.explore(system, 4, 4, objective="within-radius")
+    loose = axplore.explore(system, 4, 4, objective="within-radius", seed=10)  # where both are taken in
     strict = axplore.explore(system, 4, 0.2, objective="within-radius")
     assert (set(loose), set(strict)) == ({"a", "b", "c"}, {"a"})
     assert strict.nothing_missing

@@ -72,7 +72,7 @@ def contradicted() -> Atlas:
         rows = {"s": {"go": {"t": chance, "s": 1 - chance}}, "t": {"go": {"u": 1.0}}, "u": {"go": {"s": 1.0}}}
         return TabularMdp.from_rows(rows, "s")
 
-    return axplore.explore(TurningWorld(chances(0.9), chances(0.05), 6), radius=2, epsilon=0.5, max_steps=100_000)
+    return axplore.explore(TurningWorld(chances(0.9), chances(0.05), 3), radius=2, epsilon=0.5, max_steps=100_000)
 
 
 def verdict_with(atlas: Atlas, **changes: Any) -> Verdict:
