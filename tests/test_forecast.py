@@ -93,6 +93,11 @@ def test_bad_settings_are_refused_before_the_probe() -> None:
         forecast("confusing-chain", 4.5, explorers=["magic"])
 
 
+def test_an_explorer_that_is_no_name_is_refused_like_an_unknown_one() -> None:
+    with pytest.raises(UnknownNameError, match="no explorer named 1 "):
+        forecast("two-branch", 2, 1, explorers=[1])  # type: ignore[list-item]
+
+
 def test_an_initial_state_without_actions_takes_no_time() -> None:
     found = forecast(axplore.TabularMdp.from_rows({0: {}}, 0), 2)
     assert found.states == 1

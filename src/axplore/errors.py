@@ -123,7 +123,7 @@ class UnknownNameError(InvalidInputError):
         from difflib import get_close_matches
 
         names = list(known)
-        close = get_close_matches(name, names, n=1)
+        close = get_close_matches(str(name), names, n=1)  # strangers give other things than text
         guess = f"; did you mean {close[0]!r}?" if close else ""
         what_there_is = f"there are {', '.join(names)}" if listing is None else f"`{listing}` lists them"
         return cls(f"no {kind} named {name!r}{guess} ({what_there_is})")
