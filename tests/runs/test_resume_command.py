@@ -64,7 +64,7 @@ def test_after_an_interruption_from_the_keyboard_the_run_goes_on() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nowhere"], "there is no run in nowhere"),
+        (["nowhere"], "nowhere: it holds no run.json"),
         (["run", "--radius", "1"], "was admitted before"),
         (["run", "--epsilon", "0"], "epsilon is 0"),
         (["run", "--objective", "best"], "objective is 'best'"),
