@@ -643,7 +643,7 @@ def test_a_read_only_folder_is_refused(tmp_path: Path) -> None:
 
 def test_the_log_tells_what_happened(tmp_path: Path) -> None:
     cut_short(tmp_path, 20, CHAIN, 3, 0.1)
-    axplore.resume(tmp_path, max_steps=2000)
+    axplore.resume(tmp_path, max_steps=1200)
     axplore.resume(tmp_path, epsilon=0.2)
     events = list(read_events(tmp_path))
     rare = [event for event in events if event["event"] not in ("round", "bounds")]
@@ -653,7 +653,7 @@ def test_the_log_tells_what_happened(tmp_path: Path) -> None:
     assert began["command"] == shlex.join(sys.orig_argv)
     assert began["versions"]["numpy"] == np.__version__
     assert "CutShortError" in failed["error"]
-    assert (first["max_steps"], second["max_steps"]) == (2000, None)
+    assert (first["max_steps"], second["max_steps"]) == (1200, None)
     assert (first["explorer"]["target"]["epsilon"], second["explorer"]["target"]["epsilon"]) == (0.1, 0.2)
     assert (limited["stop"], ended["stop"]) == ("STEP_LIMIT", "PROVEN")
     admitted = [state for event in events for state in event.get("admitted", ())]
