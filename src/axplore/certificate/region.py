@@ -275,9 +275,11 @@ def confidence_region(
     kept = whole | ((counts.counts > 1) & ~single[rows_of_entries])
     pairs, starts, owners = np.unique(rows_of_entries[kept], return_index=True, return_inverse=True)
     part = 1.0 - SHARED - (CLOSING if least.any() else EPISODES)
+    # Where a support may close, there is one ball before and another one after: each has half of the pair's level.
+    parts = np.where(least > 0.0, part / 2, part).tolist()
     draws = Draws(
         totals=np.array([sum(rows[pair]) for pair in pairs], dtype=np.float64),
-        log_levels=np.array([math.log(part * delta * weights[pair]) for pair in pairs]),
+        log_levels=np.array([math.log(parts[pair] * delta * weights[pair]) for pair in pairs]),
         starts=starts,
         owners=owners,
         counts=np.maximum(counts.counts[kept], 2).astype(np.float64),  # fewer only where the ball is another one
@@ -287,7 +289,7 @@ def confidence_region(
         if single[pair]:
             slack[place] = 0.0
         elif closed[pair]:
-            slack[place] = closed_slack(rows[pair], (1.0 - SHARED - CLOSING) * delta * weights[pair])
+            slack[place] = closed_slack(rows[pair], parts[pair] * delta * weights[pair])
         elif len(rows[pair]) == 1 and taking_part[pair]:
             slack[place] = min(slack[place], budget / (rows[pair][0] - 1))
     if len(pairs):

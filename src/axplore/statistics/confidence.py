@@ -104,6 +104,7 @@ def confidence_region(
     budget = spent + shared_budget(rows, np.where(apart, 0.0, weights), SHARED_PART * delta)
     closing_part = CLOSING_PART if assumed.least.any() else EPISODE_PART
     levels = (1.0 - SHARED_PART - closing_part) * delta * weights
+    levels = np.where(assumed.least > 0.0, levels / 2, levels)  # for one ball before the support closes, one after
     shares = np.zeros(len(rows.counts))
     slack = np.full(len(rows.visits), np.inf)
     log_levels = np.log(levels)
