@@ -216,7 +216,10 @@ def _shown_length(chances: FloatArray) -> int:
 
 def _in_units(chances: FloatArray) -> IntArray:
     """Returns probabilities as whole numbers; rounding makes none 0 or 1 that is not."""
-    units = np.rint(CHANCE_UNIT * chances).astype(np.int64)
+    exact = CHANCE_UNIT * chances
+    units = np.rint(exact).astype(np.int64)
+    # The page shows one digit less; a last digit of 5 would be rounded there whichever way the exact one should not.
+    units += np.where(units % 10 == 5, np.where(exact < units, -1, 1), 0)
     clipped: IntArray = np.clip(units, chances > 0, CHANCE_UNIT - (chances < 1))
     return clipped
 
