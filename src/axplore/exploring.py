@@ -214,7 +214,7 @@ class Session:
         )
         atlas = make(findings=self.findings)
         if self.watched is not None:
-            found = _found_in_hindsight(self.watched, atlas)
+            found = _found_in_hindsight(self.watched, world, atlas)
             atlas = make(findings=(*self.findings, *found)) if found else atlas
         if recorder is not None:
             recorder.end(atlas, is_whole=failure is None)
@@ -256,13 +256,13 @@ def _examine(system: SteppedWorld, seed: int) -> tuple[FindingRecord, ...]:
     return finding_records(findings)
 
 
-def _found_in_hindsight(world: SteppedWorld, atlas: Atlas) -> tuple[FindingRecord, ...]:
+def _found_in_hindsight(system: SteppedWorld, explored: World, atlas: Atlas) -> tuple[FindingRecord, ...]:
     """Returns what the test that ran along has found; if that is nothing, what playing the policies finds."""
     from axplore.atlas.replays import history_finding, replay
 
-    finding = history_finding(world)
+    finding = history_finding(system)
     if finding is None and atlas.complete:
-        finding = replay(atlas, world)
+        finding = replay(atlas, system, explored)
     if finding is None:
         return ()
     _logger.warning("%s", finding)

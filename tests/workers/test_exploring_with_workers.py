@@ -96,7 +96,7 @@ def test_rounds_are_large_enough_to_be_shared() -> None:
             n_batches.append(sum(len(cut(order)) for order in orders))
             return super().carry_out(orders)
 
-    explorer = Certified(target=Target(radius=4, epsilon=0.5)).for_workers()
+    explorer = Certified(target=Target(radius=4, epsilon=0.25)).for_workers()
     world = Counting(SimulatedWorld(slippery_grid(rows=4, columns=4), 0), InProcess())
     axplore.explore(world, explorer=explorer)
     batches = np.array(n_batches)

@@ -28,7 +28,7 @@ from axplore.labels import readable
 from axplore.statistics.dependence import HistoryTest, two_that_differ
 from axplore.statistics.episodes import log_wealth, losses_if_slower, spread_bets
 from axplore.types import State
-from axplore.worlds.contract import Answer, Episodes
+from axplore.worlds.contract import Answer, Episodes, World, WorldSnapshot
 from axplore.worlds.diagnosis import Finding, Issue
 from axplore.worlds.hindsight import pair_of
 from axplore.worlds.stepped import SteppedWorld
@@ -84,16 +84,20 @@ class _Goal:
     arrived: list[bool]
 
 
-def replay(atlas: Atlas, world: SteppedWorld) -> Finding | None:
+def replay(atlas: Atlas, world: SteppedWorld, explored: World | None = None) -> Finding | None:
     """Plays the policies of an atlas, and returns what shows that labels hide something; None if nothing does.
 
     Args:
         atlas: of the world, with proven bounds.
         world: as exploring left it; afterwards it is as before, but for the system itself.
+        explored: the world that the atlas is of, if it is another one: workers may have met what this one has not.
     """
     before = world.snapshot()
     n_faults = len(world.faults)
     try:
+        if explored is not None and explored.states != world.states:
+            actions = tuple(map(explored.actions_of, range(len(explored.states))))
+            world.restore(WorldSnapshot(tuple(explored.states), actions, before.steps, before.calls))
         finding = next(_found(atlas, world), None)
     except WorldError:  # a system that fails only now keeps nobody from what is proven
         return None
