@@ -21,6 +21,7 @@ from axplore.atlas import files
 from axplore.atlas.verdict import VerdictKind
 from axplore.atlas.verification import RECORD
 from axplore.certificate import ClaimKind, document
+from axplore.certificate.assumed import Apart, Assumed
 from axplore.certificate.doubts import DOUBT, FaultRecord, FindingRecord
 from axplore.errors import AxploreError
 from axplore.experiments.runner import policy_steps_on
@@ -44,6 +45,8 @@ NAMES = {"known", "others", "actions"}
 DOUBTS: dict[str, list[Any]] = {
     "findings": [(FindingRecord("START_NOT_FIXED", "The start is not fixed", "Seen.", "Bad.", "Mend it.", DOUBT),)],
     "faults": [(FaultRecord("DIED", ("s0", "forward"), 2, "gone"),)],
+    "assumed": [Assumed(np.ones(1, dtype=np.int64), np.zeros(1))],
+    "apart": [Apart(*(np.ones(1, dtype=np.int64) for _ in range(4)))],
 }
 
 
