@@ -103,6 +103,23 @@ def _least_mean_within(
 
 
 @compiled
+def _worst_value(rows: Rows, values: FloatArray, n_known: int) -> float:
+    """The greatest value of a state, one that only resets included."""
+    worst = rows.reset_cost + values[0]
+    for state in range(n_known):
+        worst = max(worst, values[state])
+    return worst
+
+
+@compiled
+def _backed_up(rows: Rows, pair: int, values: FloatArray, free: float, error: float, clipped: FloatArray) -> float:
+    """The cost of a pair, or of RESET, plus the greatest mean of the values that follow."""
+    if pair == RESET_PAIR:
+        return rows.reset_cost + values[0]
+    return rows.costs[pair] + free - _least_mean_within(rows, pair, values, free, 1.0, error, clipped)
+
+
+@compiled
 def _upper(rows: Rows, goal: int, policy: IntArray, error: float, values: FloatArray, bound: float) -> float:
     """Robust evaluation of a policy from below; returns the residual, or infinity beyond the bound."""
     n_known = len(policy)
@@ -110,17 +127,12 @@ def _upper(rows: Rows, goal: int, policy: IntArray, error: float, values: FloatA
     for _ in range(MOST_SWEEPS):
         spread_values(rows, values, n_known, goal)
         # A row that is wrong may lead to the worst state there is, one that was never seen included.
-        free = rows.reset_cost + values[0]
-        for state in range(n_known):
-            free = max(free, values[state])
+        free = _worst_value(rows, values, n_known)
         change = 0.0
         for state in range(n_known):
             if state == goal:
                 continue
-            value = rows.reset_cost + values[0]
-            if policy[state] != RESET_PAIR:
-                mean = _least_mean_within(rows, policy[state], values, free, 1.0, error, clipped)
-                value = rows.costs[policy[state]] + free - mean
+            value = _backed_up(rows, policy[state], values, free, error, clipped)
             change = max(change, value - values[state])
             values[state] = max(values[state], value)
         if values[0] > bound or values[0] > 1e12:
@@ -134,17 +146,12 @@ def _upper(rows: Rows, goal: int, policy: IntArray, error: float, values: FloatA
 def _residual(rows: Rows, goal: int, policy: IntArray, error: float, values: FloatArray, clipped: FloatArray) -> float:
     """By how much one more sweep would exceed the values, at most."""
     spread_values(rows, values, len(policy), goal)
-    free = rows.reset_cost + values[0]
-    for state in range(len(policy)):
-        free = max(free, values[state])
+    free = _worst_value(rows, values, len(policy))
     residual = 0.0
     for state in range(len(policy)):
         if state == goal:
             continue
-        value = rows.reset_cost + values[0]
-        if policy[state] != RESET_PAIR:
-            mean = _least_mean_within(rows, policy[state], values, free, 1.0, error, clipped)
-            value = rows.costs[policy[state]] + free - mean
+        value = _backed_up(rows, policy[state], values, free, error, clipped)
         residual = max(residual, value - values[state])
     return residual
 
