@@ -108,15 +108,15 @@ def _worst_value(rows: Rows, values: FloatArray, n_known: int) -> float:
     worst = rows.reset_cost + values[0]
     for state in range(n_known):
         worst = max(worst, values[state])
-    return worst
+    return float(worst)
 
 
 @compiled
 def _backed_up(rows: Rows, pair: int, values: FloatArray, free: float, error: float, clipped: FloatArray) -> float:
     """The cost of a pair, or of RESET, plus the greatest mean of the values that follow."""
     if pair == RESET_PAIR:
-        return rows.reset_cost + values[0]
-    return rows.costs[pair] + free - _least_mean_within(rows, pair, values, free, 1.0, error, clipped)
+        return float(rows.reset_cost + values[0])
+    return float(rows.costs[pair] + free - _least_mean_within(rows, pair, values, free, 1.0, error, clipped))
 
 
 @compiled

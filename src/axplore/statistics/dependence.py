@@ -35,9 +35,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Generic, Protocol, TypeVar
 
 from axplore.errors import InvalidSettingError
 
@@ -102,8 +102,48 @@ class PairBet:
         return (here + PRIOR_DRAWS * overall) / (self._context_draws.get(context, 0) + PRIOR_DRAWS)
 
 
-class HomogeneityTest:
-    """Bets on every pair; the first alarm stays."""
+class _Bet(Protocol):
+    """What the tests need of the bet on one pair."""
+
+    draws: int
+    table: dict[Hashable, dict[Hashable, int]]
+
+    @property
+    def log_evidence(self) -> float: ...
+
+
+Bet = TypeVar("Bet", bound=_Bet)
+
+
+class _PairwiseTest(Generic[Bet]):
+    """Bets on every pair that is met; the first alarm stays. The r-th pair alarms at E ≥ r (r + 1) / α."""
+
+    def __init__(self, false_alarm: float, bet: Callable[[], Bet]) -> None:
+        if not 0 < false_alarm < 1:
+            raise InvalidSettingError(f"false_alarm is {false_alarm}; it must be between 0 and 1")
+        self._log_level = -math.log(false_alarm)
+        self._new_bet = bet
+        self._bets: dict[Hashable, Bet] = {}
+        self._thresholds: dict[Hashable, float] = {}
+        self.alarm: Dependence | None = None
+
+    def _bet(self, pair: Hashable) -> Bet:
+        bet = self._bets.get(pair)
+        if bet is None:
+            bet = self._bets[pair] = self._new_bet()
+            rank = len(self._bets)
+            self._thresholds[pair] = self._log_level + math.log(rank * (rank + 1))
+        return bet
+
+    def _look_at(self, pair: Hashable, bet: Bet) -> None:
+        """Alarms if the bet on a pair has gained enough."""
+        if self.alarm is None and bet.log_evidence >= self._thresholds[pair]:
+            table = {context: dict(row) for context, row in bet.table.items()}
+            self.alarm = Dependence(pair, bet.draws, table, bet.log_evidence)
+
+
+class HomogeneityTest(_PairwiseTest[PairBet]):
+    """Bets on every pair, draw by draw."""
 
     def __init__(self, false_alarm: float) -> None:
         """Begins without any draw.
@@ -111,12 +151,7 @@ class HomogeneityTest:
         Args:
             false_alarm: α, the probability with which it ever alarms although successors depend on their pair alone.
         """
-        if not 0 < false_alarm < 1:
-            raise InvalidSettingError(f"false_alarm is {false_alarm}; it must be between 0 and 1")
-        self._log_level = -math.log(false_alarm)
-        self._bets: dict[Hashable, PairBet] = {}
-        self._thresholds: dict[Hashable, float] = {}
-        self.alarm: Dependence | None = None
+        super().__init__(false_alarm, PairBet)
 
     @property
     def margin(self) -> float:
@@ -126,18 +161,12 @@ class HomogeneityTest:
 
     def add(self, pair: Hashable, context: Hashable, successor: Hashable) -> None:
         """Adds a draw of a pair in a context that was known before it."""
-        bet = self._bets.get(pair)
-        if bet is None:
-            bet = self._bets[pair] = PairBet()
-            rank = len(self._bets)
-            self._thresholds[pair] = self._log_level + math.log(rank * (rank + 1))
+        bet = self._bet(pair)
         bet.add(context, successor)
-        if self.alarm is None and bet.log_evidence >= self._thresholds[pair]:
-            table = {context: dict(row) for context, row in bet.table.items()}
-            self.alarm = Dependence(pair, bet.draws, table, bet.log_evidence)
+        self._look_at(pair, bet)
 
 
-class HistoryTest:
+class HistoryTest(_PairwiseTest["_BatchBet"]):
     """The same question asked of draws that come as counted batches, which is quick enough to be asked all along.
 
     What a batch holds must not depend on what it is: whoever cuts the draws into batches has to choose the end of one
@@ -153,12 +182,7 @@ class HistoryTest:
         Args:
             false_alarm: α, the probability with which it ever alarms although successors depend on their pair alone.
         """
-        if not 0 < false_alarm < 1:
-            raise InvalidSettingError(f"false_alarm is {false_alarm}; it must be between 0 and 1")
-        self._log_level = -math.log(false_alarm)
-        self._bets: dict[Hashable, _BatchBet] = {}
-        self._thresholds: dict[Hashable, float] = {}
-        self.alarm: Dependence | None = None
+        super().__init__(false_alarm, _BatchBet)
 
     def begin_with(self, pair: Hashable, context: Hashable, counts: Mapping[Hashable, int]) -> None:
         """Adds all draws of a pair so far, which came one by one in one context; successors in order of first sight."""
@@ -172,17 +196,7 @@ class HistoryTest:
         for pair, rows in by_pair.items():
             bet = self._bet(pair)
             bet.add(rows)
-            if self.alarm is None and bet.log_evidence >= self._thresholds[pair]:
-                table = {context: dict(row) for context, row in bet.table.items()}
-                self.alarm = Dependence(pair, bet.draws, table, bet.log_evidence)
-
-    def _bet(self, pair: Hashable) -> _BatchBet:
-        bet = self._bets.get(pair)
-        if bet is None:
-            bet = self._bets[pair] = _BatchBet()
-            rank = len(self._bets)
-            self._thresholds[pair] = self._log_level + math.log(rank * (rank + 1))
-        return bet
+            self._look_at(pair, bet)
 
 
 TIES: Final = (1.0, 16.0, 256.0)
