@@ -28,7 +28,7 @@ class Assumed(Record):
     least: FloatArray
 
     def check_shape(self, n_pairs: int) -> None:
-        """Refuses arrays that do not fit so many pairs."""
+        """Refuses arrays that do not fit the number of pairs."""
         if self.least.dtype != np.float64 or self.least.shape != (n_pairs,):
             raise InvalidInputError("assumed.least does not give a probability for each pair")
         if not ((self.least >= 0.0) & (self.least <= 1.0)).all():

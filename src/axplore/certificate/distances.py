@@ -40,7 +40,7 @@ class Distances(Record):
     reached_by: IntArray
 
     def check_shape(self, n_known: int, n_seen: int, n_pairs: int) -> None:
-        """Refuses arrays that are not about so many states."""
+        """Refuses arrays that do not fit the number of states."""
         for name, length in (("steps", n_seen), ("reached_by", n_known)):
             array = getattr(self, name)
             if array.dtype != np.int64 or array.shape != (length,):

@@ -246,7 +246,7 @@ def empirical_path(model: IntervalModel, goal: int, n_allowed: int | None = None
     Args:
         model: for its frequencies.
         goal: a position.
-        n_allowed: restrict the policy on so many of the known states; on all when not given.
+        n_allowed: the number of known states to which the policy is restricted; all when not given.
     """
     if n_allowed is None:
         n_allowed = model.n_known
@@ -268,7 +268,7 @@ def upper_path(
         model: counts and region.
         goal: a position.
         follow: play as this path does, or RESET; the robust optimum when not given.
-        n_allowed: restrict the policy on so many of the known states; on all when not given.
+        n_allowed: the number of known states to which the policy is restricted; all when not given.
     """
     rows = model.rows_for(goal, 1.0, n_allowed)
     allowed = np.column_stack((rows.state_pairs[:-1], rows.state_pairs[1:]))

@@ -31,7 +31,7 @@ def actions_of(model: IntervalModel, policy: IntArray) -> IntArray:
 
 
 def tour_of(model: IntervalModel, draws: IntArray, target: Target) -> Tour:
-    """The order to draw each pair so many more times, [P]."""
+    """Returns the order to draw each pair a number of further times, [P]."""
     pairs = np.flatnonzero(draws > 0)
     positions = np.searchsorted(model.rows.state_pairs, pairs, side="right") - 1
     targets = np.unique(positions)

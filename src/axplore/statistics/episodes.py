@@ -174,7 +174,7 @@ class Forecast:
     episode_steps: float
 
     def steps(self, nats: float) -> float:
-        """The steps that it takes on average to gain so many nats."""
+        """Returns the mean number of steps that it takes to gain this many nats."""
         return nats / self.growth * self.episode_steps if self.growth > 0 else math.inf
 
 

@@ -275,7 +275,7 @@ def key_of(space: spaces.Space[Any]) -> Key:
 
 
 def rounded_observation(observation: Any, digits: int) -> State:
-    """Returns the numbers of an observation, rounded to so many decimal places; -0.0 is 0.0."""
+    """Returns the numbers of an observation, rounded to a number of decimal places; -0.0 is 0.0."""
     numbers = np.asarray(observation, dtype=np.float64).ravel()
     return tuple((np.round(numbers, digits) + 0.0).tolist())
 
