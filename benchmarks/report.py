@@ -40,15 +40,15 @@ def main() -> None:
         browser.close()
 
 
-def _made(members: int, left_out: int, folder: Path) -> Path:
-    atlas = tree_atlas(members, left_out)
+def _made(members: int, frontier: int, folder: Path) -> Path:
+    atlas = tree_atlas(members, frontier)
     page_of(tree_atlas(3), History(), folder)  # compiles
     began = time.perf_counter()
     page = page_of(atlas, History(), folder)
     seconds = time.perf_counter() - began
     path = folder / f"{members}.html"
     path.write_text(page, encoding="utf-8")
-    print(f"{members + left_out:5,} states: made in {seconds:.2f} s, {path.stat().st_size / 1e6:.2f} MB")
+    print(f"{members + frontier:5,} states: made in {seconds:.2f} s, {path.stat().st_size / 1e6:.2f} MB")
     return path
 
 

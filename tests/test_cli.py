@@ -51,9 +51,9 @@ def test_exploring_as_json_holds_what_the_atlas_says() -> None:
     assert answer["run"] == "here"
     assert [item["state"] for item in answer["states"]] == ["s0", "arm1.1"] == list(atlas.states)
     assert answer["states"][1]["upper"] == atlas.bounds("arm1.1").upper
-    assert [item["state"] for item in answer["left_out"]] == ["arm1.2"]
-    assert answer["left_out"][0]["upper"] is None
-    assert set(answer["left_out"][0]) == set(answer["states"][0])
+    assert [item["state"] for item in answer["frontier"]] == ["arm1.2"]
+    assert answer["frontier"][0]["upper"] is None
+    assert set(answer["frontier"][0]) == set(answer["states"][0])
     assert (answer["complete"], answer["proven"], answer["stop"]) == (True, True, "PROVEN")
     assert (answer["radius"], answer["epsilon"], answer["delta"]) == (1, 0.5, 0.1)
     assert answer["steps"] == atlas.steps

@@ -14,9 +14,9 @@ from axplore.types import State, Status
 BRANCHES = 3
 
 
-def tree_atlas(members: int, left_out: int = 0, labels: tuple[State, ...] | None = None) -> Atlas:
+def tree_atlas(members: int, frontier: int = 0, labels: tuple[State, ...] | None = None) -> Atlas:
     """An atlas of a tree: state i leads to 3 i + 1, 3 i + 2 and 3 i + 3, and the last states are left out."""
-    n = members + left_out
+    n = members + frontier
     successors, counts, offsets, pairs = [], [], [0], [0]
     for state in range(members):
         children = [child for child in range(BRANCHES * state + 1, BRANCHES * state + 1 + BRANCHES) if child < n]
@@ -54,11 +54,11 @@ def tree_atlas(members: int, left_out: int = 0, labels: tuple[State, ...] | None
             tuple(f"to child {child}" for child in range(pairs[state + 1] - pairs[state])) for state in range(members)
         ),
         policies=tuple(policies),
-        left_out_numbers=np.arange(members, n),
+        frontier_numbers=np.arange(members, n),
         lower=lower,
         upper=upper,
         regret=upper - lower,
-        statuses=(Status.CERTIFIED,) * members + (Status.SET_ASIDE,) * left_out,
+        statuses=(Status.CERTIFIED,) * members + (Status.SET_ASIDE,) * frontier,
         unseen_lower=radius + 1,
         proven=True,
         complete=True,

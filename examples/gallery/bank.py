@@ -7,7 +7,7 @@ import numpy as np
 import simpy
 
 MINUTES = 5
-"""A step is so long; the manager decides once in each how many counters are open."""
+"""The length of a step; the manager decides once in each how many counters are open."""
 
 
 class Bank:

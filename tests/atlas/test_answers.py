@@ -201,7 +201,7 @@ def test_an_atlas_within_a_smaller_radius_keeps_the_promise_for_it(chain: Atlas,
         best = optimal_steps(CHAIN, state, allowed=part.states)
         assert part.bounds(state).lower <= best + 1e-9
         assert best <= part.bounds(state).upper + 1e-9
-    for report in part.left_out:
+    for report in part.frontier:
         assert report.bounds.lower <= optimal_steps(CHAIN, report.state, allowed=part.states) + 1e-9
 
 
@@ -244,7 +244,7 @@ def test_a_state_too_unlikely_is_called_so() -> None:
 
 
 def test_an_undecided_state_is_told_what_would_decide_it(unfinished: Atlas) -> None:
-    undecided = [report.state for report in unfinished.left_out if report.status is Status.OPEN]
+    undecided = [report.state for report in unfinished.frontier if report.status is Status.OPEN]
     assert undecided
     for state in undecided:
         why = unfinished.why_not(state)
@@ -259,8 +259,8 @@ def test_members_and_strangers_are_told_apart(chain: Atlas, estimated: Atlas) ->
     assert chain.why_not("s3").reason is Reason.IS_IN
     assert chain.why_not("nowhere").reason is Reason.NEVER_SEEN
     assert "never seen" in chain.why_not("nowhere").text
-    left_out = estimated.left_out[0].state
-    assert estimated.why_not(left_out).reason is Reason.NOT_FOUND
+    frontier = estimated.frontier[0].state
+    assert estimated.why_not(frontier).reason is Reason.NOT_FOUND
 
 
 # ---------------------------------------------------------------------------------------------- policies, data frames
@@ -301,7 +301,7 @@ def test_pandas_is_asked_for_by_name_where_it_is_missing(chain: Atlas, monkeypat
 def test_a_data_frame_has_a_row_for_each_state_seen(chain: Atlas) -> None:
     pytest.importorskip("pandas")
     frame = chain.to_pandas()
-    assert list(frame["state"]) == [*chain.states, *(report.state for report in chain.left_out)]
+    assert list(frame["state"]) == [*chain.states, *(report.state for report in chain.frontier)]
     assert list(frame[frame["in_atlas"]]["lower"]) == [chain.bounds(state).lower for state in chain.states]
     assert list(frame.columns) == [field.name for field in fields(StateRow)]
 
@@ -310,7 +310,7 @@ def test_a_data_frame_has_a_row_for_each_state_seen(chain: Atlas) -> None:
 def test_a_row_says_what_the_atlas_says_of_its_state(which: str, request: pytest.FixtureRequest) -> None:
     atlas: Atlas = request.getfixturevalue(which)
     rows = state_rows(atlas)
-    assert [row.state for row in rows] == [*atlas.states, *(report.state for report in atlas.left_out)]
+    assert [row.state for row in rows] == [*atlas.states, *(report.state for report in atlas.frontier)]
     for row in rows:
         report = atlas.describe(row.state)
         assert (row.lower, row.upper, row.regret) == (report.bounds.lower, report.bounds.upper, report.bounds.regret)

@@ -77,7 +77,7 @@ def test_on_random_models_nothing_is_missing_and_bounds_contain_the_optimum(seed
     for goal in atlas.states:
         assert optimal_steps(mdp, goal, allowed=atlas.states) in atlas.bounds(goal)
         assert exact_steps(mdp, atlas, goal) in atlas.bounds(goal)
-    for report in atlas.left_out:
+    for report in atlas.frontier:
         assert optimal_steps(mdp, report.state, allowed=atlas.states) >= report.bounds.lower > 2.5
 
 
@@ -113,8 +113,8 @@ def test_a_state_outside_the_atlas_has_neither_bounds_nor_policy(chain: Atlas) -
 
 
 def test_states_left_out_are_proven_to_be_too_far(chain: Atlas) -> None:
-    assert {report.state for report in chain.left_out} == CONFUSING
-    for report in chain.left_out:
+    assert {report.state for report in chain.frontier} == CONFUSING
+    for report in chain.frontier:
         assert report.status is Status.SET_ASIDE
         assert 4.5 < report.bounds.lower <= FAR
         assert report.bounds.upper == math.inf
@@ -139,14 +139,14 @@ def test_what_is_open_says_what_blocks_it(unfinished: Atlas) -> None:
     (first, *_) = [report for report in members if report.status is Status.OPEN]
     assert f"may lose {rounded_up(first.bounds.regret)} against the best one" in first.reason
     assert first.bounds.regret > 0.1
-    (undecided, *_) = [report for report in unfinished.left_out if report.status is Status.OPEN]
+    (undecided, *_) = [report for report in unfinished.frontier if report.status is Status.OPEN]
     assert undecided.bounds.lower <= 4.5
     assert "It may be within the radius of 4.5" in undecided.reason
 
 
 def test_before_the_first_step_states_never_seen_are_open() -> None:
     atlas = axplore.explore(CHAIN, radius=4.5, max_steps=0)
-    assert (atlas.states, atlas.left_out, atlas.steps) == (("s0",), (), 0)
+    assert (atlas.states, atlas.frontier, atlas.steps) == (("s0",), (), 0)
     assert atlas.describe("s1").status is Status.OPEN
     assert "States never seen are not ruled out" in str(atlas)
 
@@ -230,7 +230,7 @@ def test_an_atlas_read_back_gives_the_same_answers(name: str, request: pytest.Fi
     loaded = Atlas.load(tmp_path)
     assert str(loaded) == str(atlas)
     assert loaded.states == atlas.states
-    assert loaded.left_out == atlas.left_out
+    assert loaded.frontier == atlas.frontier
     assert (loaded.stop, loaded.rounds, loaded.target) == (atlas.stop, atlas.rounds, atlas.target)
     assert loaded.found_at.tolist() == atlas.found_at.tolist()
     assert loaded.count_arrays.keys() == atlas.count_arrays.keys()

@@ -237,7 +237,7 @@ def test_a_model_that_expects_other_observations_is_refused() -> None:
     class Pilot(Predictor):
         observation_space = spaces.Box(0, 1, (3,))  # type: ignore[assignment]
 
-    with pytest.raises(InvalidInputError, match="hand in a function"):
+    with pytest.raises(InvalidInputError, match="pass a function"):
         axplore.certify(Pilot(Policy("x", {}, (), np.zeros(0, dtype=np.int64))), TwoCoins, "heads", within=3)
 
 

@@ -114,7 +114,7 @@ def test_what_leaves_the_proof_as_it_is_becomes_a_note(chain: Atlas) -> None:
 
 def test_what_is_open_is_counted_and_the_reason_named(unfinished: Atlas) -> None:
     verdict = unfinished.verdict
-    reports = [*(unfinished.describe(state) for state in unfinished.states), *unfinished.left_out]
+    reports = [*(unfinished.describe(state) for state in unfinished.states), *unfinished.frontier]
     n_open = sum(report.status is axplore.Status.OPEN for report in reports)
     assert (verdict.kind, verdict.exit_code, verdict.open_states) == (VerdictKind.UNFINISHED, 3, n_open)
     assert verdict.headline.startswith(f"Unfinished: the step limit was reached; {n_open} states are open")

@@ -60,7 +60,7 @@ def saved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def answers(atlas: Atlas) -> dict[str, Any]:
     """Everything that an atlas says to be proven, and everything that is computed from its counts."""
     states = atlas.states
-    reports = [*map(atlas.describe, states), *atlas.left_out, atlas.describe("atlantis")]
+    reports = [*map(atlas.describe, states), *atlas.frontier, atlas.describe("atlantis")]
     return {
         "reports": [(repr(report.state), report.status, report.bounds) for report in reports],
         "policies": [policy.tolist() for policy in atlas.policies],
@@ -81,7 +81,7 @@ def is_true(atlas: Atlas) -> bool:
         taken = policy_steps_on(CHAIN, list(atlas.states), atlas.policies[atlas.place_of(goal)], goal)
         if best < bounds.lower - 1e-9 or taken > bounds.upper + 1e-9 or taken - best > bounds.regret + 1e-9:
             return False
-    others = {report.state: report for report in atlas.left_out}
+    others = {report.state: report for report in atlas.frontier}
     farther = {state: optimal_steps(CHAIN, state, allowed=known) for state in CHAIN.states if state not in known}
     unseen = [steps for state, steps in farther.items() if state not in others]
     return all(farther.get(state, np.inf) >= report.bounds.lower - 1e-9 for state, report in others.items()) and (
@@ -217,7 +217,7 @@ def test_lower_bounds_and_open_states_are_claimed_too() -> None:
         claimed = {claim.goal for claim in atlas.certificate.too_far}
         claimed |= {claim.goal for claim in atlas.certificate.at_least}
         claimed |= {claim.goal for claim in atlas.certificate.near_optimal}
-        assert claimed == set(range(1, len(atlas.states) + len(atlas.left_out) + 1))
+        assert claimed == set(range(1, len(atlas.states) + len(atlas.frontier) + 1))
         assert is_true(atlas)
 
 

@@ -94,7 +94,7 @@ def test_an_atlas_of_a_world_that_changed_has_seen_every_state_that_its_counts_s
     assert isinstance(atlas, axplore.Atlas)
     assert atlas.stop is StopReason.WORLD_FAILED
     assert atlas.successors("0", "go")["side room"] > 300
-    assert "side room" in [report.state for report in atlas.left_out]
+    assert "side room" in [report.state for report in atlas.frontier]
     assert "never seen" not in atlas.describe("side room").reason
 
 

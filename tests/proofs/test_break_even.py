@@ -192,7 +192,7 @@ def disturbed_steps(
 def test_every_claim_of_an_atlas_has_a_break_even_or_says_why_not(grid: TabularMdp) -> None:
     atlas = axplore.explore(grid, radius=3.0, epsilon=0.5)
     assert atlas.break_even(atlas.states[0]).error == 1.0
-    for report in atlas.left_out:
+    for report in atlas.frontier:
         (claim,) = atlas.break_even(report.state).claims
         assert claim.error is not None
         assert claim.claim == "That it takes more than 3 expected steps"
@@ -216,7 +216,7 @@ def test_nothing_survives_where_nothing_is_claimed() -> None:
 def test_the_command_shows_what_a_claim_survives(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     atlas = axplore.explore("confusing-chain", radius=4.5, epsilon=0.5, run=folder)
-    for state in ("s5", str(atlas.left_out[0].state)):
+    for state in ("s5", str(atlas.frontier[0].state)):
         shown = run("state", folder, state)
         assert "survives rows that are wrong by" in shown
         found = json.loads(run("state", folder, state, "--json"))["break_even"]

@@ -117,8 +117,8 @@ def test_a_state_left_out_says_why(browser: Browser, chain_run: Path) -> None:
 
     choose(browser, len(atlas.states))
 
-    assert browser.text("#panel-title") == str(atlas.left_out[0].state)
-    assert browser.text("#panel-reason") == atlas.left_out[0].reason
+    assert browser.text("#panel-title") == str(atlas.frontier[0].state)
+    assert browser.text("#panel-reason") == atlas.frontier[0].reason
     assert browser.count("#map .arrow") == 0
 
 
@@ -161,7 +161,7 @@ def test_the_slider_of_the_discovery_shows_what_was_known_by_then(browser: Brows
 def test_colours_follow_what_is_chosen(browser: Browser) -> None:
     browser.open_text(page_of(tree_atlas(40, 10), History(), Path("run")))
     colours = (
-        "return [...document.querySelectorAll('#map .node:not(.left-out) .shape')].map((shape) => shape.style.fill)"
+        "return [...document.querySelectorAll('#map .node:not(.frontier) .shape')].map((shape) => shape.style.fill)"
     )
     seen = set()
     for choice in ("steps", "width", "visits", "status"):
@@ -251,11 +251,11 @@ def test_a_label_with_tags_shows_as_text(browser: Browser) -> None:
     assert browser.complaints() == []
 
 
-@pytest.mark.parametrize(("members", "left_out"), [(250, 50), (1700, 300)])
-def test_many_states_are_drawn_and_chosen(browser: Browser, members: int, left_out: int) -> None:
-    atlas = tree_atlas(members, left_out)
+@pytest.mark.parametrize(("members", "frontier"), [(250, 50), (1700, 300)])
+def test_many_states_are_drawn_and_chosen(browser: Browser, members: int, frontier: int) -> None:
+    atlas = tree_atlas(members, frontier)
     browser.open_text(page_of(atlas, History(), Path("run")))
-    assert browser.count("#map .node") == members + left_out
+    assert browser.count("#map .node") == members + frontier
 
     choose(browser, members - 1)
     browser.slide("replay", members // 2)

@@ -93,8 +93,8 @@ def test_rows_of_the_table_are_those_of_the_atlas(chain_run: Path) -> None:
 
 def test_every_state_left_out_has_its_reason(chain_run: Path) -> None:
     page = unescape(write_report(chain_run).read_text())
-    section = page[page.index('id="left-out-section"') : page.index('id="guarantee-section"')]
-    for report in Atlas.load(chain_run).left_out:
+    section = page[page.index('id="frontier-section"') : page.index('id="guarantee-section"')]
+    for report in Atlas.load(chain_run).frontier:
         assert report.reason in section
 
 

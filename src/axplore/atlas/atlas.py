@@ -64,8 +64,8 @@ class Atlas:
         found_at: the steps taken when each was admitted, [k].
         actions: the actions of each state of the atlas, without RESET, [k].
         policies: for each as the goal, the choices of its `Policy`, [m] or [H, m].
-        left_out_numbers: the numbers of the other states met, [f].
-        lower, upper, regret: the bounds of the states of the atlas, and then of those left out, [k + f].
+        frontier_numbers: the numbers of the other states met, [f].
+        lower, upper, regret: the bounds of the states of the atlas, and then of those of the frontier, [k + f].
         statuses: their statuses, in the same order, [k + f].
         unseen_lower: a lower bound on the expected steps to any state that was never seen.
         proven: whether bounds and statuses are proven; only those of the certified explorer are.
@@ -90,7 +90,7 @@ class Atlas:
     found_at: IntArray
     actions: tuple[tuple[Action, ...], ...]
     policies: Sequence[IntArray]
-    left_out_numbers: IntArray
+    frontier_numbers: IntArray
     lower: FloatArray
     upper: FloatArray
     regret: FloatArray
@@ -111,7 +111,7 @@ class Atlas:
     def __post_init__(self) -> None:
         bounds = self.lower, self.upper, self.regret
         policies = self.policies if isinstance(self.policies, tuple) else ()  # others are made when asked for
-        for array in (self.numbers, self.found_at, *policies, self.left_out_numbers, *bounds):
+        for array in (self.numbers, self.found_at, *policies, self.frontier_numbers, *bounds):
             array.flags.writeable = False
 
     @cached_property
@@ -120,8 +120,8 @@ class Atlas:
         return tuple(self.seen[number] for number in self.numbers.tolist())
 
     @cached_property
-    def left_out(self) -> tuple[StateReport, ...]:
-        """The other states met, in the order in which they were met, each with the reason why it is left out."""
+    def frontier(self) -> tuple[StateReport, ...]:
+        """The other states seen, in order of discovery, each with the reason why it is not in the atlas."""
         return tuple(self._report(place) for place in range(len(self.states), len(self.statuses)))
 
     @cached_property
@@ -204,7 +204,7 @@ class Atlas:
     @checked(state=label)
     def describe(self, state: State) -> StateReport:
         """Returns what is known of any state, even one never seen: certified, set aside or open, and why."""
-        places = self.places if state in self.places else self._places_left_out
+        places = self.places if state in self.places else self._frontier_places
         return self._report(places[state]) if state in places else self._report_of_unseen(state)
 
     @checked(state=label, action=label)
@@ -356,8 +356,8 @@ class Atlas:
         return {state: place for place, state in enumerate(self.states)}
 
     @cached_property
-    def _places_left_out(self) -> dict[State, int]:
-        return {self.seen[number]: len(self.states) + i for i, number in enumerate(self.left_out_numbers.tolist())}
+    def _frontier_places(self) -> dict[State, int]:
+        return {self.seen[number]: len(self.states) + i for i, number in enumerate(self.frontier_numbers.tolist())}
 
     def place_of(self, goal: State) -> int:
         """Returns the place of a state in `states`."""
@@ -372,9 +372,9 @@ class Atlas:
         return Bounds(lower, upper, regret, self.can_be_relied_on)
 
     def _report(self, place: int) -> StateReport:
-        """Returns the report of a state of the atlas or one left out."""
+        """Returns the report of a state of the atlas or of its frontier."""
         member = place < len(self.states)
-        state = self.states[place] if member else self.seen[self.left_out_numbers[place - len(self.states)]]
+        state = self.states[place] if member else self.seen[self.frontier_numbers[place - len(self.states)]]
         status, bounds = self.statuses[place], self._bounds(place)
         if self.is_refuted:
             status, reason = Status.OPEN, REFUTED

@@ -389,6 +389,6 @@ def _observation(space: Any, state: State) -> Any:
         return np.asarray(state, dtype=dtype).reshape(shape)
     except (TypeError, ValueError):
         raise InvalidInputError(
-            f"{state!r} is no observation for the model, which expects {space}: hand in a function of the label that "
+            f"{state!r} is no observation for the model, which expects {space}: pass a function of the label that "
             "asks the model itself"
         ) from None

@@ -60,8 +60,8 @@ def atlas_of(
         certificate = certificate_from_exploration(exploration, findings, faults)
         return atlas_from_certificate(certificate, **record, uncounted=uncounted)
     numbers = {state: number for number, state in enumerate(seen)}
-    left_out = np.array([numbers[state] for state in exploration.frontier], dtype=np.int64)
-    n_places = len(exploration.states) + len(left_out)
+    frontier = np.array([numbers[state] for state in exploration.frontier], dtype=np.int64)
+    n_places = len(exploration.states) + len(frontier)
     return Atlas(
         **record,
         target=exploration.explorer.target,
@@ -70,8 +70,8 @@ def atlas_of(
         numbers=exploration.numbers.view(),
         actions=exploration.actions,
         policies=tuple(policy.view() for policy in exploration.policies),
-        left_out_numbers=left_out,
-        lower=np.concatenate((exploration.optimistic_steps, np.zeros(len(left_out)))),
+        frontier_numbers=frontier,
+        lower=np.concatenate((exploration.optimistic_steps, np.zeros(len(frontier)))),
         upper=np.full(n_places, np.inf),
         regret=np.full(n_places, np.inf),
         statuses=(Status.OPEN,) * n_places,
@@ -173,7 +173,7 @@ def atlas_from_certificate(
         found_at=found_at,
         actions=certificate.actions,
         policies=concluded.policies,
-        left_out_numbers=np.arange(n_known, n_seen),
+        frontier_numbers=np.arange(n_known, n_seen),
         lower=concluded.lower,
         upper=concluded.upper,
         regret=concluded.regret,

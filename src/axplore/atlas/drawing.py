@@ -87,7 +87,7 @@ class _Grid(NamedTuple):
 
 
 def layout_of(atlas: Atlas) -> Layout:
-    """Returns the layout of the states of an atlas and those left out."""
+    """Returns the layout of the states of an atlas and of its frontier."""
     drawn = _drawn(atlas)
     grid = _grid_of(atlas, atlas.transitions)
     return _rings(atlas, drawn) if grid is None else _grid(grid, drawn)
@@ -101,7 +101,7 @@ def shown_steps(atlas: Atlas) -> FloatArray:
 
 def labels_of(atlas: Atlas) -> list[State]:
     """Returns the labels by place."""
-    return [*atlas.states, *(atlas.seen[number] for number in atlas.left_out_numbers.tolist())]
+    return [*atlas.states, *(atlas.seen[number] for number in atlas.frontier_numbers.tolist())]
 
 
 def clusters_of(atlas: Atlas, layout: Layout) -> IntArray:
@@ -185,7 +185,7 @@ def _rings(atlas: Atlas, drawn: IntArray) -> Layout:
     distances = np.minimum(shown_steps(atlas), BEYOND * radius) * scale
     size = float(np.clip(SPREAD * WIDTH / math.sqrt(len(drawn)), SMALLEST, LARGEST))
     aside = np.array([status is Status.SET_ASIDE for status in atlas.statuses])
-    if not atlas.proven:  # nothing is known of the steps to states left out
+    if not atlas.proven:  # nothing is known of the steps to states of the frontier
         aside[len(atlas.states) :] = True
     distances[aside] = np.maximum(distances[aside], radius * scale + 1.5 * size)  # visibly outside
     angles = _angles(ways_in(atlas))

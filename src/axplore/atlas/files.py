@@ -20,7 +20,7 @@ from axplore.types import RESET_ACTION, IntArray, Status
 
 NAME: Final = "atlas"
 FORMAT: Final = "axplore atlas"
-VERSION: Final = 3
+VERSION: Final = 4
 
 COUNTS: Final = "counts_"
 """The prefix of the names of count arrays."""
@@ -61,7 +61,7 @@ def load(folder: Path) -> Atlas:
 
 def _fields_of(atlas: Atlas) -> dict[str, Any]:
     certificate = atlas.certificate
-    n_counted = len(atlas.numbers) + len(atlas.left_out_numbers)
+    n_counted = len(atlas.numbers) + len(atlas.frontier_numbers)
     record = {
         "certificate": None if certificate is None else certificate.digest,
         "world": atlas.world,
@@ -90,7 +90,7 @@ def _arrays_of(atlas: Atlas) -> dict[str, npt.NDArray[Any]]:
     return {
         "found_at": atlas.found_at,
         "numbers": atlas.numbers,
-        "left_out_numbers": atlas.left_out_numbers,
+        "frontier_numbers": atlas.frontier_numbers,
         "optimistic_steps": atlas.lower[: len(atlas.numbers)],
         "policy_shapes": np.array([(0, *policy.shape)[-2:] for policy in atlas.policies]),  # a horizon of 0: none
         "policy_choices": np.concatenate([policy.ravel() for policy in atlas.policies]),
@@ -116,7 +116,7 @@ def _atlas_from(folder: Path, fields: dict[str, Any], arrays: dict[str, npt.NDAr
             raise DamagedFileError(f"the certificate in {folder} is of another run than the atlas beside it")
         uncounted = tuple(decode_label(label) for label in fields["uncounted"])
         return atlas_from_certificate(certificate, **record, uncounted=uncounted)
-    n_states, n_others = len(arrays["numbers"]), len(arrays["left_out_numbers"])
+    n_states, n_others = len(arrays["numbers"]), len(arrays["frontier_numbers"])
     return Atlas(
         **record,
         target=Target(radius=fields["radius"], epsilon=fields["epsilon"], delta=fields["delta"]),
@@ -125,7 +125,7 @@ def _atlas_from(folder: Path, fields: dict[str, Any], arrays: dict[str, npt.NDAr
         numbers=arrays["numbers"],
         actions=tuple(tuple(decode_label(action) for action in offered) for offered in fields["actions"]),
         policies=_policies_from(arrays["policy_shapes"], arrays["policy_choices"]),
-        left_out_numbers=arrays["left_out_numbers"],
+        frontier_numbers=arrays["frontier_numbers"],
         lower=np.concatenate((arrays["optimistic_steps"], np.zeros(n_others))),
         upper=np.full(n_states + n_others, np.inf),
         regret=np.full(n_states + n_others, np.inf),
@@ -155,8 +155,8 @@ def _is_possible(policy: IntArray, offered: IntArray) -> bool:
 
 def _checked(atlas: Atlas) -> Atlas:
     """Returns the atlas; refuses one whose parts are inconsistent."""
-    n_states, n_places = len(atlas.numbers), len(atlas.numbers) + len(atlas.left_out_numbers)
-    named = np.concatenate((atlas.numbers, atlas.left_out_numbers))
+    n_states, n_places = len(atlas.numbers), len(atlas.numbers) + len(atlas.frontier_numbers)
+    named = np.concatenate((atlas.numbers, atlas.frontier_numbers))
     offered = np.array([len(actions) for actions in atlas.actions])
     fits = (
         n_states > 0

@@ -119,7 +119,7 @@ def _exact_part(atlas: Atlas, target: Target, objective: Objective) -> Atlas:
     kept = np.flatnonzero(atlas.upper[: len(atlas.numbers)] <= target.radius)
     survey = survey_evidence(rows_of(atlas.counts, atlas.numbers[kept]), target, objective)
     bounds, n_known = survey.bounds, len(kept)
-    rest: IntArray = np.setdiff1d(np.concatenate((atlas.numbers, atlas.left_out_numbers)), survey.numbers)
+    rest: IntArray = np.setdiff1d(np.concatenate((atlas.numbers, atlas.frontier_numbers)), survey.numbers)
     unseen_status = Status.SET_ASIDE if bounds.unseen > target.radius else Status.OPEN
     statuses = (*bounds.statuses(n_known, target.radius, target.epsilon, objective), *(unseen_status,) * len(rest))
     return replace(
@@ -129,7 +129,7 @@ def _exact_part(atlas: Atlas, target: Target, objective: Objective) -> Atlas:
         found_at=atlas.found_at[kept],
         actions=tuple(atlas.actions[place] for place in kept.tolist()),
         policies=survey.policies,
-        left_out_numbers=np.concatenate((survey.numbers[n_known:], rest)).astype(np.int64),
+        frontier_numbers=np.concatenate((survey.numbers[n_known:], rest)).astype(np.int64),
         lower=np.concatenate((bounds.lower, np.full(len(rest), bounds.unseen))),
         upper=np.concatenate((bounds.upper, np.full(len(rest), math.inf))),
         regret=np.concatenate((bounds.regret, np.full(len(rest), math.inf))),
@@ -194,9 +194,9 @@ def _restricted(atlas: Atlas, evidence: Evidence, numbers: list[int], target: Ta
     regret = upper - lower
     for place, bound in enumerate(evidence.regrets):
         regret[place] = checked_regret(upper[place], lower[place], bound.steps, target)
-    left_out = evidence.model.numbers[n_known:]
+    frontier = evidence.model.numbers[n_known:]
     # A state to which no state of the part was seen to lead has the bound of states never seen.
-    rest: IntArray = np.setdiff1d(np.concatenate((atlas.numbers, atlas.left_out_numbers)), evidence.model.numbers)
+    rest: IntArray = np.setdiff1d(np.concatenate((atlas.numbers, atlas.frontier_numbers)), evidence.model.numbers)
     unseen = evidence.unseen.steps
     status = Status.SET_ASIDE if unseen > target.radius else Status.OPEN
     places = {number: place for place, number in enumerate(atlas.numbers.tolist())}
@@ -208,7 +208,7 @@ def _restricted(atlas: Atlas, evidence: Evidence, numbers: list[int], target: Ta
         found_at=atlas.found_at[old],
         actions=tuple(atlas.actions[place] for place in old),
         policies=evidence.policies,
-        left_out_numbers=np.concatenate((left_out, rest)).astype(np.int64),
+        frontier_numbers=np.concatenate((frontier, rest)).astype(np.int64),
         lower=np.concatenate((lower, np.full(len(rest), unseen))),
         upper=np.concatenate((upper, np.full(len(rest), math.inf))),
         regret=np.concatenate((regret, np.full(len(rest), math.inf))),

@@ -143,11 +143,11 @@ class StateRow:
 
     Attributes:
         state: its label.
-        in_atlas: whether it is a state of the atlas; the others are left out.
+        in_atlas: whether it is a state of the atlas; the others form the frontier.
         lower, upper: bounds on the expected steps to it; `upper` is infinite if no policy is proven to arrive.
         regret: the steps that the best policy through the states of the atlas could save; infinite if unknown.
         visits: the number of times that its actions were played.
-        found_at: the steps taken when it was admitted; None if it is left out.
+        found_at: the steps taken when it was admitted; None on the frontier.
         status: certified, set aside or open; "not proven" if the explorer proves nothing, or its proofs are refuted.
         reason: for its status, in a sentence.
     """
@@ -201,10 +201,10 @@ LEGEND: Final = (
 
 
 def state_rows(atlas: Atlas) -> list[StateRow]:
-    """Returns a row for each state met: those of the atlas in order of admission, and then those left out."""
-    reports = [*(atlas.describe(state) for state in atlas.states), *atlas.left_out]
+    """Returns a row for each state met: those of the atlas in order of admission, and then those of the frontier."""
+    reports = [*(atlas.describe(state) for state in atlas.states), *atlas.frontier]
     visits = _visits(atlas)
-    found_at = [*atlas.found_at.tolist(), *[None] * len(atlas.left_out)]
+    found_at = [*atlas.found_at.tolist(), *[None] * len(atlas.frontier)]
     return [
         StateRow(
             state=report.state,
@@ -218,7 +218,7 @@ def state_rows(atlas: Atlas) -> list[StateRow]:
             reason=report.reason,
         )
         for index, (report, number) in enumerate(
-            zip(reports, [*atlas.numbers.tolist(), *atlas.left_out_numbers.tolist()], strict=True)
+            zip(reports, [*atlas.numbers.tolist(), *atlas.frontier_numbers.tolist()], strict=True)
         )
     ]
 

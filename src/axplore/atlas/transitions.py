@@ -1,4 +1,4 @@
-"""The transitions of an atlas by place: its states in order of admission, followed by those left out."""
+"""The transitions of an atlas by place: its states in order of admission, followed by those of the frontier."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from axplore.atlas.atlas import Atlas
 
 ELSEWHERE = -1
-"""The place of a state that is neither in the atlas nor among those left out."""
+"""The place of a state that is neither in the atlas nor on its frontier."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ def transitions_of(atlas: Atlas) -> Transitions:
     row_offsets = np.concatenate(([0], np.cumsum(lengths)))
     entries = np.repeat(offsets[:-1][pair_order] - row_offsets[:-1], lengths) + np.arange(row_offsets[-1])
     places = np.full(len(atlas.seen), ELSEWHERE)
-    named = np.concatenate((atlas.numbers, atlas.left_out_numbers))
+    named = np.concatenate((atlas.numbers, atlas.frontier_numbers))
     places[named] = np.arange(len(named))
     return Transitions(
         state_pairs=np.cumsum([0, *map(len, pairs)]),
@@ -99,7 +99,7 @@ def to_networkx(atlas: Atlas) -> Any:
     except ImportError:
         raise AxploreError("networkx is not installed; `pip install 'axplore[networkx]'` installs it") from None
     graph = nx.MultiDiGraph(initial=atlas.states[0])
-    reports = [*map(atlas.describe, atlas.states), *atlas.left_out]
+    reports = [*map(atlas.describe, atlas.states), *atlas.frontier]
     for place, report in enumerate(reports):
         bounds = {"lower": report.bounds.lower, "upper": report.bounds.upper}
         graph.add_node(report.state, in_atlas=place < len(atlas.states), status=report.status.value, **bounds)

@@ -162,7 +162,7 @@ def _unfinished(atlas: Atlas) -> list[str]:
         return [f"Unfinished: {reason}. {_states(len(atlas.states))} found so far, and nothing is proven."]
     members = [atlas.describe(state) for state in atlas.states]
     unproven = [report for report in members if report.status is Status.OPEN]
-    undecided = [report for report in atlas.left_out if report.status is Status.OPEN]
+    undecided = [report for report in atlas.frontier if report.status is Status.OPEN]
     n_open = len(unproven) + len(undecided)
     open_states = f"{_states(n_open)} {'is' if n_open == 1 else 'are'} open" if n_open else "no state seen is open"
     doubted = ("the assumptions hold",) if doubts_in(atlas.findings, atlas.faults) else ()
@@ -207,7 +207,7 @@ def _not_proven(atlas: Atlas) -> list[str]:
     rule = f"by a rule that is proven right in the paper ({theorem})" if theorem else "by a rule without a guarantee"
     return [
         f"Not proven: {atlas.explorer} found {_states(len(atlas.states))} and ended {rule}; it leaves no certificate.",
-        f"{_states(len(atlas.left_out), 'other ')} seen and left out.",
+        f"{_states(len(atlas.frontier), 'other ')} seen on the frontier.",
     ]
 
 
@@ -235,8 +235,8 @@ def _promise(atlas: Atlas) -> str:
 def _what_is_decided(atlas: Atlas) -> list[str]:
     if not atlas.nothing_missing:
         return ["States within the radius may be missing."]
-    others = _states(len(atlas.left_out), "other ")
-    farther = f"the {others} seen and all states never seen take" if atlas.left_out else "all others take"
+    others = _states(len(atlas.frontier), "other ")
+    farther = f"the {others} seen and all states never seen take" if atlas.frontier else "all others take"
     return [f"Nothing within the radius is missing: {farther} more than {atlas.target.radius:g} expected steps."]
 
 

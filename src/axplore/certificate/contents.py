@@ -51,7 +51,7 @@ class Counts(Record):
     first_draws: IntArray
 
     def check_shape(self, n_pairs: int, n_seen: int) -> None:
-        """Refuses arrays that are no rows of so many pairs and states."""
+        """Refuses arrays that do not describe rows of `n_pairs` pairs over `n_seen` states."""
         _check_array("counts.row_offsets", self.row_offsets, np.int64, n_pairs + 1)
         if self.row_offsets[0] != 0 or (np.diff(self.row_offsets) < 0).any():
             raise InvalidInputError("counts.row_offsets do not ascend from 0")

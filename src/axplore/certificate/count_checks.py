@@ -16,7 +16,7 @@ def contradiction(certificate: Certificate) -> str | None:
     """The first thing in the counts and names that cannot be, in words; None if there is none."""
     seen = _repeated((*certificate.known, *certificate.others))
     if seen:
-        return f"the state {seen[0]!r} stands twice"
+        return f"the state {seen[0]!r} is listed twice"
     for state, actions in zip(certificate.known, certificate.actions, strict=True):
         if _repeated(actions):
             return f"state {state!r} has the action {_repeated(actions)[0]!r} twice"
@@ -31,7 +31,7 @@ def contradiction(certificate: Certificate) -> str | None:
 
 
 def _possible(counts: Sequence[int], first_draws: Sequence[int]) -> bool:
-    """Whether successors first seen at these draws can have been met so often."""
+    """Whether successors first seen at these draws can have these counts."""
     if any(count < 1 for count in counts):
         return False
     # Before a successor was first seen, all draws were of those seen before it.

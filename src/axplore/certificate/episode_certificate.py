@@ -56,8 +56,8 @@ class EpisodeCertificate:
     """A claim about one policy, the outcomes of its episodes, and what they decide.
 
     The claim is one of two. With `within`: the policy, restarted by RESET whenever it has not reached the goal after
-    `horizon` steps, reaches it within so many expected steps. With `chance`: it reaches the goal within `horizon`
-    steps with at least this chance.
+    `horizon` steps, reaches it within this number of expected steps. With `chance`: it reaches the goal within
+    `horizon` steps with at least this chance.
 
     Attributes:
         world, policy: what was played on, and what was played, in words.
@@ -209,7 +209,7 @@ def log_wealth(certificate: EpisodeCertificate) -> float:
 
 
 def _losses(certificate: EpisodeCertificate) -> tuple[Callable[[int], float], float]:
-    """The loss of an episode that arrives after so many steps, and of one that misses."""
+    """The loss of an episode that arrives after a number of steps, and of one that misses."""
     horizon, proven = certificate.horizon, certificate.proven
     if certificate.within is not None:
         bound = certificate.within

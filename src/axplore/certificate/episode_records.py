@@ -35,7 +35,7 @@ class EpisodeRecord:
 
     Attributes:
         goal: the position of a known state other than the initial one.
-        policy: what to play in each of the first so many known states, all admitted before the goal: the place of an
+        policy: what to play in each of the first m known states, all admitted before the goal: the position of an
             action, or RESET_ACTION. Every other state resets.
         horizon: the steps after which an episode without the goal ends, and the policy restarts.
         bound: of the expected steps of the policy that restarts.

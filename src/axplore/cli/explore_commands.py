@@ -303,6 +303,6 @@ def atlas_as_json(atlas: Atlas) -> dict[str, Any]:
         "complete": atlas.complete,
         "verdict": atlas.verdict.as_json(),
         "states": [row.as_json() for row in rows if row.in_atlas],
-        "left_out": [row.as_json() for row in rows if not row.in_atlas],
+        "frontier": [row.as_json() for row in rows if not row.in_atlas],
         "unseen_lower": atlas.unseen_lower,
     }

@@ -54,7 +54,7 @@ PLANNED: Final = (1.6, 4.0, 0.8)
 """Plans ask for about this many times the steps that remain; at most, and at least (docs/progress.md has the study)."""
 
 RECENT_PLANS: Final = 5
-"""Claims for which there was no time are taken to cost as much as the last so many that were planned for."""
+"""Claims that there was no time to plan are estimated from this number of claims planned last."""
 
 LEAST_SURVEY: Final = 1000
 """A round of a survey plays at least this many actions for the first time, and then half as many as all before."""
@@ -521,7 +521,7 @@ class Certified(Explorer[CertifiedState]):
         return plans
 
     def _next_draws(self, plans: list[Draws], model: IntervalModel, travel: FloatArray, budget: float) -> FloatArray:
-        """The draws of the cheapest plans, as far as an order of so many steps has room for them, [P]."""
+        """The draws of the cheapest plans, as far as an order of `budget` steps has room for them, [P]."""
         cheapest, *others = sorted(plans, key=_steps_of)
         more = cheapest.more
         for plan in others if self.fill_orders else ():
@@ -609,7 +609,7 @@ def _endless_pairs(rows: CountedRows, draws: int) -> BoolArray:
 
 
 def _first_part(more: FloatArray, model: IntervalModel, travel: FloatArray, budget: float) -> FloatArray:
-    """As much of the draws as so many steps allow; pairs that lack most, in proportion, come first, [P]."""
+    """Returns as many of the draws as `budget` steps allow; pairs that lack most, in proportion, come first, [P]."""
     wanted = model.visits + more
 
     def part(shortage: float) -> FloatArray:

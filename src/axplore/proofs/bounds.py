@@ -29,7 +29,7 @@ from axplore.statistics.counts import CountedRows
 from axplore.types import RESET_PAIR, FloatArray, IntArray
 
 TOLERANCE: Final = 1e-6
-"""The residual that solvers aim at; it costs a bound about so much of itself."""
+"""The residual that solvers aim at; it loosens a bound by about this part."""
 
 TRIAL_TOLERANCE: Final = 1e-4
 """The same where it is only asked what more draws might bring."""

@@ -42,7 +42,7 @@ class EpisodeTest:
 
     Attributes:
         goal: the number of the goal.
-        policy: what to play in each of the first so many known states: a position among its actions, or RESET_ACTION;
+        policy: what to play in each of the first m known states: a position among its actions, or RESET_ACTION;
             every other state resets, [n].
         horizon: the steps after which an episode is cut.
         bound: of the expected steps.
@@ -113,7 +113,7 @@ class EpisodeTests:
         return iter(self.begun)
 
     def proof_of(self, goal: int, steps: float) -> EpisodeTest | None:
-        """A test that proves a goal, by its number, to be reached within so many expected steps."""
+        """A test that proves a goal, by its number, to be reached within `steps` expected steps."""
         return next((test for test in self.begun if test.goal == goal and test.proven and test.bound <= steps), None)
 
     def open_of(self, goal: int) -> list[EpisodeTest]:
@@ -157,7 +157,7 @@ class EpisodePlan:
         return self.forecast.steps(self.test.lacking)
 
     def times(self, budget: float) -> int:
-        """How many episodes to run next, if no more than so many steps are to be taken."""
+        """Returns the number of episodes to run next within a limit on steps."""
         wanted = self.test.lacking / self.forecast.growth
         return max(1, math.ceil(min(wanted, budget / self.forecast.episode_steps)))
 

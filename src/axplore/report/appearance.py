@@ -29,7 +29,7 @@ MAX_SIDE: Final = 160
 """Pictures are made smaller until neither side has more pixels than this."""
 
 MAX_PICTURES: Final = 300
-"""Of an atlas of more states, the first so many have pictures."""
+"""In a larger atlas, only this number of states, the first ones, have pictures."""
 
 ACTIONS_OF_GYMNASIUM: Final[Mapping[str, tuple[str, ...]]] = {
     "gym:FrozenLake": ("left", "down", "right", "up"),

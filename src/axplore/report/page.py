@@ -71,7 +71,7 @@ SECTIONS: Final[Sequence[Section]] = (
     Section("map", "map", "The map", modules=("canvas", "colours", "arrows", "panel")),
     Section("curves", "curves", "The curves"),
     Section("states", "states", "The states"),
-    Section("left-out", "left out", "What is left out, and why"),
+    Section("frontier", "frontier", "Seen, but outside the atlas, and why"),
     Section("guarantee", "guarantee", "What you can rely on"),
     Section("settings", "settings", "Settings and versions"),
 )
@@ -158,7 +158,7 @@ def page_of(
     layout, moments = layout_of(atlas), moments_of(atlas, history)
     rows = [replace(row, state=look.state(row.state)) for row in state_rows(atlas)]
     scripts = list(_scripts())
-    left_out = ("state", "lower", "status", "reason") if atlas.proven else ("state", "status", "reason")
+    frontier = ("state", "lower", "status", "reason") if atlas.proven else ("state", "status", "reason")
     return rendered(
         "templates/page.html",
         atlas=atlas,
@@ -169,7 +169,7 @@ def page_of(
         moments=moments,
         rows=rows,
         columns=shown_columns(atlas),
-        left_out_columns={name: HEADINGS[name] for name in left_out},
+        frontier_columns={name: HEADINGS[name] for name in frontier},
         legend=LEGEND,
         limits={"rows": MAX_ROWS},
         charts=charts,

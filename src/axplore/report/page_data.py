@@ -105,7 +105,7 @@ def content_of(
         "shownSteps": [finite(steps) for steps in shown_steps(atlas).tolist()],
         "lowerText": [row.text("lower") for row in rows],
         "upperText": [row.text("upper") for row in rows],
-        "numbers": np.concatenate((atlas.numbers, atlas.left_out_numbers)).tolist(),
+        "numbers": np.concatenate((atlas.numbers, atlas.frontier_numbers)).tolist(),
         "foundAt": atlas.found_at.tolist(),
         "visits": [row.visits for row in rows],
         "actionLists": [[look.action(action) for action in actions] for actions in distinct],

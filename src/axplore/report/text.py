@@ -25,7 +25,7 @@ def key_facts(atlas: Atlas) -> Facts:
     verdict = ("verdict", atlas.verdict.kind.value)
     steps = ("steps taken", f"{atlas.steps:,}")
     if not atlas.proven:
-        return [verdict, ("found", f"{len(atlas.states):,}"), ("left out", f"{len(atlas.left_out):,}"), steps]
+        return [verdict, ("found", f"{len(atlas.states):,}"), ("frontier", f"{len(atlas.frontier):,}"), steps]
     counts = Counter(atlas.statuses)
     by_status = [(status.value, f"{counts[status]:,}") for status in (Status.CERTIFIED, Status.SET_ASIDE, Status.OPEN)]
     return [verdict, *by_status, steps]

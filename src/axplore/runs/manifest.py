@@ -144,15 +144,16 @@ def explorer_from_description(
         description: the description of the explorer, from `described`.
         given: the explorer that the caller passes; it must match. Without it, the explorer is made by its name, or by
             another name of its class, and its options that are plain values are set as described.
-        assumed_anew: whether what it assumes is of no account: functions among that need not be handed in.
+        assumed_anew: whether what it assumes is about to be replaced, so that
+            functions among its assumptions need not be passed.
     """
     functions = _functions_in(description.get("assume"))
     if functions and assumed_anew:
         description = {**description, "assume": described(NOTHING)}
     elif functions and given is None:
         raise InvalidSettingError(
-            f"the run assumes something by functions of its user ({', '.join(functions)}), which no file holds; hand "
-            "them in again: resume(run, assume=...) in Python, --assume on the command line"
+            f"the run assumes something by functions of its user ({', '.join(functions)}), which no file holds; pass "
+            "them again: resume(run, assume=...) in Python, --assume on the command line"
         )
     if given is not None:
         if not _fits(checked_explorer(given), description):

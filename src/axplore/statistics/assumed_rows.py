@@ -49,7 +49,7 @@ class AssumedRows:
         return bool(self.single.any() or self.least.any())
 
     def padded(self, n_pairs: int) -> AssumedRows:
-        """The same with pairs behind the last one of which nothing is assumed, so that there are so many."""
+        """Returns these assumptions extended to `n_pairs` pairs; nothing is assumed of the new ones."""
         more = n_pairs - len(self.single)
         return AssumedRows(
             single=np.append(self.single, np.zeros(more, dtype=np.int64)),

@@ -39,7 +39,7 @@ EPISODE_PART: Final = 0.1
 """The part of delta that is left to tests by episodes (docs/algorithms/episodes.md); the pairs share the rest."""
 
 ADMISSION_SCALE: Final = 10
-"""The levels of the first so many admitted states are about equal; later ones fall like 1 / position squared."""
+"""The first states admitted, of this number, have about equal levels; later levels fall like 1 / position squared."""
 
 DIRICHLET: Final = 0.5
 """The parameter of the mixture over rows with a closed support (Krichevsky and Trofimov's)."""

@@ -165,7 +165,7 @@ def is_handed_in(thing: Any) -> bool:
 
 @contextmanager
 def world_for(thing: Any, seed: int, parameters: Mapping[str, Any] | None = None) -> Iterator[World]:
-    """A world made of anything that can be explored, closed at the end unless it was handed in."""
+    """A world made of anything that can be explored, closed at the end unless the caller passed it."""
     world = parametrised_world(thing, seed, parameters)
     try:
         yield world

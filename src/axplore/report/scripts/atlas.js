@@ -1,6 +1,6 @@
 "use strict";
 // The data from Python: states, layout, transitions, policies and answers. A state is given by its place: those of the
-// atlas come first, in order of admission, then those left out. This script only looks things up.
+// atlas come first, in order of admission, then those of the frontier. This script only looks things up.
 const atlas = (() => {
   const content = JSON.parse(document.getElementById("content").textContent);
   const arrays = {};
@@ -26,7 +26,7 @@ const atlas = (() => {
 
   /** The expected steps to a state, as text. */
   function steps(place) {
-    if (!content.proven) return isMember(place) ? `about ${content.lowerText[place]} expected steps` : "left out";
+    if (!content.proven) return isMember(place) ? `about ${content.lowerText[place]} expected steps` : "on the frontier";
     if (!isMember(place)) return `at least ${content.lowerText[place]} expected steps`;
     return `${content.lowerText[place]} to ${content.upperText[place]} expected steps`;
   }

@@ -46,7 +46,7 @@ const canvas = (() => {
     for (const [place, to] of spots) {
       const from = spots.get(content.waysIn[place]);
       if (place === 0 || !from) continue;
-      layers.tree.append(svg("line", { class: isMember(place) ? "branch" : "branch left-out", "data-place": place,
+      layers.tree.append(svg("line", { class: isMember(place) ? "branch" : "branch frontier", "data-place": place,
         x1: from.x, y1: from.y, x2: to.x, y2: to.y }));
     }
   }
@@ -74,7 +74,7 @@ const canvas = (() => {
     const { x, y } = spots.get(place), status = atlas.statusOf(place);
     const half = isGrid ? size - Math.max(0.5, size * 0.05) : size;
     const node = svg("g", {
-      class: `node ${atlas.classOf(place)}${isMember(place) ? "" : " left-out"}${place === 0 ? " initial" : ""}`,
+      class: `node ${atlas.classOf(place)}${isMember(place) ? "" : " frontier"}${place === 0 ? " initial" : ""}`,
       id: `state-${place}`, "data-place": place, role: "button", tabindex: place === 0 ? 0 : -1, "aria-pressed": "false",
       transform: `translate(${x} ${y})`,
     }, svg("title", {}, atlas.describe(place)), ...symbol(status, half, isMember(place)));
@@ -98,7 +98,7 @@ const canvas = (() => {
       const symbol = svg("g", { class: "cluster", role: "button", tabindex: 0, "aria-label": said, transform: `translate(${x} ${y})` },
         svg("title", {}, said), svg("rect", { x: -half, y: -0.8 * half, width: 2 * half, height: 1.6 * half, rx: 0.5 * half }),
         svg("text", { class: "value", y: 0.35 * half, "font-size": 0.9 * half }, `+${places.length}`));
-      const line = svg("line", { class: "branch left-out", x1: from.x, y1: from.y, x2: x, y2: y });
+      const line = svg("line", { class: "branch frontier", x1: from.x, y1: from.y, x2: x, y2: y });
       symbol.addEventListener("click", () => openCluster(anchor));
       symbol.addEventListener("keydown", (event) => {
         if (event.key !== "Enter" && event.key !== " ") return;

@@ -50,12 +50,12 @@ const colours = (() => {
     const items = [];
     const present = new Set(layout.drawn.map((place) => `${statusOf(place)}|${isMember(place)}`));
     const meaning = content.proven
-      ? { "certified|true": "certified", "open|true": "in the atlas, not fully proven", "open|false": "open: left out, undecided", "set aside|false": "set aside: proven too far" }
-      : { "open|true": "found, not proven", "open|false": "left out, not proven" };
+      ? { "certified|true": "certified", "open|true": "in the atlas, not fully proven", "open|false": "open: on the frontier, undecided", "set aside|false": "set aside: proven too far" }
+      : { "open|true": "found, not proven", "open|false": "on the frontier, not proven" };
     for (const [key, text] of Object.entries(meaning).filter(([kind]) => present.has(kind))) {
       const [status, member] = [key.split("|")[0], key.endsWith("true")];
       const icon = svg("svg", { viewBox: "-10 -10 20 20", "aria-hidden": "true" },
-        svg("g", { class: `node ${status.replace(" ", "-")}${member ? "" : " left-out"}` }, ...canvas.symbol(status, 8, member)));
+        svg("g", { class: `node ${status.replace(" ", "-")}${member ? "" : " frontier"}` }, ...canvas.symbol(status, 8, member)));
       if (member) icon.querySelector(".shape").style.fill = mode === "status" ? OF_STATUS[status] : RAMP[2];
       items.push(html("span", {}, icon, ` ${text}`));
     }
@@ -67,7 +67,7 @@ const colours = (() => {
     }
     items.push(html("span", {}, "thick outline: the initial state"));
     if (!canvas.isGrid) items.push(html("span", {}, "faint lines: short ways"));
-    if (content.clusterOf.some((anchor) => anchor >= 0)) items.push(html("span", {}, "+12: so many states behind one; a click shows them"));
+    if (content.clusterOf.some((anchor) => anchor >= 0)) items.push(html("span", {}, "+12: the number of states hidden behind this one; click it to show them"));
     if (layout.drawn.some(atlas.onlyResets)) items.push(html("span", {}, "double outline: only resets"));
     byId("legend").replaceChildren(...items);
   }
