@@ -9,7 +9,7 @@ import numpy as np
 
 from axplore import explore
 from axplore.atlas import Atlas
-from axplore.atlas.drawing import MAX_DRAWN, WIDTH, labels_of, layout_of, shown_steps
+from axplore.atlas.drawing import MAX_DRAWN, MAX_SINGLE, WIDTH, clusters_of, labels_of, layout_of, shown_steps
 from axplore.atlas.transitions import ELSEWHERE
 from axplore.types import Status
 from trees import tree_atlas
@@ -121,3 +121,22 @@ def test_transitions_are_by_place_whatever_order_they_were_counted_in() -> None:
             assert transitions.visits[pair] == sum(met.values())
             pair += 1
     assert transitions.state_visits.sum() == transitions.visits.sum()
+
+
+def test_clusters_begin_behind_whole_levels_of_the_tree() -> None:
+    atlas = tree_atlas(300, 300)
+    anchors = clusters_of(atlas, layout_of(atlas))
+    alone = np.flatnonzero(anchors < 0)
+    assert alone.tolist() == list(range(1 + 3 + 9 + 27))  # a level more would be 121 states, too many to stand alone
+    assert set(anchors[anchors >= 0]) == set(range(1 + 3 + 9, 1 + 3 + 9 + 27))
+
+
+def test_clusters_begin_behind_the_first_states_where_a_level_is_too_large() -> None:
+    # 100 states stand around the initial one, and behind each of them two more.
+    star = [(0, child) for child in range(1, 101)]
+    atlas = moving(star + [(i, i + 100) for i in range(1, 201)], 301)
+    atlas = replace(atlas, seen=tuple(f"state {i}" for i in range(301)))
+    anchors = clusters_of(atlas, layout_of(atlas))
+    assert (anchors[:MAX_SINGLE] < 0).all()
+    assert set(anchors[MAX_SINGLE:101]) == {0}
+    assert anchors[101] == 1

@@ -95,8 +95,8 @@ def test_means_are_told_with_what_differs_only(runs: list[Path]) -> None:
     headings, rows = means_table(chosen)
     assert [row[0] for row in rows] == ["certified AX*, ε=0.5", "disco-experiment, ε=0.8", "certified AX*, ε=0.1"]
     assert [row[headings.index("AX*")] for row in rows] == ["2 of 2", "1 of 1", "0 of 1"]
-    assert " ± " in rows[0][headings.index("steps")]
-    assert " ± " not in rows[1][headings.index("steps")]
+    assert " ± " in rows[0][headings.index("mean steps")]
+    assert " ± " not in rows[1][headings.index("mean steps")]
 
 
 def test_without_a_known_truth_nobody_is_counted_right(chain_run: Path, tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,9 @@ FLAGS = (
 PATIENCE = 60
 """Seconds after which a page that has not loaded counts as frozen, on however slow a machine."""
 
+PHONE = 500
+"""Screens narrower than this are those of phones."""
+
 
 class Browser:
     def __init__(self, chromium: str, driver: str, folder: Path) -> None:
@@ -47,12 +51,26 @@ class Browser:
         self.requests()
         address = address.as_uri() if isinstance(address, Path) else address
         self.driver.get(address + (f"#{fragment}" if fragment else ""))
-        WebDriverWait(self.driver, PATIENCE).until(lambda _: self.run("return document.body.dataset.ready") == "true")
+        done = "return document.body.dataset.ready === 'true' || !document.getElementById('content')"
+        WebDriverWait(self.driver, PATIENCE).until(lambda _: self.run(done))
 
     def open_text(self, page: str, fragment: str = "") -> None:
         path = self._folder / "page.html"
         path.write_text(page, encoding="utf-8")
         self.open(path, fragment)
+
+    @contextmanager
+    def screen(self, width: int, height: int, *, dark: bool = False) -> Iterator[None]:
+        """A screen of this size, narrow ones as of phones, light or dark."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < PHONE}
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+        try:
+            yield
+        finally:
+            self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+            self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
     def run(self, script: str, *arguments: Any) -> Any:
         return self.driver.execute_script(script, *arguments)

@@ -17,6 +17,7 @@ from axplore.report import write_report
 from axplore.report.page import SECTIONS, Section, page_of
 from axplore.runs.history import History
 from axplore.types import Status
+from commands import run
 from trees import tree_atlas
 
 HOSTILE = "<script>window.hacked = true</script><img src=x onerror='window.hacked = true'>&amp;\"'</title>"
@@ -55,10 +56,15 @@ def test_a_click_on_a_goal_shows_the_numbers_of_the_atlas(browser: Browser, chai
 def test_a_click_on_a_goal_shows_its_bounds_over_steps(browser: Browser, chain_run: Path) -> None:
     atlas = Atlas.load(chain_run)
     browser.open(write_report(chain_run))
+    charts = 0
 
     for place, state in enumerate(atlas.states[1:], start=1):
         choose(browser, place)
         bounds = atlas.bounds(state)
+        if browser.count("#bounds-once"):  # nothing to draw
+            assert browser.text("#bounds-once").startswith(f"They were logged once, at step {atlas.steps:,}: ")
+            continue
+        charts += 1
         cells = browser.run(
             "return [...document.querySelectorAll('#bounds-table tr:last-child > *')].map((c) => c.textContent)"
         )
@@ -68,6 +74,7 @@ def test_a_click_on_a_goal_shows_its_bounds_over_steps(browser: Browser, chain_r
         path = browser.run("return document.querySelector('#bounds-chart .band').getAttribute('d')")
         assert path.endswith("Z")
         assert "NaN" not in path
+    assert charts
 
 
 def test_a_click_on_a_goal_shows_its_policy(browser: Browser, chain_run: Path) -> None:
@@ -348,6 +355,29 @@ def test_the_page_opens_with_the_tree_of_short_ways_and_the_way_to_the_farthest_
     assert browser.run("return location.hash") == "", "nobody has asked for it"
     browser.driver.switch_to.active_element.send_keys(Keys.ESCAPE)
     assert browser.count(".node.chosen") == 0
+
+
+def test_cells_of_a_grid_are_joined_along_the_tree_of_short_ways(browser: Browser) -> None:
+    atlas = explore("random-maze", 30, 1, world_parameters={"rows": 5, "columns": 5}, assume="deterministic")
+    browser.open_text(page_of(atlas, History(), Path("run")))
+    assert browser.count("#map .branch") == len(atlas) - 1
+    colours = (
+        "return [...document.querySelectorAll('#map .branch')].map((line) => [line.style.stroke, line.dataset.place])"
+    )
+    for stroke, place in browser.run(colours):
+        shape = f"return document.querySelector('#state-{place} .shape').style.fill"
+        assert stroke == browser.run(shape)
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_no_page_is_wider_than_the_screen(browser: Browser, chain_run: Path, tmp_path: Path, width: int) -> None:
+    run("compare", chain_run, "--page", tmp_path / "compared.html")
+    run("diff", chain_run, chain_run, "--page", tmp_path / "changes.html")
+    with browser.screen(width, 844):
+        for page in (write_report(chain_run), tmp_path / "compared.html", tmp_path / "changes.html"):
+            browser.open(page)
+            assert browser.run("return document.documentElement.scrollWidth") <= width
+            assert browser.complaints() == []
 
 
 def test_many_states_stand_in_clusters_that_a_click_or_a_search_opens(browser: Browser) -> None:

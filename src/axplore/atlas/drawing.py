@@ -19,7 +19,7 @@ from axplore.atlas.atlas import Atlas
 from axplore.atlas.transitions import Transitions
 from axplore.errors import AxploreError, printable
 from axplore.labels import readable
-from axplore.types import FloatArray, IntArray, State, Status
+from axplore.types import BoolArray, FloatArray, IntArray, State, Status
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,9 +49,13 @@ PUSHES: Final = 120
 
 
 CLUSTERED_FROM: Final = 250
-"""With more states in rings than this, those behind the first `MAX_SINGLE` states of the atlas stand in clusters."""
+"""With more states in rings than this, those far along the tree of short ways stand in clusters,"""
 
 MAX_SINGLE: Final = 80
+"""and at most this many states of the atlas stand alone: whole levels of the tree, if these have at least"""
+
+FEWEST_LEVELLED: Final = 20
+"""states, or else the first of the atlas."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,14 +116,27 @@ def clusters_of(atlas: Atlas, layout: Layout) -> IntArray:
     anchors = np.full(len(atlas.statuses), -1, dtype=np.int64)
     if layout.kind == "grid" or len(layout.drawn) <= CLUSTERED_FROM:
         return anchors
-    single = min(MAX_SINGLE, len(atlas.states))
     entries = ways_in(atlas)
-    for place in range(single, len(anchors)):  # parents stand before their children
+    single = _single(entries, len(atlas.states))
+    for place in np.flatnonzero(~single).tolist():  # parents stand before their children
         parent = entries[place]
-        anchors[place] = parent if parent < single else anchors[parent]
+        anchors[place] = parent if single[parent] else anchors[parent]
     sizes = np.bincount(anchors[anchors >= 0], minlength=1)
     alone = (anchors >= 0) & (sizes[np.maximum(anchors, 0)] == 1)
     return np.where(alone, -1, anchors)
+
+
+def _single(entries: IntArray, members: int) -> BoolArray:
+    """Returns which places stand alone where states are clustered, [n]; with a state, those on the way to it do too."""
+    depths = np.zeros(len(entries), dtype=np.int64)
+    for place in range(1, len(entries)):
+        depths[place] = depths[entries[place]] + 1
+    is_member = np.arange(len(entries)) < members
+    up_to = np.cumsum(np.bincount(depths[:members]))
+    deepest = int(np.searchsorted(up_to, MAX_SINGLE, side="right")) - 1
+    if deepest >= 0 and up_to[deepest] >= FEWEST_LEVELLED:
+        return is_member & (depths <= deepest)
+    return np.arange(len(entries)) < min(MAX_SINGLE, members)
 
 
 def _drawn(atlas: Atlas) -> IntArray:

@@ -229,7 +229,8 @@ def _promise(atlas: Atlas) -> str:
     promise = f"{subject} reliably reachable within {reach} expected steps, and no other within {target.radius:g}"
     if atlas.objective is not Objective.OPTIMAL:
         return promise
-    return f"{promise}; each policy is within {target.epsilon:g} steps of the best one through these states"
+    steps = "1 step" if target.epsilon == 1 else f"{target.epsilon:g} steps"
+    return f"{promise}; each policy is within {steps} of the best one through these states"
 
 
 def _what_is_decided(atlas: Atlas) -> list[str]:
@@ -264,7 +265,7 @@ def _clause(sentence: str) -> str:
 
 
 def _states(count: int, kind: str = "") -> str:
-    return f"{count} {kind}state{'' if count == 1 else 's'}"
+    return f"{count:,} {kind}state{'' if count == 1 else 's'}"
 
 
 def _named(reports: list[StateReport]) -> str:

@@ -106,7 +106,7 @@ def diff(
     difference = Atlas.load(old).diff(Atlas.load(new))
     written = None
     if page is not None:
-        from axplore.report.page import write_difference_page
+        from axplore.report.side_by_side import write_difference_page
 
         written = write_difference_page(difference, page)
     if as_json:

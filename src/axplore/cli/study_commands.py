@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import typer
 
@@ -31,6 +31,7 @@ from axplore.errors import InvalidSettingError
 from axplore.explorers.registry import EXPLORERS
 
 if TYPE_CHECKING:
+    from axplore.atlas import Atlas
     from axplore.experiments.result_tables import Table
     from axplore.experiments.studies import ComparedRun, Question, SeedRun
     from axplore.truth import ObjectiveCheck
@@ -143,6 +144,13 @@ def _in_words(value: Any) -> str:
 HeadedRows: TypeAlias = tuple[tuple[str, ...], list[tuple[str, ...]]]
 """Headings and rows."""
 
+LEGEND: Final = (
+    "seconds: elapsed time; processor: computing time. missing: controllable states that were not found. AX_L, AX*: "
+    "whether the answer keeps the objective on the true model, where that is known (built-in worlds and Gymnasium's "
+    "toy environments). ±: 95 % confidence interval of the mean."
+)
+"""What the headings of both tables mean."""
+
 
 @app.command()
 def compare(
@@ -179,6 +187,9 @@ def compare(
         Path | None,
         typer.Option(metavar="DIR", help="Folder for figures as PNG, SVG and PDF.", show_default="no figures"),
     ] = None,
+    page: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page with charts and tables, too.", show_default="none")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare runs: steps, time, and correctness where the truth is known.
@@ -188,7 +199,7 @@ def compare(
 
     \b
     Examples:
-      axplore compare runs/confusing-chain-1 runs/confusing-chain-2 --figures figures
+      axplore compare runs/confusing-chain-1 runs/confusing-chain-2 --page compared.html
       axplore compare --world gym:FrozenLake-v1 --radius 4 --epsilon 1 --explorer certified \\
         --explorer disco-experiment --seeds 20 --out runs/lake
     \b
@@ -224,10 +235,14 @@ def compare(
     failed = [run for run in made if run.failure is not None]
     chosen = compared([*(runs or ()), *(run.folder for run in made if run.failure is None)])
     drawn = [] if figures is None or not chosen else _drawn(chosen, figures)
+    if page is not None:
+        _write_page(page, chosen, failed)
     if as_json:
         print_json(comparison_as_json(chosen, failed, drawn))
     else:
         _print_comparison(chosen, failed, drawn)
+        if page is not None:
+            print_lines([f"See it: {page}"])
     raise typer.Exit(CLAIM_FAILED if failed else DONE)
 
 
@@ -270,6 +285,23 @@ def _drawn(runs: Sequence[ComparedRun], folder: Path) -> list[Path]:
     from axplore.report.figures import write_figures
 
     return write_figures({name: [run.atlas for run in group] for name, group in grouped(runs).items()}, folder)
+
+
+def _write_page(path: Path, runs: Sequence[ComparedRun], failed: Sequence[SeedRun]) -> None:
+    from axplore.report.side_by_side import TextTable, write_comparison_page
+
+    groups: dict[str, list[Atlas]] = {}
+    for run in runs:
+        groups.setdefault(_named(run, _differing(runs)), []).append(run.atlas)
+    write_comparison_page(
+        path,
+        common=common_traits(runs),
+        groups=groups,
+        means=TextTable(*means_table(runs)),
+        runs=TextTable(*runs_table(runs, failed)),
+        legend=LEGEND,
+        failed=len(failed),
+    )
 
 
 def comparison_as_json(
@@ -318,13 +350,7 @@ def _print_comparison(runs: Sequence[ComparedRun], failed: Sequence[SeedRun], dr
     print_table(f"Runs compared: {common}" if common else "Runs compared", *runs_table(runs, failed))
     if len(grouped(runs)) < len(runs):
         print_table("Means over seeds", *means_table(runs))
-    print_lines(
-        [
-            "seconds: elapsed time; processor: computing time. missing: controllable states that were not found. AX_L, "
-            "AX*: whether the answer keeps the objective on the true model, where that is known (built-in worlds and "
-            "Gymnasium's toy environments). ±: 95 % confidence interval of the mean."
-        ]
-    )
+    print_lines([LEGEND])
     if failed:
         print_lines([f"Failed runs: {len(failed)}. They are left out of the means; the same command tries them again."])
     if drawn:
@@ -366,7 +392,7 @@ def runs_table(runs: Sequence[ComparedRun], failed: Sequence[SeedRun] = ()) -> H
 
 
 def means_table(runs: Sequence[ComparedRun]) -> HeadedRows:
-    """Returns the mean steps of each group, and how many of its runs are correct."""
+    """Returns the states and steps of each group with their spread, and how many of its runs are correct."""
     from axplore.experiments.studies import means_of
 
     rows, differing = [], _differing(runs)
@@ -374,10 +400,14 @@ def means_table(runs: Sequence[ComparedRun]) -> HeadedRows:
     for row in means_of(runs):
         right = ("unknown" if number is None else f"{number} of {row['runs']}" for number in row["right"].values())
         spread = "" if row["half_width"] is None else f" ± {row['half_width']:,.0f}"
-        rows.append(
-            (names[row["what"]], str(row["runs"]), f"{row['mean_steps']:,.0f}{spread}", str(row["cut_short"]), *right)
-        )
-    return ("what", "runs", "steps", "cut short", "AX_L", "AX*"), rows
+        cells = (names[row["what"]], str(row["runs"]), _range(row["states"]), f"{row['mean_steps']:,.0f}{spread}")
+        rows.append((*cells, _range(row["steps"]), str(row["cut_short"]), *right))
+    return ("what", "runs", "states", "mean steps", "fewest to most", "cut short", "AX_L", "AX*"), rows
+
+
+def _range(numbers: tuple[int, int]) -> str:
+    fewest, most = numbers
+    return f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
 
 
 def _differing(runs: Sequence[ComparedRun]) -> list[int]:

@@ -10,7 +10,7 @@ A comparison shows the steps and times of runs, and whether they are correct whe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -327,7 +327,7 @@ def grouped(runs: Sequence[ComparedRun]) -> dict[str, list[ComparedRun]]:
 
 
 def means_of(runs: Sequence[ComparedRun]) -> list[dict[str, Any]]:
-    """Returns the mean steps of each group, and how many of its runs are correct.
+    """Returns the states and steps of each group, fewest and most, its mean steps, and how many runs are correct.
 
     The half-width is that of the 95 % confidence interval, None for a single run. The steps of runs that were cut short
     count as they are, so their mean is too small.
@@ -339,6 +339,8 @@ def means_of(runs: Sequence[ComparedRun]) -> list[dict[str, Any]]:
             {
                 "what": what,
                 "runs": len(group),
+                "states": _fewest_and_most(len(run.atlas.states) for run in group),
+                "steps": _fewest_and_most(run.atlas.steps for run in group),
                 "mean_steps": steps.mean,
                 "half_width": steps.half_width if math.isfinite(steps.half_width) else None,
                 "cut_short": sum(not run.atlas.stop.by_own_rule for run in group),
@@ -349,6 +351,11 @@ def means_of(runs: Sequence[ComparedRun]) -> list[dict[str, Any]]:
             }
         )
     return means
+
+
+def _fewest_and_most(numbers: Iterable[int]) -> tuple[int, int]:
+    values = list(numbers)
+    return min(values), max(values)
 
 
 def true_steps(atlas: Atlas, mdp: TabularMdp) -> dict[State, float]:

@@ -1,9 +1,9 @@
-"""Charts over steps, as SVG without scripts that takes its colours from the page."""
+"""Charts over steps, of a run and of groups of runs, as SVG without scripts that takes its colours from the page."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -12,12 +12,20 @@ from markupsafe import Markup, escape
 from axplore.atlas import Atlas
 from axplore.labels import readable
 from axplore.runs.history import History, Moment
+from axplore.statistics.summaries import estimate
+from axplore.types import FloatArray
 
 WIDTH, HEIGHT = 640, 260
 LEFT, RIGHT, TOP, BOTTOM = 56, 16, 16, 44
 
 LOGARITHMIC_FROM: Final = 30
-"""The axis is logarithmic if the run took more than this many times the steps to its first discovery."""
+"""The axis is logarithmic if the run took more than this many times the steps to its first discovery;"""
+
+LOGARITHMIC_SPREAD: Final = 10
+"""that of several runs, if the longest took more than this many times the steps of the shortest."""
+
+FEW_POWERS: Final = 3
+"""A logarithmic axis over no more powers of ten is marked at 2 and 5 times each, too."""
 
 MAX_POINTS: Final = 400
 """The approximate largest number of points of a curve."""
@@ -28,7 +36,16 @@ MOST_VISITED: Final = 30
 MAX_ACTIONS: Final = 12
 """and this many actions."""
 
+STYLES: Final = 6
+"""The number of colours and dashes that tell groups of runs apart; further groups repeat them."""
+
+BAND: Final = 46
+"""The height of a group in the chart of spreads."""
+
 Points = list[tuple[float, float]]
+
+Groups = Mapping[str, Sequence[Atlas]]
+"""Groups of runs that differ only in their seed, by name."""
 
 
 def discovery_chart(atlas: Atlas, history: History) -> Markup:
@@ -72,6 +89,52 @@ def narrowing_chart(moments: Sequence[Moment]) -> Markup:
     return axes.chart(said, axes.curve(widest, "widest"), axes.curve(mean, "mean"))
 
 
+def spread_chart(groups: Groups) -> Markup:
+    """Returns the chart of the steps of every run, a band for each group, with the mean and its confidence interval."""
+    steps = [atlas.steps for runs in groups.values() for atlas in runs]
+    first, last = float(min(steps)), float(max(steps))
+    axes = _Axes(
+        first=first,
+        last=1.05 * last,
+        top=None,
+        logarithmic=last > LOGARITHMIC_SPREAD * first,
+        height=TOP + BAND * len(groups) + BOTTOM,
+    )
+    said = [f"{name}: mean {estimate([atlas.steps for atlas in runs]).mean:,.0f}" for name, runs in groups.items()]
+    bands = (axes.band(place, name, runs) for place, (name, runs) in enumerate(groups.items()))
+    return axes.chart(f"Steps to the end. {'; '.join(said)}.", *bands)
+
+
+def growth_chart(groups: Groups) -> Markup:
+    """Returns the chart of the states known over steps, as means over the runs of each group."""
+    grid, known = known_over_steps(groups)
+    means = [samples.mean(axis=0) for samples in known.values()]
+    axes = _Axes(
+        first=float(grid[0]),
+        last=float(grid[-1]),
+        top=max(float(mean[-1]) for mean in means),
+        logarithmic=bool(grid[-1] > LOGARITHMIC_FROM * grid[0]),
+    )
+    said = [f"{mean[-1]:.4g} with {name}" for name, mean in zip(known, means, strict=True)]
+    curves = [
+        axes.curve(list(zip(grid.tolist(), mean.tolist(), strict=True)), f"group-{place % STYLES}")
+        for place, mean in enumerate(means)
+    ]
+    return axes.chart(f"States known over steps. In the end: {', '.join(said)}.", *curves)
+
+
+def known_over_steps(groups: Groups, points: int = 300) -> tuple[FloatArray, dict[str, FloatArray]]:
+    """Returns numbers of steps, [points], and for each group the states that each run knew by then, [runs, points]."""
+    atlases = [atlas for runs in groups.values() for atlas in runs]
+    first = min((step for atlas in atlases for step in atlas.found_at[1:2].tolist()), default=1)
+    grid = np.geomspace(max(1, first / 2), max(2, *(atlas.steps for atlas in atlases)), points)
+    known = {
+        name: np.array([np.searchsorted(np.sort(atlas.found_at), grid, side="right") for atlas in runs], dtype=float)
+        for name, runs in groups.items()
+    }
+    return grid, known
+
+
 class VisitsCell(NamedTuple):
     """The visits of an action, and the opacity of its shade."""
 
@@ -103,15 +166,24 @@ def visits_table(atlas: Atlas) -> VisitsTable:
 
 
 class _Axes:
-    """Axes with steps to the right and values upwards."""
+    """Axes with steps to the right and values upwards, if there is a `top` for them."""
 
-    def __init__(self, *, first: float, last: float, top: float, logarithmic: bool, least_mark: float = 1.0) -> None:
+    def __init__(
+        self,
+        *,
+        first: float,
+        last: float,
+        top: float | None,
+        logarithmic: bool,
+        least_mark: float = 1.0,
+        height: int = HEIGHT,
+    ) -> None:
         self._first, self._last, self._top, self._logarithmic = first / 1.5, last, top, logarithmic
-        self._least_mark = least_mark
+        self._least_mark, self._height = least_mark, height
 
     def chart(self, said: str, *curves: str) -> Markup:
         """Returns the curves in their frame; `said` is the text for screen readers."""
-        head = f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(said)}">'
+        head = f'<svg class="chart" viewBox="0 0 {WIDTH} {self._height}" role="img" aria-label="{escape(said)}">'
         return Markup(f"{head}{self.frame()}{''.join(curves)}</svg>")
 
     def curve(self, points: Points, name: str) -> str:
@@ -123,11 +195,27 @@ class _Axes:
             path += f"H{self._x(step):.1f}V{self._y(value):.1f}"
         return f'<path class="curve {name}" d="{path}"><title>{name}</title></path>'
 
+    def band(self, place: int, name: str, runs: Sequence[Atlas]) -> str:
+        """Returns the runs of a group as dots below its name, and the mean of their steps with its interval."""
+        mean, half_width = estimate([atlas.steps for atlas in runs])
+        y = TOP + BAND * place
+        line = y + 0.68 * BAND
+        parts = [f'<text class="group-name" x="{LEFT + 8}" y="{y + 0.35 * BAND:.1f}">{escape(name)}</text>']
+        if math.isfinite(half_width):
+            low, high = self._x(max(0.0, mean - half_width)), min(self._x(mean + half_width), WIDTH - RIGHT)
+            parts.append(f'<path class="interval" d="M{low:.1f} {line:.1f}H{high:.1f}"/>')
+        parts.append(f'<path class="mean-mark" d="M{self._x(mean):.1f} {line - 10:.1f}v20"/>')
+        for atlas in runs:
+            kind = f"run group-{place % STYLES}" if atlas.stop.by_own_rule else f"run cut-short group-{place % STYLES}"
+            centre = f'cx="{self._x(atlas.steps):.1f}" cy="{line:.1f}"'
+            parts.append(f'<circle class="{kind}" {centre} r="5"><title>{atlas.steps:,} steps</title></circle>')
+        return "".join(parts)
+
     def frame(self) -> str:
         """Returns the axes with their marks."""
-        bottom = HEIGHT - BOTTOM
+        bottom = self._height - BOTTOM
         parts = [f'<path class="axis" d="M{LEFT} {TOP}V{bottom}H{WIDTH - RIGHT}"/>']
-        for value in _round_values(self._top, self._least_mark):
+        for value in () if self._top is None else _round_values(self._top, self._least_mark):
             y = self._y(value)
             parts.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}"/>')
             parts.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{_plain(value)}</text>')
@@ -137,14 +225,18 @@ class _Axes:
             parts.append(f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle">{_short(step)}</text>')
         scale = ", logarithmic" if self._logarithmic else ""
         middle = (LEFT + WIDTH - RIGHT) / 2
-        parts.append(f'<text x="{middle}" y="{HEIGHT - 6}" text-anchor="middle">steps, RESET included{scale}</text>')
+        parts.append(
+            f'<text x="{middle}" y="{self._height - 6}" text-anchor="middle">steps, RESET included{scale}</text>'
+        )
         return "".join(parts)
 
     def _marks(self) -> list[float]:
         if not self._logarithmic:
             return [0, *_round_values(self._last)]
-        powers = range(math.ceil(math.log10(self._first)), math.floor(math.log10(self._last)) + 1)
-        return [10.0**power for power in powers]
+        powers = range(math.floor(math.log10(self._first)), math.floor(math.log10(self._last)) + 1)
+        digits = (1, 2, 5) if len(powers) <= FEW_POWERS else (1,)
+        marks = [digit * 10.0**power for power in powers for digit in digits]
+        return [mark for mark in marks if self._first <= mark <= self._last]
 
     def _x(self, step: float) -> float:
         if self._logarithmic:
@@ -154,7 +246,8 @@ class _Axes:
         return LEFT + part * (WIDTH - LEFT - RIGHT)
 
     def _y(self, value: float) -> float:
-        return HEIGHT - BOTTOM - value / (1.05 * self._top) * (HEIGHT - BOTTOM - TOP)
+        height, top = self._height - BOTTOM, 1.0 if self._top is None else self._top
+        return height - value / (1.05 * top) * (height - TOP)
 
 
 def _round_values(top: float, least: float = 1.0) -> list[float]:

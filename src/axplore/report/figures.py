@@ -15,6 +15,7 @@ import numpy as np
 
 from axplore.atlas import Atlas
 from axplore.errors import InvalidSettingError
+from axplore.report.charts import Groups, known_over_steps
 from axplore.statistics.summaries import estimate, half_widths, proportions
 from axplore.storage import storage_errors
 from axplore.types import FloatArray
@@ -35,9 +36,6 @@ KINDS: Final = ("png", "svg", "pdf")
 
 PAPER_COLOURS: Final = ("#0b6e99", "#c8501e")
 PAPER_GRID_POINTS: Final = 200
-
-Groups = Mapping[str, Sequence[Atlas]]
-"""Groups of runs that differ only in their seed, by name."""
 
 
 def require_matplotlib() -> None:
@@ -61,14 +59,10 @@ def write_figures(groups: Groups, folder: Path) -> list[Path]:
 def discovery(groups: Groups) -> Figure:
     """Draws known states over steps: the mean over each group, with its 95 % confidence interval as a band."""
     figure, axis = _empty()
-    last = max(atlas.steps for runs in groups.values() for atlas in runs)
-    seconds = (atlas.found_at[1:2].tolist() for runs in groups.values() for atlas in runs)
-    first = min((step for steps in seconds for step in steps), default=1)
-    grid = np.geomspace(max(1, first / 2), max(2, last), GRID_POINTS)
+    grid, known = known_over_steps(groups, GRID_POINTS)
     for place, (name, runs) in enumerate(groups.items()):
-        found = np.array([np.searchsorted(np.sort(atlas.found_at), grid, side="right") for atlas in runs])
         dashes, colour = DASHES[place % len(DASHES)], COLOURS[place % len(COLOURS)]
-        _draw_mean(axis, grid, found.astype(np.float64), _named(name, runs), colour, dashes, opacity=0.2)
+        _draw_mean(axis, grid, known[name], _named(name, runs), colour, dashes, opacity=0.2)
     axis.set(xscale="log", xlabel="steps, RESET included", ylabel="states known", ylim=(0, None))
     axis.legend(fontsize="small")
     return figure

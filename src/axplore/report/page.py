@@ -18,10 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from axplore.arguments import checked, file_path, function, optional
 from axplore.atlas import Atlas
-from axplore.atlas.difference import Difference
-from axplore.atlas.drawing import as_svg, layout_of
+from axplore.atlas.drawing import layout_of
 from axplore.atlas.state_report import HEADINGS, LEGEND, shown_columns, state_rows
-from axplore.labels import readable
 from axplore.report import charts, text
 from axplore.report.appearance import Appearance, Names, Render
 from axplore.report.page_data import as_json, content_of
@@ -43,6 +41,9 @@ SCRIPTS: Final = ("elements", "atlas", "selection", "tables")
 """Scripts that all sections may use, in the order in which they are loaded."""
 
 LAST_SCRIPT: Final = "start"
+
+STATIC_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+"""The content security policy of a page without scripts."""
 
 
 @dataclass(frozen=True)
@@ -109,27 +110,11 @@ def write_report(
 
 def write_page(atlas: Atlas, history: History, folder: Path, path: Path, look: Appearance | None = None) -> Path:
     """Writes the page of an atlas to a file, and returns its path; see `page_of` for the arguments."""
-    return _write(page_of(atlas, history, folder, look=look), path)
+    return write_text(page_of(atlas, history, folder, look=look), path)
 
 
-def write_difference_page(difference: Difference, path: Path) -> Path:
-    """Writes the page that shows what changed between two atlases, and returns the file."""
-    from markupsafe import Markup
-
-    maps = [(name, atlas, Markup(as_svg(atlas))) for name, atlas in (("old", difference.old), ("new", difference.new))]
-    page = rendered(
-        "templates/difference.html",
-        difference=difference,
-        maps=maps,
-        readable=readable,
-        limits={"rows": MAX_ROWS},
-        style=Markup(_file("templates/style.css")),
-        security_policy="default-src 'none'; style-src 'unsafe-inline'; img-src data:",
-    )
-    return _write(page, path)
-
-
-def _write(page: str, path: Path) -> Path:
+def write_text(page: str, path: Path) -> Path:
+    """Writes a page to a file, in folders made for it where they are missing, and returns the path."""
     with storage_errors(f"{path} cannot be written"):
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, page.encode("utf-8"))
@@ -175,7 +160,6 @@ def page_of(
         charts=charts,
         text=text,
         sections=SECTIONS,
-        style=Markup(_file("templates/style.css")),
         scripts=[Markup(script) for script in scripts],
         content=Markup(as_json({**content_of(atlas, layout, moments, rows, look), "live": live})),
         security_policy=_security_policy(scripts, online=live is not None),
@@ -183,8 +167,14 @@ def page_of(
 
 
 def rendered(template: str, **context: Any) -> str:
-    """Renders a template; text in the context is escaped unless it is `Markup`."""
-    return _environment(FOLDER).get_template(template).render(context)
+    """Renders a template; text in the context is escaped unless it is `Markup`.
+
+    A page without a `security_policy` of its own may run no script and request nothing.
+    """
+    from markupsafe import Markup
+
+    common = {"style": Markup(_file("templates/style.css")), "security_policy": STATIC_POLICY}
+    return _environment(FOLDER).get_template(template).render(common | context)
 
 
 @cache

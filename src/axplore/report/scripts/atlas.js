@@ -28,7 +28,8 @@ const atlas = (() => {
   function steps(place) {
     if (!content.proven) return isMember(place) ? `about ${content.lowerText[place]} expected steps` : "on the frontier";
     if (!isMember(place)) return `at least ${content.lowerText[place]} expected steps`;
-    return `${content.lowerText[place]} to ${content.upperText[place]} expected steps`;
+    const [lower, upper] = [content.lowerText[place], content.upperText[place]];
+    return `${lower === upper ? lower : `${lower} to ${upper}`} expected steps`;
   }
 
   function describe(place) {

@@ -24,7 +24,7 @@ const arrows = (() => {
   }
 
   function drawReset(place) {
-    const { x, y } = spots.get(place), r = 0.5 * size;
+    const { x } = spots.get(place), y = spots.get(place).y + (isGrid ? 0.18 * size : 0), r = (isGrid ? 0.42 : 0.5) * size;
     layers.way.append(svg("path", { class: "reset", "stroke-width": Math.max(1, 0.14 * size), d: `M${x + r} ${y}A${r} ${r} 0 1 1 ${x} ${y - r}` }));
     layers.way.append(head(x + 0.35 * size, y - r, 1, 0, 0.4 * size));
   }
@@ -67,7 +67,7 @@ const arrows = (() => {
       return;
     }
     const [dx, dy] = direction;
-    const [tail, neck, tip] = [-0.4 * size, 0.15 * size, 0.62 * size];
+    const [tail, neck, tip] = [-0.5 * size, 0.05 * size, 0.5 * size];
     for (const [name, width] of [["arrow casing", 0.26], ["arrow", 0.15]]) {
       layers.way.append(svg("line", { class: name, "stroke-width": width * size, x1: from.x + dx * tail, y1: from.y + dy * tail,
         x2: from.x + dx * neck, y2: from.y + dy * neck }));

@@ -11,6 +11,8 @@ const canvas = (() => {
   map.classList.toggle("grid-map", isGrid);
   const spots = new Map(layout.drawn.map((place, i) => [place, { x: layout.x[i], y: layout.y[i] }]));
   const nodes = new Map();
+  /** The size of names on narrow screens, and that below which names of cells are left out, in pixels. */
+  const NAME_PIXELS = 11, LEAST_PIXELS = 5;
   const view = { x: 0, y: 0, width, height: layout.height };
 
   function drawRings() {
@@ -41,7 +43,7 @@ const canvas = (() => {
     }
   }
 
-  /** Faint lines: the tree of short ways around the initial state. In a grid the cells say as much. */
+  /** The tree of short ways around the initial state: faint lines, or in a grid bridges between cells. */
   function drawTree() {
     for (const [place, to] of spots) {
       const from = spots.get(content.waysIn[place]);
@@ -49,6 +51,7 @@ const canvas = (() => {
       layers.tree.append(svg("line", { class: isMember(place) ? "branch" : "branch frontier", "data-place": place,
         x1: from.x, y1: from.y, x2: to.x, y2: to.y }));
     }
+    if (isGrid) layers.tree.style.strokeWidth = `${0.8 * size}px`;
   }
 
   /** The outline of a state around (0, 0): circles are certified, squares set aside, diamonds open; cells in a grid. */
@@ -72,7 +75,7 @@ const canvas = (() => {
 
   function drawNode(place) {
     const { x, y } = spots.get(place), status = atlas.statusOf(place);
-    const half = isGrid ? size - Math.max(0.5, size * 0.05) : size;
+    const half = isGrid ? size - Math.max(0.5, size * 0.09) : size;
     const node = svg("g", {
       class: `node ${atlas.classOf(place)}${isMember(place) ? "" : " frontier"}${place === 0 ? " initial" : ""}`,
       id: `state-${place}`, "data-place": place, role: "button", tabindex: place === 0 ? 0 : -1, "aria-pressed": "false",
@@ -138,11 +141,12 @@ const canvas = (() => {
         !nodes.get(place).matches(".unmet, .clustered");
     });
     if (visible.length > content.limits.names) return;
-    if (isGrid) visible.forEach(nameCell);
-    else nameNodes(visible, (16 * view.width) / width);
+    const pixel = view.width / (map.clientWidth || width);
+    if (isGrid) visible.forEach((place) => nameCell(place, pixel));
+    else nameNodes(visible, Math.max((16 * view.width) / width, NAME_PIXELS * pixel));
   }
 
-  function nameCell(place) {
+  function nameCell(place, pixel) {
     const { x, y } = spots.get(place), node = nodes.get(place);
     const ink = isMember(place) && !node.classList.contains("pending") ? node.ink : "var(--soft)";
     const text = (words, left, top, font, anchor) => {
@@ -151,7 +155,8 @@ const canvas = (() => {
       layers.names.append(element);
     };
     const name = short(labels[place], 10);
-    text(name, x - 0.85 * size, y - 0.55 * size, Math.min(0.36 * size, (2.6 * size) / name.length), "start");
+    const font = Math.min(Math.max(0.36 * size, NAME_PIXELS * pixel), (3 * size) / name.length, 0.55 * size);
+    if (font >= LEAST_PIXELS * pixel) text(name, x - 0.85 * size, y - 0.85 * size + 0.8 * font, font, "start");
     if (isMember(place) && selection.chosen === null) text(content.shownSteps[place].toFixed(1), x, y + 0.35 * size, 0.62 * size, "middle");
   }
 
@@ -164,6 +169,7 @@ const canvas = (() => {
     const fits = (x, y, text) => {
       const half = 0.31 * font * text.length;
       const box = [x - half, y - font, x + half, y + 0.25 * font];
+      if (box[0] < view.x || box[2] > view.x + view.width) return false;
       if (boxes.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) return false;
       boxes.push(box);
       layers.names.append(svg("text", { class: "name", x, y, "font-size": font }, text));
@@ -198,10 +204,11 @@ const canvas = (() => {
 
   drawRings();
   if (isGrid) drawEmptyCells();
-  else drawTree();
+  drawTree();
   layout.drawn.forEach(drawNode);
   drawClusters();
   showView();
+  addEventListener("resize", () => drawNames());
 
   return { map, layers, spots, nodes, isGrid, size, symbol, drawNames, openCluster, zoom, pan, isWhole: () => view.width === width };
 })();

@@ -42,6 +42,7 @@ const colours = (() => {
       const inner = node.querySelector(".terminal");
       if (inner) inner.style.stroke = colour.ink;
     }
+    if (canvas.isGrid) for (const branch of canvas.layers.tree.children) branch.style.stroke = colourOf(+branch.dataset.place).fill;
     drawLegend(mode, low, high);
     canvas.drawNames();
   }
@@ -66,7 +67,10 @@ const colours = (() => {
       items.push(html("span", {}, `${shown(low)} `, ramp, ` ${shown(high)} ${MEASURES[mode].unit}`));
     }
     items.push(html("span", {}, "thick outline: the initial state"));
-    if (!canvas.isGrid) items.push(html("span", {}, "faint lines: short ways"));
+    items.push(html("span", {}, canvas.isGrid ? "joined cells: short ways" : "faint lines: short ways"));
+    items.push(html("span", {}, "arrows: the policy to the chosen state; a round one resets"));
+    if (canvas.isGrid) items.push(html("span", {}, "dots: where its actions led"));
+    if (canvas.layers.ground.querySelector(".empty")) items.push(html("span", {}, "dotted cell: never seen, or no state"));
     if (content.clusterOf.some((anchor) => anchor >= 0)) items.push(html("span", {}, "+12: the number of states hidden behind this one; click it to show them"));
     if (layout.drawn.some(atlas.onlyResets)) items.push(html("span", {}, "double outline: only resets"));
     byId("legend").replaceChildren(...items);

@@ -85,6 +85,9 @@ const panel = (() => {
     const points = atlas.boundsOverSteps(goal), title = html("h4", {}, "Bounds over steps");
     if (!points.length) return [title, html("p", { id: "bounds-none" }, "The log of the run has no bounds for it.")];
     const [first, last] = [points[0], points[points.length - 1]];
+    if (points.length === 1) {
+      return [title, html("p", { id: "bounds-once" }, `They were logged once, at step ${number(last.steps)}: ${last.lower.toFixed(3)} to ${last.upper.toFixed(3)}.`)];
+    }
     const end = Math.max(last.steps, first.steps + 1);
     const bottom = Math.floor(Math.min(...points.map(({ lower }) => lower)));
     const top = Math.ceil(Math.max(...points.map(({ upper }) => upper), bottom + 0.1) * 10) / 10;

@@ -32,7 +32,9 @@ atlas.ready.then(() => {
       ? `Within ${within.toFixed(1)} expected steps: ${counts.inside} states by their upper bounds, ${counts.perhaps} undecided, ${counts.beyond} beyond by their lower bounds.`
       : `Within ${within.toFixed(1)} steps by the explorer’s estimates: ${counts.inside} states; nothing is proven.`;
     for (const branch of canvas.layers.tree.children) {
-      branch.classList.toggle("unmet", nodes.get(+branch.dataset.place)?.classList.contains("unmet") ?? false);
+      for (const name of ["unmet", "beyond", "pending"]) {
+        branch.classList.toggle(name, nodes.get(+branch.dataset.place)?.classList.contains(name) ?? false);
+      }
     }
     canvas.drawNames();
   }
