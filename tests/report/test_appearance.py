@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from axplore.errors import InvalidSettingError
+from axplore.report import appearance
 from axplore.report.appearance import MAX_PICTURES, MAX_SIDE, Appearance
 
 
@@ -22,6 +23,33 @@ def test_the_numbered_actions_of_gymnasium_have_names() -> None:
     assert Appearance.of_world("gym:FrozenLake8x8-v1").action(2) == "right"
     assert Appearance.of_world("gym:MiniGrid-Empty-5x5-v0").action(5) == "toggle"
     assert Appearance.of_world("confusing-chain").action("skip") == "skip"
+
+
+@pytest.mark.parametrize(
+    ("world", "label", "name"),
+    [
+        ("gym:Taxi-v4", 328, "(3, 1) Y→R, 328"),
+        ("gym:Blackjack-v1", (18, 10, 1), "18 with an ace against 10"),
+        ("gym:MiniGrid-Empty-5x5-v0", (1, 2, "right", None, (), "79355346"), "(1, 2) right"),
+        (
+            "gym:MiniGrid-DoorKey-5x5-v0",
+            (1, 2, "up", ("key", "yellow"), ((2, 2, "door", "yellow", "locked"),), "79355346"),
+            "(1, 2) up, carrying key yellow, door yellow locked at (2, 2)",
+        ),
+        ("gym:Taxi-v4", "invalid", "invalid"),
+        ("gym:Blackjack-v1", "invalid", "invalid"),
+        ("gym:MiniGrid-Empty-5x5-v0", "invalid", "invalid"),
+    ],
+)
+def test_states_of_gymnasium_that_are_hard_to_read_have_names(world: str, label: Any, name: str) -> None:
+    assert Appearance.of_world(world).state(label) == name
+
+
+def test_pictures_end_where_they_would_be_too_large_for_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = np.zeros((2, 2, 3), dtype=np.uint8)
+    (address,) = Appearance(render=lambda _: frame).pictures(("a",))
+    monkeypatch.setattr(appearance, "MAX_BYTES", 2 * len(address))
+    assert Appearance(render=lambda _: frame).pictures(("a", "b", "c")) == [address] * 2
 
 
 def test_a_picture_is_a_png_that_is_not_too_large() -> None:
@@ -38,7 +66,7 @@ def test_no_more_states_than_a_page_can_hold_have_pictures() -> None:
     assert Appearance().pictures(("a",)) == []
 
 
-@pytest.mark.parametrize("frame", [None, np.zeros((2, 2)), np.zeros((2, 2, 3)), np.zeros((0, 2, 3), dtype=np.uint8)])
+@pytest.mark.parametrize("frame", ["frame", np.zeros((2, 2)), np.zeros((2, 2, 3)), np.zeros((0, 2, 3), dtype=np.uint8)])
 def test_what_is_no_picture_and_what_is_no_name_are_refused(frame: Any) -> None:
     with pytest.raises(InvalidSettingError, match="what render returned"):
         Appearance(render=lambda _: frame).pictures(("a",))

@@ -23,6 +23,7 @@ from axplore.certificate.doubts import DOUBT, FindingRecord
 from axplore.errors import StorageError
 from axplore.report import page as page_module
 from axplore.report import write_report
+from axplore.report.appearance import Appearance
 from axplore.report.page import SECTIONS, Section, page_of
 from axplore.report.page_data import MAX_ROUTE, MAX_SHOWN_STEPS, as_json, packed
 from axplore.runs.history import History, moments_of, thousandths
@@ -325,3 +326,12 @@ def test_every_section_has_its_folder_and_every_folder_its_section() -> None:
 def test_no_script_can_end_its_element() -> None:
     for path in page_module.FOLDER.rglob("*.js"):
         assert "</script" not in path.read_text().lower()
+
+
+def test_what_a_claim_survives_is_that_of_the_label_whatever_the_page_calls_it() -> None:
+    atlas = explore("slippery-grid", 2, 1, world_parameters={"rows": 2, "columns": 2, "slip": 0.0})
+    look = Appearance(describe=lambda cell: f"cell {cell}")
+    shown = content_of(page_of(atlas, History(), Path("run"), look=look))
+    labels = [*atlas.states, *(report.state for report in atlas.frontier)]
+    assert shown["breakEven"] == [str(atlas.break_even(label)) for label in labels]
+    assert len(set(shown["breakEven"])) > 1

@@ -99,7 +99,8 @@ def _of_member(atlas: Atlas, state: State) -> list[SurvivingClaim]:
             upper = robust_steps(model, goal, policy, error)
             return upper - optimistic_steps(model, goal, error) <= atlas.target.epsilon
 
-        claim = f"That its policy is within {atlas.target.epsilon:g} steps of the best one"
+        steps = "1 step" if atlas.target.epsilon == 1 else f"{atlas.target.epsilon:g} steps"
+        claim = f"That its policy is within {steps} of the best one"
         claims.append(SurvivingClaim(claim, surviving_error(is_near_optimal)))
     return claims
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -40,6 +41,7 @@ from axplore.explorers.registry import EXPLORERS
 if TYPE_CHECKING:
     from axplore.atlas import Atlas
     from axplore.explorers.base import Observer
+    from axplore.report.appearance import Appearance
 
 RUNS: Final = Path("runs")
 """The default folder of runs."""
@@ -74,6 +76,9 @@ def explore(
     key: Key = None,
     doctor: Annotated[
         bool, typer.Option("--doctor/--no-doctor", help="Examine the system briefly before exploring it.")
+    ] = True,
+    pictures: Annotated[
+        bool, typer.Option("--pictures/--no-pictures", help="Show Gymnasium's own pictures of states on the page.")
     ] = True,
     workers: Workers = None,
     ray: Ray = None,
@@ -124,7 +129,8 @@ def explore(
             assume=assume,
         )
     )
-    raise typer.Exit(_present(atlas, folder, all_rows=all_rows, as_json=as_json))
+    look = _look(atlas, folder) if pictures and world.startswith("gym:") else None
+    raise typer.Exit(_present(atlas, folder, look, all_rows=all_rows, as_json=as_json))
 
 
 @app.command()
@@ -204,7 +210,7 @@ def resume(
             )
         ),
     )
-    raise typer.Exit(_present(atlas, run, all_rows=all_rows, as_json=as_json))
+    raise typer.Exit(_present(atlas, run, None, all_rows=all_rows, as_json=as_json))
 
 
 def fresh_folder(runs: Path, world: str) -> Path:
@@ -230,9 +236,23 @@ def _known_in_the_end(exploring: Callable[[Observer], Atlas]) -> Atlas:
         return interrupt.atlas
 
 
-def _present(atlas: Atlas, folder: Path, *, all_rows: bool, as_json: bool) -> int:
+def _look(atlas: Atlas, folder: Path) -> Appearance | None:
+    """Returns how the states of a Gymnasium environment look, with its own pictures if it can draw any."""
+    from axplore.report.appearance import Appearance
+    from axplore.report.page import own_pictures
+    from axplore.runs.history import history_of
+
+    try:
+        # The command names the world, so there is no other consent to ask for.
+        pictures = own_pictures(atlas, history_of(folder), trust=True)
+    except Exception:  # whatever an environment may raise that cannot draw; a page needs no pictures
+        return None
+    return replace(Appearance.of_world(atlas.world), render=pictures.get)
+
+
+def _present(atlas: Atlas, folder: Path, look: Appearance | None, *, all_rows: bool, as_json: bool) -> int:
     """Writes the page of a run, prints its atlas and returns the exit code."""
-    page, mishaps = _write_page(atlas, folder)
+    page, mishaps = _write_page(atlas, folder, look)
     if as_json:
         print_json({**atlas_as_json(atlas), "run": str(folder), "report": None if page is None else str(page)})
     else:
@@ -240,7 +260,7 @@ def _present(atlas: Atlas, folder: Path, *, all_rows: bool, as_json: bool) -> in
     return int(atlas.verdict.exit_code)
 
 
-def _write_page(atlas: Atlas, folder: Path) -> tuple[Path | None, str]:
+def _write_page(atlas: Atlas, folder: Path, look: Appearance | None) -> tuple[Path | None, str]:
     """Writes the page of a run; returns its path, and what the run recovered from.
 
     Failures are only warnings: the result of the run is valid without its page.
@@ -252,7 +272,7 @@ def _write_page(atlas: Atlas, folder: Path) -> tuple[Path | None, str]:
     try:
         history = history_of(folder)
         mishaps = history.mishaps
-        return write_page(atlas, history, folder, folder / NAME), mishaps
+        return write_page(atlas, history, folder, folder / NAME, look), mishaps
     except Exception as error:
         notify(
             f"axplore: warning: the page of the run was not written: {error or type(error).__name__}. The result of "

@@ -127,16 +127,41 @@ def report(
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="FILE", help="File to write.", show_default="RUN/report.html")
     ] = None,
+    describe: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE:FUNCTION", help="Names of states: the function gets a label.", show_default="the labels"
+        ),
+    ] = None,
+    action_names: Annotated[
+        str | None,
+        typer.Option(metavar="MODULE:FUNCTION", help="The same for actions.", show_default="the labels"),
+    ] = None,
+    render: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE:FUNCTION", help="Pictures of states: the function gets a label.", show_default="none"
+        ),
+    ] = None,
+    pictures: Annotated[
+        bool, typer.Option("--pictures", help="Start the world again, and let it draw its states.")
+    ] = False,
+    trust: Trust = False,
 ) -> None:
     """Write the page of a run: one file that opens offline.
 
     \b
-    Example:
+    Examples:
       axplore report runs/confusing-chain-1 -o chain.html
+      axplore report runs/lake --pictures --trust
     """  # noqa: D301
     from axplore.report import write_report
+    from axplore.worlds.catalogue import function_named
 
-    print_lines([str(write_report(run, out))])
+    options = {"describe": describe, "action_names": action_names, "render": render}
+    named: dict[str, Any] = {name: function_named(value) for name, value in options.items() if value is not None}
+    written = with_consent(trust, lambda trust: write_report(run, out, pictures=pictures, trust=trust, **named))
+    print_lines([str(written)])
 
 
 @app.command()

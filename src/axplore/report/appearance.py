@@ -22,14 +22,17 @@ from axplore.types import Action, State
 Names: TypeAlias = Mapping[Any, str] | Callable[[Any], str] | None
 """A name for each label: a table, in which labels that are missing keep their own, or a function."""
 
-Render: TypeAlias = Callable[[State], npt.NDArray[np.uint8]]
-"""Returns the picture of a state: red, green and blue from 0 to 255, [height, width, 3], as Gymnasium renders it."""
+Render: TypeAlias = Callable[[State], npt.NDArray[np.uint8] | None]
+"""Returns the picture of a state: red, green and blue from 0 to 255, [height, width, 3]; None if there is none."""
 
 MAX_SIDE: Final = 160
 """Pictures are made smaller until neither side has more pixels than this."""
 
 MAX_PICTURES: Final = 300
-"""In a larger atlas, only this number of states, the first ones, have pictures."""
+"""In an atlas of more states than this, only the first have pictures,"""
+
+MAX_BYTES: Final = 2_000_000
+"""and those that fit into this many bytes."""
 
 ACTIONS_OF_GYMNASIUM: Final[Mapping[str, tuple[str, ...]]] = {
     "gym:FrozenLake": ("left", "down", "right", "up"),
@@ -42,6 +45,48 @@ ACTIONS_OF_GYMNASIUM: Final[Mapping[str, tuple[str, ...]]] = {
     "gym:Acrobot": ("torque -1", "none", "torque +1"),
 }
 """The actions of environments whose numbers say nothing, by how the names of the worlds begin."""
+
+
+def _taxi(label: State) -> str:
+    """Returns the name of a state of Taxi: the cell of the taxi, where the passenger is, and the destination."""
+    if type(label) is not int or not 0 <= label < 500:
+        return readable(label)
+    rest, target = divmod(label, 4)
+    rest, passenger = divmod(rest, 5)
+    stands = ("R", "G", "Y", "B", "taxi")
+    return f"{divmod(rest, 5)} {stands[passenger]}→{stands[target]}, {label}"
+
+
+def _blackjack(label: State) -> str:
+    """Returns the name of a state of Blackjack: the sum, the dealer's card, and whether an ace counts as 11."""
+    if not (isinstance(label, tuple) and len(label) == 3):
+        return readable(label)
+    total, dealer, ace = label
+    return f"{total}{' with an ace' if ace else ''} against {dealer}"
+
+
+def _minigrid(label: State) -> str:
+    """Returns the name of a state of MiniGrid: cell, direction, what is carried, and the other objects."""
+    match label:
+        case (int(column), int(row), str(direction), carried, tuple(objects), str()):
+            parts = [f"({column}, {row}) {direction}"]
+            parts += [] if carried is None else [f"carrying {_in_words(carried)}"]
+            parts += [f"{_in_words(rest)} at ({x}, {y})" for x, y, *rest in objects]
+            return ", ".join(parts)
+    return readable(label)
+
+
+def _in_words(thing: Any) -> str:
+    """Returns an object of MiniGrid in words; a box may hold another object."""
+    return " ".join(_in_words(part) if isinstance(part, tuple) else str(part) for part in thing if part is not None)
+
+
+STATES_OF_GYMNASIUM: Final[Mapping[str, Callable[[State], str]]] = {
+    "gym:Taxi": _taxi,
+    "gym:Blackjack": _blackjack,
+    "gym:MiniGrid": _minigrid,
+}
+"""Names of states whose labels are hard to read, by how the names of the worlds begin."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +105,10 @@ class Appearance:
 
     @classmethod
     def of_world(cls, world: str) -> Appearance:
-        """Returns what is known of a named world: the actions of Gymnasium's environments."""
-        for name, actions in ACTIONS_OF_GYMNASIUM.items():
-            if world.startswith(name):
-                return cls(action_names=dict(enumerate(actions)))
-        return cls()
+        """Returns what is known of a named world: names for Gymnasium's environments whose labels are numbers."""
+        actions = [dict(enumerate(names)) for name, names in ACTIONS_OF_GYMNASIUM.items() if world.startswith(name)]
+        states = [describe for name, describe in STATES_OF_GYMNASIUM.items() if world.startswith(name)]
+        return cls(next(iter(states), None), next(iter(actions), None))
 
     def state(self, label: State) -> str:
         """Returns the name of a state."""
@@ -75,10 +119,17 @@ class Appearance:
         return _named(self.action_names, "action_names", label)
 
     def pictures(self, states: tuple[State, ...]) -> list[str]:
-        """Returns the pictures of states as addresses of PNG data; none if nothing renders them."""
+        """Returns the pictures of states as addresses of PNG data, empty where there is none; [] without `render`."""
         if self.render is None:
             return []
-        return [_as_png_address(self.render(state)) for state in states[:MAX_PICTURES]]
+        addresses, size = [], 0
+        for frame in map(self.render, states[:MAX_PICTURES]):
+            address = "" if frame is None else _as_png_address(frame)
+            size += len(address)
+            if size > MAX_BYTES:
+                break
+            addresses.append(address)
+        return addresses
 
 
 def _named(names: Names, argument: str, label: Any) -> str:

@@ -16,15 +16,18 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from axplore.arguments import checked, file_path, function, optional
+from axplore.arguments import checked, file_path, flag, function, optional
 from axplore.atlas import Atlas
 from axplore.atlas.drawing import layout_of
 from axplore.atlas.state_report import HEADINGS, LEGEND, shown_columns, state_rows
+from axplore.errors import InvalidSettingError
 from axplore.report import charts, text
 from axplore.report.appearance import Appearance, Names, Render
 from axplore.report.page_data import as_json, content_of
+from axplore.report.pictures import Pictures, taken_pictures
 from axplore.runs.history import History, history_of, moments_of
 from axplore.storage import replace_file, storage_errors
+from axplore.worlds.catalogue import check_consent
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -79,7 +82,7 @@ SECTIONS: Final[Sequence[Section]] = (
 """The sections of the page, from the top."""
 
 
-@checked(folder=file_path, out=optional(file_path), render=optional(function))
+@checked(folder=file_path, out=optional(file_path), render=optional(function), pictures=flag, trust=flag)
 def write_report(
     folder: str | Path,
     out: str | Path | None = None,
@@ -87,6 +90,8 @@ def write_report(
     describe: Names = None,
     action_names: Names = None,
     render: Render | None = None,
+    pictures: bool = False,
+    trust: bool = False,
 ) -> Path:
     """Writes the page of a run.
 
@@ -95,17 +100,39 @@ def write_report(
         out: the file to write; by default, `report.html` in the folder.
         describe: names of states for reading, by label: a table or a function; by default, the labels.
         action_names: the same for actions; Gymnasium environments whose actions are numbers have names already.
-        render: returns the picture of a state, red, green and blue as bytes, [height, width, 3], shown beside its way.
+        render: returns the picture of a state, red, green and blue as bytes, [height, width, 3], shown beside its way;
+            None for a state that has none.
+        pictures: whether to start the world of the run again and let it draw its states, with Gymnasium's own pictures
+            or a method `render()` of your system, as many as take a few seconds.
+        trust: whether to start a world that only the run names, which runs code: see docs/security.md.
 
     Returns:
         The path of the file.
+
+    Raises:
+        UntrustedFileError: pictures are asked for, and `trust` is not set.
     """
     folder = Path(folder)
     path = folder / NAME if out is None else Path(out)
-    atlas = Atlas.load(folder)
+    atlas, history = Atlas.load(folder), history_of(folder)
     known = Appearance.of_world(atlas.world)
-    look = Appearance(describe, known.action_names if action_names is None else action_names, render)
-    return write_page(atlas, history_of(folder), folder, path, look)
+    if pictures and render is None:
+        render = own_pictures(atlas, history, trust=trust).get
+    look = Appearance(
+        known.describe if describe is None else describe,
+        known.action_names if action_names is None else action_names,
+        render,
+    )
+    return write_page(atlas, history, folder, path, look)
+
+
+def own_pictures(atlas: Atlas, history: History, *, trust: bool) -> Pictures:
+    """Returns pictures that the world of a run draws, by label; the world has to be named in the run, and trusted."""
+    manifest = history.manifest
+    if manifest is None or manifest.world_name is None:
+        raise InvalidSettingError("the run does not name its world, so it cannot be started again; give render=")
+    check_consent(manifest.world_name, trust)
+    return taken_pictures(atlas, manifest.world_name, manifest.world_parameters)
 
 
 def write_page(atlas: Atlas, history: History, folder: Path, path: Path, look: Appearance | None = None) -> Path:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from axplore.atlas import Atlas
-from axplore.atlas.drawing import MARGIN, WIDTH, Layout, clusters_of, shown_steps, ways_in
+from axplore.atlas.drawing import MARGIN, WIDTH, Layout, clusters_of, labels_of, shown_steps, ways_in
 from axplore.atlas.journeys import estimated_chances, likeliest_places
 from axplore.atlas.state_report import StateRow, rounded_down
 from axplore.labels import finite
@@ -99,7 +99,7 @@ def content_of(
         "statusNames": [status.value for status in STATUSES],
         "statuses": [STATUSES.index(status if is_proven else Status.OPEN) for status in atlas.statuses],
         "reasons": [row.reason for row in rows],
-        "breakEven": _break_evens(atlas, rows),
+        "breakEven": _break_evens(atlas),
         "lower": [finite(row.lower) for row in rows],
         "upper": [finite(row.upper) for row in rows],
         "shownSteps": [finite(steps) for steps in shown_steps(atlas).tolist()],
@@ -242,12 +242,13 @@ def _lower_bounds(atlas: Atlas, goal: int, length: int) -> IntArray:
     return floored
 
 
-def _break_evens(atlas: Atlas, rows: Sequence[StateRow]) -> list[str]:
+def _break_evens(atlas: Atlas) -> list[str]:
     """What each claim survives, for as many states as takes little time; empty for the others."""
-    work = len(atlas.transitions.counts) * max(1, len(rows))
+    labels = labels_of(atlas)  # not the names by which the page shows them
+    work = len(atlas.transitions.counts) * max(1, len(labels))
     if not atlas.can_be_relied_on or work > MAX_BROKEN_EVEN:
-        return ["" for _ in rows]
-    return [str(atlas.break_even(row.state)) for row in rows]
+        return ["" for _ in labels]
+    return [str(atlas.break_even(label)) for label in labels]
 
 
 def _joined(parts: Sequence[npt.NDArray[Any]]) -> tuple[IntArray, IntArray]:

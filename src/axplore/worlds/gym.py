@@ -212,6 +212,10 @@ class GymSystem:
             return self._all_actions
         return tuple(action for action, allowed in zip(self._all_actions, mask, strict=True) if allowed)
 
+    def render(self) -> Any:
+        """Returns the environment's picture of its current state; None if it was not made with a `render_mode`."""
+        return self._environment.render()
+
     def close(self) -> None:
         """Closes the environment."""
         self._environment.close()

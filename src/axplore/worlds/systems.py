@@ -56,6 +56,7 @@ class SystemAdapter:
         actions: returns the actions of the state just entered; none if it is terminal.
         reseed: gives its noise a new random stream; None if that is impossible.
         close: releases its resources.
+        render: returns a picture of its current state; None if it has none.
     """
 
     reset: Callable[[], State]
@@ -63,6 +64,7 @@ class SystemAdapter:
     actions: Callable[[State], tuple[Action, ...]]
     reseed: Callable[[np.random.SeedSequence], None]
     close: Callable[[], None]
+    render: Callable[[], Any] | None = None
 
     @property
     def can_be_reseeded(self) -> bool:
@@ -101,6 +103,7 @@ def adapter_for(
         actions=actions_of,
         reseed=getattr(system, "reseed", _nothing),
         close=getattr(system, "close", _nothing),
+        render=getattr(system, "render", None),
     )
 
 
