@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -42,10 +43,10 @@ CLOSING: Final = 0.15
 SCALE: Final = 10
 """m in the weight m / ((i + m)(i + m - 1)) of the i-th known state; these weights sum to one."""
 
-SCALES: Final = (4.0, 100.0, 2500.0, 62500.0)
-"""The values of κ."""
+SCALES: Final = np.array([[4.0], [100.0], [2500.0], [62500.0]])
+"""The values of κ, in a column."""
 
-PARTS: Final = (0.375, 0.375, 0.15, 0.1)
+PARTS: Final = np.array([[0.375], [0.375], [0.15], [0.1]])
 """The part of each in the average."""
 
 CENTRAL_ROUNDS: Final = 2
@@ -54,9 +55,15 @@ CENTRAL_ROUNDS: Final = 2
 SHARP_ROUNDS: Final = 4
 """How often the point of a tangent is moved to where the mean is least."""
 
-HALVINGS: Final = 32
+HALVINGS: Final = 10
+NEWTON_STEPS: Final = 4
+"""How often the interval of shifts is halved, and how often the shift is then improved."""
+
 LOG_SHIFTS: Final = 35.0
 """Shifts are sought between exp(-35) and exp(35) times the largest distance."""
+
+TINY: Final = 1e-300
+"""In place of zero as a divisor."""
 
 ROUNDING: Final = 1e-14
 """An error that sums of logarithms do not reach, relative to the sum of the sizes of their terms."""
@@ -89,25 +96,22 @@ class Draws:
     owners: IntArray
     counts: FloatArray
 
+    @cached_property
+    def common_terms(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """What is the same at all points in the logarithm of each wealth, term by term, [scales, B] or [scales, 1]."""
+        return log_gamma(SCALES), -log_gamma(SCALES + self.totals), self.totals * np.log(SCALES)
+
     def balls(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Shares, [E'], and slacks, [B], of the tangents at points, [E'], which are probabilities above 0."""
-        wealths, slopes = [], []
-        for scale in SCALES:
-            mass = scale * points
-            terms = (log_gamma(mass + self.counts), -log_gamma(mass + 1.0), (1.0 - self.counts) * np.log(mass))
-            common = (
-                np.full(len(self.totals), math.lgamma(scale)),
-                -log_gamma(scale + self.totals),
-                self.totals * math.log(scale),
-            )
-            wealth = self.sums(terms[0] + terms[1] + terms[2]) + common[0] + common[1] + common[2]
-            sizes = np.abs(terms[0]) + np.abs(terms[1]) + np.abs(terms[2]) + SERIES
-            wealths.append(wealth - ROUNDING * (self.sums(sizes) + sum(map(np.abs, common)) + SERIES))
-            slopes.append(self.counts - 1.0 - mass * (digamma(mass + self.counts) - digamma(mass + 1.0)))
-        top = np.max(wealths, axis=0)
-        parts = np.exp(np.array(wealths) - top) * np.array(PARTS)[:, np.newaxis]
+        mass = SCALES * points
+        own_terms = (log_gamma(mass + self.counts), -log_gamma(mass + 1.0), (1.0 - self.counts) * np.log(mass))
+        sizes = self.sums(SERIES + np.abs(own_terms).sum(axis=0)) + sum(map(np.abs, self.common_terms)) + SERIES
+        wealths = self.sums(own_terms[0] + own_terms[1] + own_terms[2]) + sum(self.common_terms) - ROUNDING * sizes
+        slopes = self.counts - 1.0 - mass * (digamma(mass + self.counts) - digamma(mass + 1.0))
+        top = wealths.max(axis=0)
+        parts = np.exp(wealths - top) * PARTS
         log_wealth = top + np.log(parts.sum(axis=0))
-        slope = np.maximum((parts[:, self.owners] * np.array(slopes)).sum(axis=0), 0.0) / parts.sum(axis=0)[self.owners]
+        slope = np.maximum((parts[:, self.owners] * slopes).sum(axis=0), 0.0) / parts.sum(axis=0)[self.owners]
         weight = self.sums(slope)
         shares = slope / weight[self.owners]
         distance = self.sums(shares * np.log(shares / points))
@@ -122,8 +126,8 @@ class Draws:
         return shares, slack
 
     def sums(self, items: FloatArray) -> FloatArray:
-        """The sum of items, [E'], for each pair, [B]."""
-        totals: FloatArray = np.add.reduceat(items, self.starts)
+        """The sum of items, [..., E'], for each pair, [..., B]."""
+        totals: FloatArray = np.add.reduceat(items, self.starts, axis=-1)
         return totals
 
     def least_means(
@@ -136,19 +140,32 @@ class Draws:
 
             mean of z  >=  exp(sum of r log(z + t) - slack) - t  =  t (exp(sum of r log(1 + z / t) - slack) - 1).
 
-        The shift is sought by halving, where the slope of this concave function changes its sign; the bound holds for
-        whatever shift is found.
+        The shift is sought where the slope of this concave function changes its sign, by halving and then by Newton's
+        method; the bound holds for whatever shift is found.
         """
         low, high = np.full(len(slack), -LOG_SHIFTS), np.full(len(slack), LOG_SHIFTS)
         for _ in range(HALVINGS):
             middle = (low + high) / 2
-            shifted = distances + np.exp(middle)[self.owners]
-            slope = np.log(self.sums(shares / shifted)) + self.sums(shares * np.log(shifted)) - slack
+            slope, _ = self._slope(shares, slack, distances, middle)
             low, high = np.where(slope > 0, middle, low), np.where(slope > 0, high, middle)
-        shift = np.exp((low + high) / 2)
+        middle = (low + high) / 2
+        for _ in range(NEWTON_STEPS):
+            slope, curvature = self._slope(shares, slack, distances, middle)
+            middle = np.clip(middle - slope / np.minimum(curvature, -TINY), low, high)
+        shift = np.exp(middle)
         exponent = self.sums(shares * np.log1p(distances / shift[self.owners])) - slack
         row = shares * (np.exp(exponent) * shift)[self.owners] / (distances + shift[self.owners])
         return np.maximum(shift * np.expm1(exponent), 0.0), row
+
+    def _slope(
+        self, shares: FloatArray, slack: FloatArray, distances: FloatArray, log_shift: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """A function with the sign of the slope, at a shift, and its derivative by the logarithm of the shift, [B]."""
+        shift = np.exp(log_shift)
+        shifted = distances + shift[self.owners]
+        inverse = self.sums(shares / shifted)
+        slope = np.log(inverse) + self.sums(shares * np.log(shifted)) - slack
+        return slope, shift * (inverse - self.sums(shares / shifted**2) / inverse)
 
 
 @dataclass(frozen=True, eq=False)
