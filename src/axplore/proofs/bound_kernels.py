@@ -27,10 +27,19 @@ from axplore.types import RESET_PAIR, FloatArray, IntArray
 
 NO_LIMIT: Final = np.inf
 NEWTON_STEPS: Final = 40
+NEWTON_ACCURACY: Final = 1e-6
+"""The error of a shift, as a part of the slack. A bound loses its square, since it is greatest at the best shift."""
+
 SAME: Final = 1e-12
 """Values nearer than this are taken as equal when an action is chosen."""
 
 UNKNOWN_SHIFT: Final = -1.0
+
+BEYOND_LIMIT: Final = -1.0
+"""In place of a residual: no policy stays below the limit."""
+
+ENOUGH_CHANGE: Final = 0.03
+"""A policy is evaluated until values change by this part of what its improvement changed."""
 
 NEGLIGIBLE: Final = 1e-100
 """Distances up to this count as none: their squares might be zero."""
@@ -112,6 +121,10 @@ def _ball_mean(
     if slack == np.inf:
         return base, 0.0, 0.0
     first, end = rows.row_offsets[pair], rows.row_offsets[pair + 1]
+    if end == first + 1 and rows.shares[first] > 0.0:  # the least probability of a single successor is exp(-slack)
+        distance = _distance(rows, first, values, free, sign) - base
+        weight = distance * math.exp(-slack) if base + distance > enough else distance
+        return base + weight, weight, 0.0
     mean, square, least, most = 0.0, 0.0, np.inf, 0.0
     for entry in range(first, end):
         share = rows.shares[entry]
@@ -161,7 +174,7 @@ def _best_shift(
         log_mean, inverse_mean, square_mean = _means(rows, first, end, values, free, sign, shift - base)
         error = log_mean + math.log(inverse_mean) - slack
         slope = inverse_mean - square_mean / inverse_mean
-        if abs(error) <= 1e-9 * slack or slope >= 0.0 or step == NEWTON_STEPS - 1:
+        if abs(error) <= NEWTON_ACCURACY * slack or slope >= 0.0 or step == NEWTON_STEPS - 1:
             break
         better = shift - error / slope
         if better <= 0.0:
@@ -311,51 +324,135 @@ def upper_bound(
     allowed: IntArray,
     values: FloatArray,
     policy: IntArray,
-    row: FloatArray,
+    shifts: FloatArray,
     inner: int,
     limit: float,
     tolerance: float,
 ) -> float:
     """Robust value iteration: least over actions, greatest over the region. Returns the residual of the result.
 
-    `values` must start below its fixed point, as the empirical values do. With residual r < c,
-    the least cost, `values / (1 - r/c)` is at least the cost plus the greatest mean of itself under `policy`, and so
-    bounds the expected cost of that policy from above in every model of the region (Eq. 12). An infinite residual means
-    that nothing was proven.
+    With residual r < c, the least cost, `values / (1 - r/c)` is at least the cost plus the greatest mean of itself
+    under `policy`, and so bounds the expected cost of that policy from above in every model of the region (Eq. 12). An
+    infinite residual means that nothing was proven, BEYOND_LIMIT that no policy stays below the limit.
 
     Args:
         rows: region and counts.
         goal: a position.
         allowed: the pairs that may be played, [n, 2]: from, and up to but without; RESET always may.
-        values: start and result, [n + others].
+        values: start and result, [n + others]; for plain value iteration the start must be below the result.
         policy: what attains it, [n].
-        row: scratch, [E].
+        shifts: the best shift of each pair for similar values, or UNKNOWN_SHIFT, and for the result, [P].
         inner: sweeps under the current policy and model between two improvements; 0 for plain value iteration.
         limit: give up when the value of the initial state gets there.
         tolerance: the residual to reach.
     """
     n_known = len(policy)
-    shifts = np.full(len(rows.slack), UNKNOWN_SHIFT)
-    for turn in range(60 if inner else 3000):
+    row = np.zeros(len(rows.shares))
+    chance = np.zeros(n_known)
+    order = np.argsort(values[:n_known])
+    for turn in range(200 if inner else 3000):
         spread_values(rows, values, n_known, goal)
-        change = 0.0
-        for place in range(n_known):
-            state = _in_turn(place, n_known, turn)
+        rise, fall = 0.0, 0.0
+        for state in order:
             if state != goal:
                 value = _improve_upper(rows, state, allowed, values, policy, row, shifts)
-                change = max(change, abs(value - values[state]))
+                rise = max(rise, value - values[state])
+                fall = max(fall, values[state] - value)
                 values[state] = value
-        if values[0] >= limit and (inner == 0 or turn > 5):
-            return np.inf
-        if change <= tolerance:  # in both directions: sweeps under an early policy may have gone too high
-            residual = _upper_residual(rows, goal, values, policy)
+        if values[0] >= limit and fall <= tolerance:
+            return BEYOND_LIMIT  # the operator is monotone: from values that it raises it goes up to its fixed point
+        if max(rise, fall) <= tolerance:  # both: sweeps under an early policy may have gone too high
+            residual = _upper_residual(rows, goal, values, policy, shifts)
             if residual <= tolerance:
                 return residual
-        for sweep in range(inner):
-            free = rows.reset_cost + values[0]
-            if _sweep(rows, goal, values, policy, row, free, limit, sweep) <= 0.3 * tolerance:
-                break
+        sweeps = _sweeps_in(turn, inner)
+        if sweeps:
+            change = max(rise, fall)
+            _evaluate(rows, goal, order, policy, row, True, sweeps, change, tolerance, 2.0 * limit, values, chance)
     return np.inf
+
+
+@compiled
+def _sweeps_in(turn: int, inner: int) -> int:
+    """Fewer sweeps in later turns: policies and worst rows that are evaluated exactly may follow each other in a circle."""
+    return inner if turn < 12 else min(inner, 1) if turn < 24 else 0
+
+
+@compiled
+def _evaluate(
+    rows: Rows,
+    goal: int,
+    order: IntArray,
+    policy: IntArray,
+    row: FloatArray,
+    rest_resets: bool,
+    sweeps: int,
+    change_before: float,
+    tolerance: float,
+    limit: float,
+    values: FloatArray,
+    chance: FloatArray,
+) -> None:
+    """Sweeps under a fixed policy and the probabilities in `row` towards the values of this policy.
+
+    The value of a state is `own` + `chance` times that of the initial state, where `chance` is how likely the journey
+    starts anew before it gets to the goal. Since both are swept, each in the order of the distance from the goal, the
+    value of the initial state follows from its own equation, however often the journey starts anew.
+
+    Args:
+        rows: region and counts.
+        goal: a position.
+        order: the known states, those near the goal first, [n].
+        policy: a pair, or RESET_PAIR, for each known state, [n].
+        row: the probabilities, [E].
+        rest_resets: whether the rest of a row is followed by RESET; else it is at the goal.
+        sweeps: at most so many.
+        change_before: by which values changed when the policy was improved; a small part of it is accurate enough.
+        tolerance: the residual to reach in the end.
+        limit: values are cut at it.
+        values: start and result, [n + others].
+        chance: start and result, [n].
+    """
+    n_known = len(policy)
+    start = values[0]
+    own = values[:n_known] - chance * start
+    for _ in range(sweeps):
+        change = 0.0
+        for state in order:
+            if state == goal:
+                continue
+            pair = policy[state]
+            steps, again = rows.reset_cost, 1.0
+            if pair != RESET_PAIR:
+                steps, again, rest = rows.costs[pair], 0.0, 1.0
+                for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
+                    successor, probability = rows.successors[entry], row[entry]
+                    rest -= probability
+                    if successor == goal:
+                        continue
+                    if successor == 0:
+                        again += probability
+                    elif successor < n_known:
+                        steps += probability * own[successor]
+                        again += probability * chance[successor]
+                    else:
+                        steps += probability * rows.reset_cost
+                        again += probability
+                if rest_resets and rest > 0.0:
+                    steps += rest * rows.reset_cost
+                    again += rest
+            change = max(change, abs(steps - own[state] + (again - chance[state]) * start))
+            own[state], chance[state] = steps, again
+        if goal != 0:
+            before, ends = start, 1.0 - chance[0]
+            start = own[0] / ends if own[0] < ends * limit else limit
+            change = max(change, abs(start - before))
+        if change <= max(0.3 * tolerance, ENOUGH_CHANGE * change_before):
+            break
+    for state in range(n_known):
+        if state != goal:
+            values[state] = min(own[state] + chance[state] * start, limit)
+    spread_values(rows, values, n_known, goal)
 
 
 @compiled
@@ -394,7 +491,7 @@ def _improve_upper(
 
 
 @compiled
-def _upper_residual(rows: Rows, goal: int, values: FloatArray, policy: IntArray) -> float:
+def _upper_residual(rows: Rows, goal: int, values: FloatArray, policy: IntArray, shifts: FloatArray) -> float:
     """By how much the cost plus the greatest mean under the policy exceeds the values, at most."""
     spread_values(rows, values, len(policy), goal)
     free = rows.reset_cost + values[0]
@@ -404,39 +501,11 @@ def _upper_residual(rows: Rows, goal: int, values: FloatArray, policy: IntArray)
     for state in range(len(policy)):
         pair = policy[state]
         if state != goal and pair != RESET_PAIR:
-            mean, _, _ = least_mean(rows, pair, values, free, 1.0, rows.slack[pair])
+            mean, _, _ = _least_mean_from(rows, pair, values, free, 1.0, rows.slack[pair], shifts[pair], -1.0)
             residual = max(residual, rows.costs[pair] + free - mean - values[state])
         elif state != goal:
             residual = max(residual, free - values[state])
     return residual
-
-
-@compiled
-def _sweep(
-    rows: Rows, goal: int, values: FloatArray, policy: IntArray, row: FloatArray, free: float, limit: float, turn: int
-) -> float:
-    """One sweep under a fixed policy and the probabilities in `row`; the rest of a row gets the free value."""
-    change = 0.0
-    n_known = len(policy)
-    for place in range(n_known):
-        state = _in_turn(place, n_known, turn)
-        if state == goal:
-            continue
-        pair = policy[state]
-        value, rest = rows.reset_cost + values[0], 1.0
-        if pair != RESET_PAIR:
-            value = rows.costs[pair]
-            for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
-                successor = rows.successors[entry]
-                rest -= row[entry]
-                if successor != goal:
-                    value += row[entry] * (values[successor] if successor < n_known else rows.reset_cost + values[0])
-            value += max(rest, 0.0) * free
-        value = min(value, limit)
-        change = max(change, abs(value - values[state]))
-        values[state] = value
-    spread_values(rows, values, n_known, goal)
-    return change
 
 
 @compiled
@@ -445,7 +514,7 @@ def lower_bound(
     goal: int,
     values: FloatArray,
     policy: IntArray,
-    row: FloatArray,
+    shifts: FloatArray,
     inner: int,
     limit: float,
     tolerance: float,
@@ -460,27 +529,28 @@ def lower_bound(
         goal: a position, or the one after the last for a state that was never seen.
         values: start and result, [n + others]; cut at the limit.
         policy: what attains it, [n].
-        row: scratch, [E].
+        shifts: the best shift of each pair for similar values, or UNKNOWN_SHIFT, and for the result, [P].
         inner: sweeps under the current policy and model between two improvements; 0 for plain value iteration.
         limit: values are not followed beyond it.
         tolerance: the residual to reach.
     """
     n_known = len(policy)
-    shifts = np.full(len(rows.slack), UNKNOWN_SHIFT)
-    for turn in range(60 if inner else 3000):
+    row = np.zeros(len(rows.shares))
+    chance = np.zeros(n_known)
+    order = np.argsort(values[:n_known])
+    for turn in range(200 if inner else 3000):
         spread_values(rows, values, n_known, goal)
         change = 0.0
-        for place in range(n_known):
-            state = _in_turn(place, n_known, turn)
+        for state in order:
             if state != goal:
                 value = min(_improve_lower(rows, state, values, policy, row, shifts), limit)
                 change = max(change, abs(value - values[state]))
                 values[state] = value
         if change <= tolerance:
-            return lower_residual(rows, goal, values, n_known)
-        for sweep in range(inner):
-            if _sweep(rows, goal, values, policy, row, 0.0, limit, sweep) <= 0.3 * tolerance:
-                break
+            return lower_residual(rows, goal, values, n_known, shifts)
+        sweeps = _sweeps_in(turn, inner)
+        if sweeps:
+            _evaluate(rows, goal, order, policy, row, False, sweeps, change, tolerance, limit, values, chance)
     return np.inf
 
 
@@ -535,19 +605,26 @@ def _quick_mean(rows: Rows, pair: int, values: FloatArray, shift: float) -> floa
 
 
 @compiled
-def lower_residual(rows: Rows, goal: int, values: FloatArray, n_known: int) -> float:
+def lower_residual(rows: Rows, goal: int, values: FloatArray, n_known: int, shifts: FloatArray) -> float:
     """By how much the values exceed the cost plus the least mean of themselves, at most."""
     spread_values(rows, values, n_known, goal)
     residual = 0.0
     for state in range(n_known):
-        if state == goal:
-            continue
-        best = rows.reset_cost + values[0] if state > 0 or rows.state_pairs[1] == 0 else np.inf
-        for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
-            value, _, _ = lower_backup(rows, pair, values)
-            best = min(best, value)
-        residual = max(residual, values[state] - best)
+        if state != goal:
+            best = rows.reset_cost + values[0] if state > 0 or rows.state_pairs[1] == 0 else np.inf
+            for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
+                best = min(best, _lower_backup_below(rows, pair, values, shifts[pair], best))
+            residual = max(residual, values[state] - best)
     return residual
+
+
+@compiled
+def _lower_backup_below(rows: Rows, pair: int, values: FloatArray, shift: float, best: float) -> float:
+    """`lower_backup` begun from a shift; infinite where that shift proves the backup to be no less than the best."""
+    if best < np.inf and rows.costs[pair] + _quick_mean(rows, pair, values, shift) >= best:
+        return np.inf
+    mean, _, _ = _least_mean_from(rows, pair, values, 0.0, -1.0, rows.slack[pair], shift, -1.0)
+    return float(rows.costs[pair] + mean)
 
 
 @compiled
@@ -559,10 +636,12 @@ def local_regrets(
     policy: IntArray,
     rivals: IntArray,
     local_regret: FloatArray,
+    shifts: FloatArray,
 ) -> None:
     """Writes, for each state, how much the policy can lose there if another action is the best, [n] (Eq. 15).
 
     This is the upper value less the least lower value of the other actions, or zero. `rivals` names that action.
+    `shifts` are the best ones for the lower values, or unknown, [P].
     """
     n_known = len(policy)
     for state in range(n_known):
@@ -571,7 +650,7 @@ def local_regrets(
             least = rows.reset_cost + lower[0]
         for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
             if pair != policy[state]:
-                value, _, _ = lower_backup(rows, pair, lower)
+                value = _lower_backup_below(rows, pair, lower, shifts[pair], least)
                 if value < least:
                     least, rival = value, pair
         local_regret[state] = max(upper[state] - least, 0.0) if state != goal else 0.0
@@ -589,6 +668,7 @@ def regret_bound(rows: Rows, goal: int, policy: IntArray, local_regret: FloatArr
     greatest = local_regret.max()
     regret[:] = greatest
     regret[goal] = 0.0
+    shifts = np.full(n_known, UNKNOWN_SHIFT)
     for turn in range(300):
         change = 0.0
         greatest = regret.max()
@@ -599,7 +679,10 @@ def regret_bound(rows: Rows, goal: int, policy: IntArray, local_regret: FloatArr
             pair = policy[state]
             value = regret[0]
             if pair != RESET_PAIR:
-                mean, _, _ = least_mean(rows, pair, regret, greatest, 1.0, rows.slack[pair])
+                mean, _, shift = _least_mean_from(
+                    rows, pair, regret, greatest, 1.0, rows.slack[pair], shifts[state], -1.0
+                )
+                shifts[state] = shift
                 value = greatest - mean
             value = max(value, local_regret[state])
             if value < regret[state]:

@@ -17,11 +17,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
-from axplore.proofs.bound_kernels import Rows, empirical_values, local_regrets, lower_bound, regret_bound, upper_bound
+from axplore.proofs.bound_kernels import (
+    BEYOND_LIMIT,
+    UNKNOWN_SHIFT,
+    Rows,
+    empirical_values,
+    local_regrets,
+    lower_bound,
+    regret_bound,
+    upper_bound,
+)
 from axplore.proofs.sensitivity import lower_gain, regret_gain, upper_gain
 from axplore.proofs.sharpening import bounds_along, certain_way, sharp_for_lower, sharp_for_upper
 from axplore.statistics.confidence import ConfidenceRegion
@@ -58,6 +67,9 @@ MOST_SHARP: Final = 64
 """So many balls for single goals are remembered: more than a round uses again, and little memory."""
 
 
+Start: TypeAlias = tuple[FloatArray, FloatArray]
+
+
 @dataclass(frozen=True, eq=False)
 class IntervalModel:
     """Counts and confidence region, by position.
@@ -70,8 +82,8 @@ class IntervalModel:
         limit: values beyond it are not followed: an upper bound is then infinite, a lower one stays at the limit.
         tolerance: the residual that solvers aim at, as a part of the least cost.
         estimates: empirical paths found so far, by goal and `n_allowed`; they depend on the frequencies only.
-        starts: where solvers ended last, by what they were asked for. From there they need fewer sweeps when only
-            the slacks have changed.
+        starts: where solvers ended last, by what they were asked for: values and shifts. From there they need fewer
+            sweeps when only the slacks have changed.
         counts, log_levels: what sharper balls are made of, [E] and [P]; none are made without them.
         shared_budget: what the pairs with one successor share, in nats (Eq. 8).
         sharp: the last balls made for single goals, by goal, side and `n_allowed`.
@@ -85,7 +97,7 @@ class IntervalModel:
     limit: float
     tolerance: float = TOLERANCE
     estimates: dict[tuple[int, int], GoalValues] = field(default_factory=dict)
-    starts: dict[tuple[str, int, int], FloatArray] = field(default_factory=dict)
+    starts: dict[tuple[str, int, int], Start] = field(default_factory=dict)
     counts: FloatArray | None = None
     log_levels: FloatArray | None = None
     shared_budget: float = np.inf
@@ -260,7 +272,12 @@ def empirical_path(model: IntervalModel, goal: int, n_allowed: int | None = None
 
 
 def upper_path(
-    model: IntervalModel, goal: int, *, follow: GoalValues | None = None, n_allowed: int | None = None
+    model: IntervalModel,
+    goal: int,
+    *,
+    follow: GoalValues | None = None,
+    n_allowed: int | None = None,
+    at_most: float = np.inf,
 ) -> GoalValues:
     """A policy and a proven upper bound of its steps; infinite and not proven where nothing could be shown.
 
@@ -269,6 +286,7 @@ def upper_path(
         goal: a position.
         follow: play as this path does, or RESET; the robust optimum when not given.
         n_allowed: the number of known states to which the policy is restricted; all when not given.
+        at_most: bounds beyond it are of no use.
     """
     rows = model.rows_for(goal, 1.0, n_allowed)
     allowed = np.column_stack((rows.state_pairs[:-1], rows.state_pairs[1:]))
@@ -278,15 +296,18 @@ def upper_path(
     if n_allowed is not None:
         allowed[n_allowed:] = 0
     estimate = empirical_path(model, goal, n_allowed)
+    limit = min(model.limit, at_most)
     policy = np.full(model.n_known, RESET_PAIR)
     asked = ("upper" if follow is None else "following", goal, model.n_known if n_allowed is None else n_allowed)
-    starts = [(start, INNER_SWEEPS) for start in (model.starts.get(asked), estimate.values) if start is not None]
-    for start, inner in (*starts, (estimate.values, 0)) if estimate.steps < model.limit else ():
-        values = start.copy()
-        scratch = np.zeros(len(rows.shares))
-        residual = upper_bound(rows, goal, allowed, values, policy, scratch, inner, model.limit, model.residual)
+    cold = estimate.values, np.full(model.n_pairs, UNKNOWN_SHIFT)
+    starts = [(start, INNER_SWEEPS) for start in (model.starts.get(asked), cold) if start is not None]
+    for start, inner in (*starts, (cold, 0)) if estimate.steps < limit else ():
+        values, shifts = start[0].copy(), start[1].copy()
+        residual = upper_bound(rows, goal, allowed, values, policy, shifts, inner, limit, model.residual)
+        if residual == BEYOND_LIMIT:
+            break
         if residual < model.min_cost:
-            model.starts[asked] = values
+            model.starts[asked] = values, shifts
             path = GoalValues(goal, values / (1 - residual / model.min_cost), policy, proven=True)
             return _better(path, _along_certain_way(model, follow or estimate, n_allowed))
     return _better(
@@ -332,15 +353,15 @@ def lower_path(model: IntervalModel, goal: int, guess: FloatArray | None = None)
     rows = model.rows_for(goal, -1.0)
     policy = np.full(model.n_known, RESET_PAIR)
     asked = ("lower", goal, model.n_known)
-    start = model.starts.get(asked, guess)
+    start, shifts = model.starts.get(asked, (guess, np.full(model.n_pairs, UNKNOWN_SHIFT)))
+    shifts = shifts.copy()
     for inner in (INNER_SWEEPS, 0):
         values = np.zeros(len(model.numbers))
         if inner and start is not None:
             values[:] = np.minimum(start, model.limit)
-        scratch = np.zeros(len(rows.shares))
-        residual = lower_bound(rows, goal, values, policy, scratch, inner, model.limit, model.residual)
+        residual = lower_bound(rows, goal, values, policy, shifts, inner, model.limit, model.residual)
         if residual < np.inf:
-            model.starts[asked] = values
+            model.starts[asked] = values, shifts
             return GoalValues(goal, values / (1 + residual / model.min_cost), policy, proven=True)
     return GoalValues(goal, np.zeros(len(model.numbers)), policy, proven=True)
 
@@ -383,7 +404,10 @@ def regret_path(model: IntervalModel, upper: GoalValues, lower: GoalValues) -> R
     values = np.full(len(model.numbers), np.inf)
     if upper.proven:
         below, above = model.rows_for(upper.goal, -1.0), model.rows_for(upper.goal, 1.0)
-        local_regrets(below, upper.goal, upper.values, lower.values, upper.policy, rivals, local_regret)
+        _, shifts = model.starts.get(("lower", upper.goal, model.n_known), (None, None))
+        if shifts is None:
+            shifts = np.full(model.n_pairs, UNKNOWN_SHIFT)
+        local_regrets(below, upper.goal, upper.values, lower.values, upper.policy, rivals, local_regret, shifts)
         regret_bound(above, upper.goal, upper.policy, local_regret, values)
     return Regret(upper, lower, local_regret, rivals, values)
 
