@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import axplore
+from axplore.__main__ import main as start
 from axplore.cli import app, main
 from axplore.cli.console import MAX_ROWS, interruption, print_table, warnings_shown
 from axplore.cli.explore_commands import fresh_folder
@@ -120,6 +121,18 @@ def test_the_certificate_of_another_run_is_refused() -> None:
         Path(f"other/certificate.{suffix}").replace(f"run/certificate.{suffix}")
     with pytest.raises(DamagedFileError, match="is of another run"):
         run("verify", "run")
+
+
+def test_an_interruption_during_the_import_ends_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupting:
+        def find_spec(self, name: str, *_: object) -> None:
+            if name == "axplore.cli":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "axplore.cli")
+    monkeypatch.setattr(sys, "meta_path", [Interrupting()])
+    with pytest.raises(SystemExit, match="130"):
+        start()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -22,13 +22,14 @@ from axplore.errors import (
     StorageError,
     UnknownNameError,
 )
-from axplore.explorers.base import Remaining, RoundReport
+from axplore.explorers.base import STARTING, Remaining, RoundReport
 from axplore.explorers.certified import Certified
 from axplore.explorers.registry import EXPLORERS, preset
 from axplore.report.progress import (
     SECONDS_BEFORE_ESTIMATES,
     SECONDS_BETWEEN_LINES,
     SECONDS_OF_SPEED,
+    Board,
     Line,
     Pace,
     PlainLines,
@@ -274,7 +275,8 @@ def test_progress_is_shown_on_standard_error_in_plain_lines(capsys: pytest.Captu
     axplore.explore(CHAIN, 2, 0.5, progress=True)
     output = capsys.readouterr()
     assert output.out == ""
-    assert "round 1 · known 1 · frontier 0 · 0 steps · starting" in output.err.splitlines()
+    activity = "compiling" if "compiling (first use only)" in output.err else "starting"
+    assert f"round 1 · known 1 · frontier 0 · 0 steps · {activity}" in output.err.splitlines()
 
 
 def test_the_steps_of_an_order_in_progress_are_shown_too() -> None:
@@ -284,6 +286,16 @@ def test_the_steps_of_an_order_in_progress_are_shown_too() -> None:
         watch(report(1_000))
         now = 7_500
         until(lambda: "7,500 steps" in screen.getvalue())
+
+
+def test_while_kernels_are_compiled_the_lines_say_so() -> None:
+    screen = StringIO()
+    with showing(Console(file=screen, width=120), first_activity="compiling") as watch:
+        watch(replace(report(0), activity=STARTING))
+    assert screen.getvalue().rstrip().endswith("· compiling")
+    board = Board(lambda: 0, "compiling")
+    board.take(report(100))
+    assert board.report().activity == report(100).activity
 
 
 def test_plain_lines_come_without_reports_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from axplore.statistics.assumed_rows import AssumedRows
     from axplore.statistics.counts import CountedRows, TransitionCounts
 
+STARTING: Final = "starting"
+"""What an explorer is doing until its first round is over."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ExplorerState:
@@ -49,7 +52,7 @@ class ExplorerState:
     known: tuple[int, ...]
     found_at: tuple[int, ...]
     frontier: tuple[int, ...] = ()
-    activity: str = "starting"
+    activity: str = STARTING
     stop: StopReason | None = field(default=None)
     failure: str | None = None
 

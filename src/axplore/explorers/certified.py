@@ -188,13 +188,14 @@ class Certified(Explorer[CertifiedState]):
         Claims are proven one after the other; draws for one serve later ones too. States that will be admitted later
         are not counted.
         """
-        return sum(_planned_travel(self._claims_left(model), model))
+        return sum(plan.travel for plan in self._planned(self._claims_left(model), EpisodeTests(), model))
 
     def remaining(self, state: CertifiedState, seconds: float) -> Remaining | None:
-        """Returns the plans for open claims one after the other, as `remaining_steps` adds them up.
+        """Returns the plans for open claims one after the other, as `remaining_steps` adds them up, and more.
 
-        Where the time does not suffice for all claims, those left are taken to be like those looked at. Plans ask for
-        more steps than it takes in the end, because estimates become better on the way; `PLANNED` corrects for that.
+        Where the time does not suffice for all claims, those left are taken to be like those looked at. Plans of draws
+        ask for more steps than it takes in the end, because estimates become better on the way; `PLANNED` corrects for
+        that. Each state that looks as if it will be admitted counts with the mean steps that those before it took.
         """
         if self.assume.all_deterministic:
             return None
@@ -204,21 +205,34 @@ class Certified(Explorer[CertifiedState]):
         claims = [claim for claim in self._claims_left(model) if claim not in state.proven]
         deadline = time.monotonic() + seconds
         planned: list[float] = []
-        for travel in _planned_travel(claims, model):
-            planned.append(travel)
+        for plan in self._planned(claims, state.tests, model):
+            planned.append(plan.travel / (PLANNED[0] if isinstance(plan, Draws) else 1))
             if time.monotonic() > deadline:
                 break
         looked_at = max(1, len(planned))
         more = len(claims) - looked_at if planned else 0
         recent = planned[-RECENT_PLANS:]
-        total = sum(planned) + more * (sum(recent) / max(1, len(recent)))
         unsettled = sum(travel > 0 for travel in planned) * len(claims) / looked_at
         n_claims = len(claims) + len(state.proven)
-        if not math.isfinite(total):
+        to_admit = sum(isinstance(claim, Reachable) for claim in claims)
+        steps = (
+            sum(planned) + more * (sum(recent) / max(1, len(recent))) + to_admit * state.found_at[-1] / len(state.known)
+        )
+        if not math.isfinite(steps):
             return None
-        may_grow = any(isinstance(claim, Reachable) for claim in claims)
-        steps, fewest, most = (total / part for part in PLANNED)
-        return Remaining(n_claims - round(unsettled), n_claims, steps, fewest, most, may_grow)
+        fewest, most = (steps * PLANNED[0] / part for part in PLANNED[1:])
+        return Remaining(n_claims - round(unsettled), n_claims, steps, fewest, most, to_admit > 0)
+
+    def _planned(self, claims: list[Claim], tests: EpisodeTests, model: IntervalModel) -> Iterator[Draws | EpisodePlan]:
+        """Yields what would prove each claim if those before it were proven; draws for one serve later ones."""
+        travel = travel_per_draw(model)
+        for claim in claims:
+            (draws,) = self._plans([claim], model, travel)
+            test = self._cheapest_test(tests, model, [claim], [draws], travel)
+            yield test or draws
+            if test is None:
+                drawn = model.visits + np.ceil(draws.more).astype(np.int64)
+                model = replace(model.with_visits(drawn.astype(np.float64)), visits=drawn)
 
     def _claims_left(self, model: IntervalModel) -> list[Claim]:
         """Returns every claim to prove once: what looks near is to be reached, and admissions need no second proof."""
@@ -571,16 +585,6 @@ class Certified(Explorer[CertifiedState]):
         (answer,) = world.carry_out([order])
         counts = state.counts.with_answers([answer])
         return self._known_are(replace(state, activity=activity), counts, state.known)
-
-
-def _planned_travel(claims: list[Claim], model: IntervalModel) -> Iterator[float]:
-    """Yields the steps that each claim would take if those before it were proven; draws for one serve later ones."""
-    travel = travel_per_draw(model)
-    for claim in claims:
-        draws = cheapest_draws(claim, model, travel)
-        yield draws.travel
-        drawn = model.visits + np.ceil(draws.more).astype(np.int64)
-        model = replace(model.with_visits(drawn.astype(np.float64)), visits=drawn)
 
 
 def _ended(state: CertifiedState, is_refuted: bool) -> CertifiedState:

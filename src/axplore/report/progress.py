@@ -14,7 +14,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from axplore.errors import printable
-from axplore.explorers.base import Explorer, Observer, Remaining, RoundReport, StopReason
+from axplore.explorers.base import STARTING, Explorer, Observer, Remaining, RoundReport, StopReason
 from axplore.worlds.contract import World
 
 if TYPE_CHECKING:
@@ -58,13 +58,13 @@ def on_standard_error(explorer: Explorer[Any], world: World) -> Iterator[Watcher
 
     has_to_compile = not all(map(is_kept, explorer.kernels))
     if in_notebook():
-        with in_cell(NOTICE if has_to_compile else "starting") as watch:
+        with in_cell(NOTICE if has_to_compile else STARTING) as watch:
             yield watch
         return
     console = Console(stderr=True)
     if has_to_compile:
         console.print(NOTICE)
-    with showing(console, lambda: world.steps_by_now) as watch:
+    with showing(console, lambda: world.steps_by_now, "compiling" if has_to_compile else STARTING) as watch:
         yield watch
 
 
@@ -102,14 +102,17 @@ def _as_html(text: str, left: Remaining | None = None) -> str:
 
 
 @contextmanager
-def showing(console: Console, steps: Callable[[], int] = lambda: 0) -> Iterator[Watcher]:
+def showing(
+    console: Console, steps: Callable[[], int] = lambda: 0, first_activity: str = STARTING
+) -> Iterator[Watcher]:
     """Yields a function to call with every report. On a terminal the line is removed at the end.
 
     Args:
         console: the console to show progress on.
         steps: returns the steps taken so far, which may grow for long between two reports.
+        first_activity: what is shown in place of `STARTING` until the first round is over.
     """
-    board = Board(steps)
+    board = Board(steps, first_activity)
     if console.is_terminal:
         with console.status(LivingLine(board), spinner="dots"):
             yield board.take
@@ -118,7 +121,7 @@ def showing(console: Console, steps: Callable[[], int] = lambda: 0) -> Iterator[
 
     def watch(report: RoundReport) -> None:
         board.take(report)
-        lines.show(report)
+        lines.show(board.report())
 
     with _repeating(lambda: lines.show(board.report())):
         yield watch
@@ -127,9 +130,10 @@ def showing(console: Console, steps: Callable[[], int] = lambda: 0) -> Iterator[
 class Board:
     """The latest report, with the steps taken by the time it is read."""
 
-    def __init__(self, steps: Callable[[], int]) -> None:
+    def __init__(self, steps: Callable[[], int], first_activity: str = STARTING) -> None:
         self._steps = steps
-        self._latest = RoundReport(0, 0, 0, 0, "starting")
+        self._first_activity = first_activity
+        self._latest = RoundReport(0, 0, 0, 0, STARTING)
 
     def take(self, report: RoundReport) -> None:
         """Stores a new report."""
@@ -138,7 +142,8 @@ class Board:
     def report(self) -> RoundReport:
         """Returns the latest report, with current steps."""
         latest = self._latest
-        return replace(latest, steps=max(latest.steps, self._steps()))
+        activity = self._first_activity if latest.activity == STARTING else latest.activity
+        return replace(latest, steps=max(latest.steps, self._steps()), activity=activity)
 
 
 class LivingLine:

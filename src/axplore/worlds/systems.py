@@ -4,7 +4,8 @@ A *system* has `reset() -> state` and `step(action) -> state`; a state is any ha
 
 - `actions`: a sequence, the same in every state, or a function `actions(state)` of the state just entered;
 - `is_terminal(state)`: whether the state can only be reset;
-- `reseed(seed)`: takes a `numpy.random.SeedSequence`, which alone determines its noise from then on;
+- `reseed(seed)`: takes a whole number, a `StreamSeed`, which alone determines its noise from then on;
+- `render()`: returns a picture of its current state: red, green and blue as bytes, [height, width, 3];
 - `close()`.
 
 `adapter_for` supplies whatever a system leaves out.
@@ -27,6 +28,35 @@ VIRTUAL_START: Final = "virtual start"
 
 BEGIN: Final = "begin"
 """The only action of the virtual start: it leads to wherever the system's own reset leads."""
+
+
+class StreamSeed(int):
+    """The seed of a random stream: a whole number of 32 bits, as any generator of random numbers takes it.
+
+    NumPy's generators take it as the seed sequence that it was made of, with all of its entropy.
+    """
+
+    _sequence: np.random.SeedSequence
+
+    def __new__(cls, sequence: np.random.SeedSequence) -> StreamSeed:
+        """Returns the seed of a stream that a seed sequence determines."""
+        seed = super().__new__(cls, sequence.generate_state(1)[0])
+        seed._sequence = sequence
+        return seed
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> Any:
+        """Returns words of the seed sequence, as `numpy.random.SeedSequence` does."""
+        return self._sequence.generate_state(n_words, dtype)
+
+    def spawn(self, n_children: int) -> list[np.random.SeedSequence]:
+        """Returns seed sequences of further streams, as `numpy.random.SeedSequence` does."""
+        return self._sequence.spawn(n_children)
+
+    def __reduce__(self) -> tuple[type[StreamSeed], tuple[np.random.SeedSequence]]:
+        return StreamSeed, (self._sequence,)
+
+
+np.random.bit_generator.ISpawnableSeedSequence.register(StreamSeed)
 
 
 class System(Protocol):
@@ -97,11 +127,12 @@ def adapter_for(
             return ()
         return same if same is not None else tuple(offered(state))  # type: ignore[operator]
 
+    reseed = getattr(system, "reseed", None)
     return SystemAdapter(
         reset=system.reset,
         step=system.step,
         actions=actions_of,
-        reseed=getattr(system, "reseed", _nothing),
+        reseed=_nothing if reseed is None else lambda seed: reseed(StreamSeed(seed)),
         close=getattr(system, "close", _nothing),
         render=getattr(system, "render", None),
     )
