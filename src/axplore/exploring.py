@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -16,10 +16,19 @@ from axplore.atlas import Atlas
 from axplore.atlas.construction import atlas_of, fault_records, finding_records
 from axplore.certificate.doubts import FindingRecord
 from axplore.errors import Interrupted, InvalidSettingError, WorldError
-from axplore.explorers.base import STATES_BOUND, Exploration, Explorer, ExplorerState, Observer, checked_explorer
+from axplore.explorers.base import (
+    STATES_BOUND,
+    Exploration,
+    Explorer,
+    ExplorerState,
+    Observer,
+    StopReason,
+    checked_explorer,
+)
 from axplore.explorers.base import run as run_explorer
 from axplore.explorers.registry import DEFAULT_EXPLORER, preset
 from axplore.mdp import TabularMdp
+from axplore.refining import Refiner, examined, hides_something, refiner_of
 from axplore.report.progress import Pace, on_standard_error
 from axplore.runs.folder import begin_run
 from axplore.runs.manifest import RunManifest, plain_parameters
@@ -60,6 +69,7 @@ OBJECTIVES: Final[Mapping[str, Objective]] = {
     doctor=flag,
     workers=optional(whole()),
     ray=optional(text),
+    memory=optional(whole(least=1)),
 )
 def explore(
     world: WorldLike,
@@ -79,6 +89,7 @@ def explore(
     workers: int | None = None,
     ray: str | None = None,
     assume: Assumed = None,
+    memory: int | None = None,
 ) -> Atlas:
     """Finds every state that can be reached reliably within a number of expected steps, and a policy to each.
 
@@ -110,6 +121,8 @@ def explore(
         assume: what is known of the system, which can save most of the steps: `deterministic`, `min-probability=P`,
             `Assumptions`, or several of these. Every promise then begins with "if", and a draw that contradicts it ends
             the exploration: see docs/assumptions.md.
+        memory: N, to tell situations apart that share a label, by histories of at most N outputs, whenever a test finds
+            that labels hide something. Exploring then begins anew with a label for each situation: see docs/hidden.md.
 
     Raises:
         WorldError: the world failed. What was known by then is saved in `run`, and is the `atlas` of the error.
@@ -127,11 +140,26 @@ def explore(
         if not is_handed_in(world):
             closing.callback(system.close)
         watched = system if doctor and isinstance(system, SteppedWorld) else None
-        findings = () if watched is None else _examine(watched, seed)
+        steps_before = system.steps
+        last_step = None if max_steps is None else steps_before + max_steps
+        refiner = refiner_of(memory, watched, chosen, seed, last_step, has_workers=has_workers(workers, ray))
+        findings = () if watched is None else examined(watched, seed)
+        if refiner is not None:
+            findings = refiner.refined(findings)
         system = shared_by_workers(system, workers, ray, closing)
         state = chosen.start(system)
         session = Session(
-            chosen, explorer_name, world_name, system.steps, max_steps, progress, on_round, state, findings, watched
+            chosen,
+            explorer_name,
+            world_name,
+            steps_before,
+            max_steps,
+            progress,
+            on_round,
+            state,
+            findings,
+            watched,
+            refiner,
         )
         if run is None:
             return session.run(system, None)
@@ -142,9 +170,10 @@ def explore(
             fingerprint=system.fingerprint,
             explorer=explorer_name,
             states_bound=states_bound,
-            steps_before=system.steps,
+            steps_before=steps_before,
             workers=workers,
             ray=ray,
+            memory=memory,
             findings=findings,
         )
         folder = closing.enter_context(begin_run(place, manifest, chosen, state, system, max_steps))
@@ -182,6 +211,7 @@ class Session:
         findings: what was found when the system was examined.
         watched: the world whose system is tested, while it is explored and before anything is promised, for what its
             labels hide; None for none.
+        refiner: what tells situations apart where labels hide something; None if nothing does.
     """
 
     explorer: Explorer[Any]
@@ -194,13 +224,33 @@ class Session:
     state: ExplorerState
     findings: tuple[FindingRecord, ...] = ()
     watched: SteppedWorld | None = None
+    refiner: Refiner | None = None
 
     def run(self, world: World, recorder: RunRecorder | None) -> Atlas:
-        """Explores, and writes the atlas into the run folder; errors of the world and Ctrl-C carry the atlas."""
+        """Explores, and writes the atlas into the run folder; errors of the world and Ctrl-C carry the atlas.
+
+        Where labels turn out to hide something and a refiner tells situations apart, it explores again.
+        """
+        session, atlas, failure = self, *self._attempted(world, recorder)
+        while failure is None and (again := session._refined(atlas, world, recorder)) is not None:
+            session, world = again
+            atlas, failure = session._attempted(world, recorder)
+        if recorder is not None:
+            recorder.end(atlas, is_whole=failure is None)
+        if isinstance(failure, Interrupted):
+            failure.atlas = atlas
+            raise failure
+        if failure is not None:
+            raise _with_atlas(failure, atlas, None if recorder is None else recorder.folder.path)
+        return atlas
+
+    def _attempted(self, world: World, recorder: RunRecorder | None) -> tuple[Atlas, WorldError | Interrupted | None]:
+        """Explores with the labels as they are; returns the atlas, and the failure that ended it early, if any."""
         if self.watched is not None:
             self.watched.watch_history()
         with on_standard_error(self.explorer, world) if self.progress else nullcontext() as watch:
-            observers = (None if recorder is None else recorder.note, watch, self.on_round)
+            alarm = None if self.refiner is None else self.refiner.note
+            observers = (None if recorder is None else recorder.note, watch, self.on_round, alarm)
             pace = Pace(self.explorer, [observer for observer in observers if observer is not None])
             exploration, failure = self._explored(world, [pace])
         make = partial(
@@ -216,14 +266,28 @@ class Session:
         if self.watched is not None:
             found = _found_in_hindsight(self.watched, world, atlas)
             atlas = make(findings=(*self.findings, *found)) if found else atlas
+        return atlas, failure
+
+    def _refined(self, atlas: Atlas, world: World, recorder: RunRecorder | None) -> tuple[Session, World] | None:
+        """Returns how to explore again, and where, if labels hide something that can be told apart; None if not."""
+        refiner, watched = self.refiner, self.watched
+        if refiner is None or watched is None:
+            return None
+        stopped, refiner.stopped = refiner.stopped, None
+        ended = stopped is not None or atlas.stop.by_own_rule or atlas.stop is StopReason.CONTRADICTED
+        if not (ended and (atlas.stop is StopReason.CONTRADICTED or hides_something(atlas.findings))):
+            return None
+        before = watched.memory
+        findings = refiner.refined(atlas.findings)
+        if watched.memory == before:
+            if stopped is None:
+                return None
+            # It ended only because of the finding, which stays: the labels are as good as they get.
+            return replace(self, state=replace(stopped, stop=None), findings=atlas.findings, refiner=None), world
+        state = self.explorer.start(watched)
         if recorder is not None:
-            recorder.end(atlas, is_whole=failure is None)
-        if isinstance(failure, Interrupted):
-            failure.atlas = atlas
-            raise failure
-        if failure is not None:
-            raise _with_atlas(failure, atlas, None if recorder is None else recorder.folder.path)
-        return atlas
+            recorder.begin_anew(state, 0 if watched.memory is None else len(watched.memory.outputs))
+        return replace(self, state=state, findings=findings), watched if recorder is None else recorder.world
 
     def _explored(
         self, world: World, observers: Sequence[Observer]
@@ -244,16 +308,6 @@ def _with_atlas(failure: WorldError, atlas: Atlas, run: str | Path | None) -> Wo
     error.atlas = atlas
     error.__cause__ = failure
     return error
-
-
-def _examine(system: SteppedWorld, seed: int) -> tuple[FindingRecord, ...]:
-    """Returns the findings of a short examination; they do not prevent exploring."""
-    from axplore.worlds.doctor import BRIEF_SECONDS, BRIEF_STEPS, examine_world
-
-    findings = examine_world(system, max_steps=BRIEF_STEPS, seconds=BRIEF_SECONDS, seed=seed).findings
-    for finding in findings:
-        _logger.warning("%s", finding)
-    return finding_records(findings)
 
 
 def _found_in_hindsight(system: SteppedWorld, explored: World, atlas: Atlas) -> tuple[FindingRecord, ...]:

@@ -13,11 +13,13 @@ from axplore.atlas import Atlas
 from axplore.errors import InvalidSettingError, UntrustedFileError
 from axplore.explorers.base import Explorer, ExplorerState, Observer
 from axplore.exploring import Session, WorldLike, objective_from, shared_by_workers, world_from
+from axplore.refining import examined, refiner_of
 from axplore.runs.checkpoints import decode_state
 from axplore.runs.folder import open_run
 from axplore.runs.manifest import RunManifest, described, explorer_from_description, load_manifest
 from axplore.runs.recording import RunRecorder
 from axplore.target import Objective
+from axplore.workers.engines import has_workers
 from axplore.worlds.catalogue import check_consent, is_handed_in
 from axplore.worlds.contract import World
 from axplore.worlds.stepped import SteppedWorld
@@ -108,12 +110,19 @@ def resume(
         watched = system if isinstance(system, SteppedWorld) else None
         system = shared_by_workers(system, workers, ray, closing)
         folder.limit(max_steps)
+        limit = folder.checkpoint.max_steps
+        last_step = None if limit is None else manifest.steps_before + limit
+        refiner = refiner_of(
+            manifest.memory, watched, chosen, manifest.seed, last_step, has_workers=has_workers(workers, ray)
+        )
         recorder = closing.enter_context(RunRecorder(folder, system, chosen))
         state = decode_state(folder.checkpoint.state, before)
         if chosen != before:
             state = _retargeted(recorder, state, before, chosen)
         recorder.note_start("resumed")
-        limit = folder.checkpoint.max_steps
+        findings = manifest.findings
+        if watched is not None and watched.memory is not None:  # what was found of other labels says nothing of these
+            findings = examined(watched, manifest.seed)
         session = Session(
             chosen,
             manifest.explorer,
@@ -123,8 +132,9 @@ def resume(
             progress,
             on_round,
             state,
-            manifest.findings,
+            findings,
             watched,
+            refiner,
         )
         return session.run(recorder.world, recorder)
 

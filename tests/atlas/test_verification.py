@@ -25,6 +25,7 @@ from axplore.certificate.assumed import Apart, Assumed
 from axplore.certificate.doubts import DOUBT, FaultRecord, FindingRecord
 from axplore.errors import AxploreError
 from axplore.experiments.runner import policy_steps_on
+from axplore.memory import Memory
 from axplore.truth import optimal_steps
 
 CHAIN = axplore.domain("confusing-chain")
@@ -46,6 +47,7 @@ DOUBTS: dict[str, list[Any]] = {
     "findings": [(FindingRecord("START_NOT_FIXED", "The start is not fixed", "Seen.", "Bad.", "Mend it.", DOUBT),)],
     "faults": [(FaultRecord("DIED", ("s0", "forward"), 2, "gone"),)],
     "assumed": [Assumed(np.ones(1, dtype=np.int64), np.zeros(1))],
+    "memory": [Memory(("s0", "s0"), ("s0", "s0 | after forward"), {})],
     "apart": [Apart(*(np.ones(1, dtype=np.int64) for _ in range(4)))],
 }
 

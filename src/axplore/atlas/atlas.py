@@ -21,6 +21,7 @@ from axplore.atlas.state_report import (
 )
 from axplore.errors import UnknownActionError, UnknownStateError
 from axplore.explorers.base import StopReason
+from axplore.memory import Memory
 from axplore.target import Objective, Target
 from axplore.types import Action, FloatArray, IntArray, State, Status
 
@@ -78,6 +79,7 @@ class Atlas:
         faults: the failures of the system during the exploration.
         assumed: what is assumed of each pair that was counted; None if nothing is.
         apart: states that were counted while something else was assumed; None if there are none.
+        memory: what tells situations apart, if these are the states; None if the outputs of the system are.
         certificate: the certificate, which others can verify; None if nothing is proven.
     """
 
@@ -106,6 +108,7 @@ class Atlas:
     faults: tuple[FaultRecord, ...] = ()
     assumed: Assumed | None = None
     apart: Apart | None = None
+    memory: Memory | None = None
     certificate: Certificate | None = None
 
     def __post_init__(self) -> None:
@@ -199,7 +202,7 @@ class Atlas:
 
     def policy(self, goal: State) -> Policy:
         """Returns the policy to a state of the atlas."""
-        return Policy(goal, self.places, self.actions, self.policies[self.place_of(goal)])
+        return Policy(goal, self.places, self.actions, self.policies[self.place_of(goal)], self.memory)
 
     @checked(state=label)
     def describe(self, state: State) -> StateReport:

@@ -25,9 +25,10 @@ from axplore.atlas.policy import Policy
 from axplore.certificate.episode_certificate import LEAST_BOUND, Decision, EpisodeCertificate
 from axplore.errors import InvalidInputError, InvalidSettingError, UnknownActionError
 from axplore.labels import readable
+from axplore.memory import Memory
 from axplore.statistics import episodes as tests
 from axplore.types import RESET, RESET_ACTION, Action, FloatArray, IntArray, Reset, State
-from axplore.worlds.catalogue import world_of
+from axplore.worlds.catalogue import world_for
 from axplore.worlds.contract import Answer, Episodes, Visit, World
 from axplore.worlds.stepped import SteppedWorld
 
@@ -116,13 +117,9 @@ def certify(
     """
     horizon = _horizon(within, chance, steps)
     played_policy = _any_policy(policy, goal)
-    played: World = world_of(world, seed)
-    try:
+    with world_for(world, seed, memory=played_policy.memory) as played:
         arena = _arena(played, played_policy, goal, horizon, max_steps)
         decided = _played(arena, _Bets(within, chance, horizon, delta), on_progress)
-    finally:
-        if played is not world:
-            played.close()
     arrivals = {outcome: times for outcome, times in sorted(decided.outcomes.items()) if outcome <= horizon}
     return EpisodeCertificate(
         world=world if isinstance(world, str) else type(world).__name__,
@@ -325,11 +322,13 @@ class _AnyPolicy:
         choose: returns the action, given the label of the state and the number of steps of the episode so far.
         described: its description.
         period: the number of steps after which it starts again, if it depends on them.
+        memory: what tells situations apart, if it is a policy of these.
     """
 
     choose: Callable[[State, int], Action | Reset]
     described: str
     period: int = 1
+    memory: Memory | None = None
 
 
 def _any_policy(policy: Any, goal: State) -> _AnyPolicy:
@@ -349,9 +348,9 @@ def _any_policy(policy: Any, goal: State) -> _AnyPolicy:
 def _of_atlas(policy: Policy) -> _AnyPolicy:
     described = f"the policy to {readable(policy.goal)} of the atlas"
     if policy.horizon is None:
-        return _AnyPolicy(lambda state, _: policy(state), described)
+        return _AnyPolicy(lambda state, _: policy(state), described, memory=policy.memory)
     period = policy.horizon + 1  # a journey, with the RESET that ends it
-    return _AnyPolicy(lambda state, step: policy(state, step % period), described, period)
+    return _AnyPolicy(lambda state, step: policy(state, step % period), described, period, policy.memory)
 
 
 def _of_predictor(model: Any) -> Callable[[State, int], Action | Reset]:

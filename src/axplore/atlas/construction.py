@@ -57,7 +57,7 @@ def atlas_of(
     if exploration.evidence is not None or exploration.survey is not None:
         counted = {*exploration.states, *exploration.frontier}
         uncounted = tuple(state for state in seen if state not in counted)
-        certificate = certificate_from_exploration(exploration, findings, faults)
+        certificate = replace(certificate_from_exploration(exploration, findings, faults), memory=world.memory)
         return atlas_from_certificate(certificate, **record, uncounted=uncounted)
     numbers = {state: number for number, state in enumerate(seen)}
     frontier = np.array([numbers[state] for state in exploration.frontier], dtype=np.int64)
@@ -81,6 +81,7 @@ def atlas_of(
         count_arrays=exploration.counts.to_arrays(),
         findings=findings,
         faults=faults,
+        memory=world.memory,
     )
 
 
@@ -197,5 +198,6 @@ def atlas_from_certificate(
         faults=certificate.faults,
         assumed=certificate.assumed,
         apart=certificate.apart,
+        memory=certificate.memory,
         certificate=certificate,
     )

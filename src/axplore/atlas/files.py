@@ -14,6 +14,7 @@ from axplore.certificate.doubts import FaultRecord, FindingRecord
 from axplore.errors import AxploreError, DamagedFileError, InvalidInputError, StorageError
 from axplore.explorers.base import StopReason
 from axplore.labels import decode_label, encode_label
+from axplore.memory import Memory
 from axplore.storage import storage_errors
 from axplore.target import Target
 from axplore.types import RESET_ACTION, IntArray, Status
@@ -81,6 +82,7 @@ def _fields_of(atlas: Atlas) -> dict[str, Any]:
         "actions": [[encode_label(action) for action in offered] for offered in atlas.actions],
         "findings": [finding.as_json() for finding in atlas.findings],
         "faults": [fault.as_json() for fault in atlas.faults],
+        **({} if atlas.memory is None else {"memory": atlas.memory.as_json()}),
     }
 
 
@@ -136,6 +138,7 @@ def _atlas_from(folder: Path, fields: dict[str, Any], arrays: dict[str, npt.NDAr
         count_arrays={name.removeprefix(COUNTS): array for name, array in arrays.items() if name.startswith(COUNTS)},
         findings=tuple(map(FindingRecord.from_json, fields["findings"])),
         faults=tuple(map(FaultRecord.from_json, fields["faults"])),
+        memory=Memory.from_json(fields["memory"]) if "memory" in fields else None,
     )
 
 

@@ -98,7 +98,7 @@ def _plan(atlas: Atlas, model: IntervalModel, goal: State) -> Plan:
         pairs = estimate.policy
     return Plan(
         goal=goal,
-        policy=Policy(goal, atlas.places, atlas.actions, choices_of_policy(atlas, model, pairs)),
+        policy=Policy(goal, atlas.places, atlas.actions, choices_of_policy(atlas, model, pairs), atlas.memory),
         estimate=_expected_cost(model, pairs, position),
         lower=lower,
         upper=upper,

@@ -10,6 +10,7 @@ import numpy as np
 
 from axplore.arguments import checked, label, optional, settings, whole
 from axplore.errors import InvalidInputError
+from axplore.memory import Memory
 from axplore.types import RESET, RESET_ACTION, Action, IntArray, Reset, State
 from axplore.worlds.catalogue import world_for
 from axplore.worlds.contract import Episodes, Visit, World
@@ -30,12 +31,15 @@ class Policy:
         actions: the actions of each of them.
         choices: the choice in each of the first m of them, [m], or by step and state, [H, m]: the index among the
             actions of the state, or RESET_ACTION.
+        memory: what tells situations apart, if these are the states: `memory.follower()` follows a system, and names
+            the state that it is in.
     """
 
     goal: State
     places: Mapping[State, int]
     actions: tuple[tuple[Action, ...], ...]
     choices: IntArray
+    memory: Memory | None = None
 
     @property
     def horizon(self) -> int | None:
@@ -90,7 +94,7 @@ class Policy:
             seed: the seed of the noise, unless `world` is a `World`, which has its own.
             world_parameters: of a world given by its name.
         """
-        with world_for(world, seed, world_parameters) as followed:
+        with world_for(world, seed, world_parameters, self.memory) as followed:
             return run(self, followed, times, max_steps)
 
     def _choices_at(self, step: int | None) -> IntArray | None:

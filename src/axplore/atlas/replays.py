@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -28,7 +28,7 @@ from axplore.labels import readable
 from axplore.statistics.dependence import HistoryTest, two_that_differ
 from axplore.statistics.episodes import log_wealth, losses_if_slower, spread_bets
 from axplore.types import State
-from axplore.worlds.contract import Answer, Episodes, World, WorldSnapshot
+from axplore.worlds.contract import Answer, Episodes, World
 from axplore.worlds.diagnosis import Finding, Issue
 from axplore.worlds.hindsight import pair_of
 from axplore.worlds.stepped import SteppedWorld
@@ -97,7 +97,7 @@ def replay(atlas: Atlas, world: SteppedWorld, explored: World | None = None) -> 
     try:
         if explored is not None and explored.states != world.states:
             actions = tuple(map(explored.actions_of, range(len(explored.states))))
-            world.restore(WorldSnapshot(tuple(explored.states), actions, before.steps, before.calls))
+            world.restore(replace(before, labels=tuple(explored.states), actions=actions))
         finding = next(_found(atlas, world), None)
     except WorldError:  # a system that fails only now keeps nobody from what is proven
         return None

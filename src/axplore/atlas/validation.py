@@ -223,7 +223,7 @@ def validate(
     for goal in chosen:
         atlas.place_of(goal)
     level = false_alarm / (2 * max(1, len(chosen)))
-    with world_for(world, seed, world_parameters) as tried:
+    with world_for(world, seed, world_parameters, atlas.memory) as tried:
         traveller = _Traveller(atlas, tried)
         before = tried.steps
         for goal in atlas.states:

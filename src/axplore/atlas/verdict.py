@@ -104,6 +104,8 @@ def verdict_of(atlas: Atlas) -> Verdict:
     doubts = doubts_in(atlas.findings, atlas.faults)
     kind = _kind_of(atlas, in_doubt=bool(doubts))
     headline, *sentences = _WORDS[kind](atlas)
+    if atlas.memory is not None:
+        sentences.append(f"{atlas.memory.summary}.")
     return Verdict(
         kind=kind,
         headline=headline,

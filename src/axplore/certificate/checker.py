@@ -305,6 +305,8 @@ def _conclusion(certificate: Certificate, missing: tuple[str, ...]) -> tuple[tup
     if missing:
         more = len(missing) - 1
         lines.append(f"NOT COMPLETE: {missing[0]}{f', and {more} more are open' if more else ''}.")
+    if certificate.memory is not None:
+        lines.append(f"{certificate.memory.summary}.")
     lines += [f"IN DOUBT: {doubt}" for doubt in doubts]
     code = ExitCode.UNFINISHED if missing else ExitCode.IN_DOUBT if doubts else ExitCode.DONE
     return tuple(lines), code

@@ -30,6 +30,7 @@ from axplore.certificate.doubts import FaultRecord, FindingRecord
 from axplore.certificate.episode_records import EpisodeRecord, records_from_json, records_to_json
 from axplore.errors import DamagedFileError, InvalidInputError
 from axplore.labels import decode_label, encode_label
+from axplore.memory import Memory
 from axplore.target import Objective
 from axplore.types import Action, IntArray, State
 
@@ -89,6 +90,7 @@ class Certificate:
         apart: states that were counted and are not known; None if there are none.
         distances: the fewest steps to every state, in place of all claims, where every pair is assumed to have one
             outcome.
+        memory: what tells situations apart, if these are the states; None if the outputs of the system are.
     """
 
     radius: float
@@ -111,6 +113,7 @@ class Certificate:
     assumed: Assumed | None = None
     apart: Apart | None = None
     distances: Distances | None = None
+    memory: Memory | None = None
 
     def __post_init__(self) -> None:
         _check_settings(self)
@@ -181,6 +184,7 @@ class Certificate:
             "findings": [finding.as_json() for finding in self.findings],
             "faults": [fault.as_json() for fault in self.faults],
             "episodes": records_to_json(self.episodes),
+            **({} if self.memory is None else {"memory": self.memory.as_json()}),
         }
         arrays: dict[str, npt.NDArray[Any]] = {
             f"counts.{field.name}": getattr(self.counts, field.name) for field in fields(Counts)
@@ -256,6 +260,7 @@ def _assembled(body: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) 
         assumed=_optional("assumed", arrays),
         apart=_optional("apart", arrays),
         distances=_optional("distances", arrays),
+        memory=Memory.from_json(body["memory"]) if "memory" in body else None,
     )
     if certificate._parts[0] != body or certificate._parts[1].keys() != arrays.keys():
         raise InvalidInputError("it holds something that does not belong there")

@@ -80,6 +80,15 @@ def explore(
     pictures: Annotated[
         bool, typer.Option("--pictures/--no-pictures", help="Show Gymnasium's own pictures of states on the page.")
     ] = True,
+    memory: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Where labels turn out to hide something, tell situations apart by up to N outputs back.",
+            show_default="labels are taken as they are",
+        ),
+    ] = None,
     workers: Workers = None,
     ray: Ray = None,
     all_rows: AllRows = False,
@@ -127,6 +136,7 @@ def explore(
             workers=workers,
             ray=ray,
             assume=assume,
+            memory=memory,
         )
     )
     look = _look(atlas, folder) if pictures and world.startswith("gym:") else None

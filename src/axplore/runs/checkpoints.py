@@ -30,6 +30,7 @@ from axplore import storage
 from axplore.errors import AxploreError, DamagedFileError, InvalidInputError
 from axplore.explorers.base import Explorer, ExplorerState, StopReason
 from axplore.labels import Json, canonical_json
+from axplore.memory import Memory
 from axplore.runs.journal import decode_states, encode_states
 from axplore.statistics.counts import TransitionCounts
 from axplore.storage import storage_errors, sync_folder
@@ -149,7 +150,7 @@ class _Decoder:
 
 
 FORMAT: Final = "axplore checkpoint"
-VERSION: Final = 2
+VERSION: Final = 3
 
 _NUMBERED: Final = re.compile(r"(?:checkpoint-(\d+)\.(?:json|npz)|journal-(\d+))")
 
@@ -196,6 +197,7 @@ def save_checkpoint(checkpoint: Checkpoint, run: str, folder: Path) -> None:
             "steps": world.steps,
             "calls": world.calls,
             "position": world.position,
+            "memory": None if world.memory is None else world.memory.as_json(),
         },
         "state": checkpoint.state.content,
     }
@@ -230,6 +232,7 @@ def load_checkpoint(run: str, folder: Path) -> Checkpoint:
                 steps=world["steps"],
                 calls=world["calls"],
                 position=world["position"],
+                memory=None if world["memory"] is None else Memory.from_json(world["memory"]),
             ),
         )
     except (LookupError, TypeError, ValueError, AxploreError) as error:

@@ -23,6 +23,7 @@ from axplore.atlas import Atlas
 from axplore.atlas.construction import atlas_of
 from axplore.errors import AxploreError, StorageError
 from axplore.explorers.base import Explorer, ExplorerState, StopReason
+from axplore.memory import Memory
 from axplore.runs.checkpoints import (
     Checkpoint,
     decode_state,
@@ -260,7 +261,8 @@ def atlas_now(folder: Path) -> Atlas:
         world_name=manifest.world,
         explorer_name=manifest.explorer,
         steps_before=manifest.steps_before,
-        findings=manifest.findings,
+        # Those of an examination of other labels say nothing of these, which are judged in the end.
+        findings=manifest.findings if world.memory is None else (),
         faults=faults_in(folder),
     )
 
@@ -278,6 +280,10 @@ class _MetWorld(World):
     @property
     def steps(self) -> int:
         return self.at.steps
+
+    @property
+    def memory(self) -> Memory | None:
+        return self.at.memory
 
     def actions_of(self, state: int) -> tuple[Action, ...]:
         return self.at.actions[state]

@@ -26,6 +26,9 @@ from axplore.types import FloatArray
 
 STARTS = ("began", "resumed")
 
+REFINED: Final = "refined"
+"""The event after which exploring began anew with other labels."""
+
 MISHAPS = {
     "": "the system failed and was restarted",
     "LOST": "a worker was lost",
@@ -71,7 +74,7 @@ class History:
     @property
     def rounds(self) -> list[Mapping[str, Any]]:
         """The events with steps, known states and frontier."""
-        return [event for event in self.events if event["event"] == "round"]
+        return [event for event in self._under_these_labels if event["event"] == "round"]
 
     @property
     def mishaps(self) -> str:
@@ -81,13 +84,19 @@ class History:
         )
         return ", ".join(f"{_times(count)} {MISHAPS.get(kind, MISHAPS[''])}" for kind, count in sorted(kinds.items()))
 
+    @property
+    def _under_these_labels(self) -> tuple[Mapping[str, Any], ...]:
+        """The events since labels were last refined, when exploring began anew."""
+        kinds = [event["event"] for event in self.events]
+        return self.events if REFINED not in kinds else self.events[len(kinds) - kinds[::-1].index(REFINED) :]
+
     def bounds(self, last: int) -> list[Mapping[str, Any]]:
         """Returns the events with bounds of the known states, with increasing steps up to the last.
 
         When a run is killed, it may lose steps. Events logged after it resumed replace those of the lost steps.
         """
         kept: list[Mapping[str, Any]] = []
-        for event in self.events:
+        for event in self._under_these_labels:
             if event["event"] == "bounds" and event["steps"] <= last:
                 while kept and kept[-1]["steps"] >= event["steps"]:
                     kept.pop()

@@ -55,6 +55,7 @@ class RunManifest:
         states_bound: S, as it was given to the preset.
         steps_before: the steps that the world had taken before the run.
         workers, ray: the workers at the beginning of the run; None for the process itself.
+        memory: the number of outputs back that situations may be told apart by; None if they are not.
         findings: the findings of the examination before the run.
         run: a unique name of the run.
         command: the command that began it.
@@ -73,6 +74,7 @@ class RunManifest:
     steps_before: int
     workers: int | None = None
     ray: str | None = None
+    memory: int | None = None
     findings: tuple[FindingRecord, ...] = ()
     run: str = field(default_factory=lambda: uuid4().hex)
     command: str = field(default_factory=current_command)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from axplore.errors import InvalidInputError, InvalidSettingError
+from axplore.memory import Memory
 from axplore.runs.journal import Call, checksum_of
 from axplore.types import Action, State
 from axplore.worlds.contract import (
@@ -52,6 +54,7 @@ class RecordedWorld(World):
         self._world = world
         self._discovered = DiscoveredStates(zip(snapshot.labels, snapshot.actions, strict=True))
         self._steps, self._calls, self._position = snapshot.steps, snapshot.calls, snapshot.position
+        self._memory = snapshot.memory
         self._keep = keep
         self._past = deque(past)
         self._drop = drop
@@ -94,6 +97,11 @@ class RecordedWorld(World):
         return self._world.incidents
 
     @property
+    def memory(self) -> Memory | None:
+        """The memory of the world."""
+        return self._memory
+
+    @property
     def repeating(self) -> bool:
         """Whether there are calls left to repeat."""
         return bool(self._past)
@@ -117,7 +125,8 @@ class RecordedWorld(World):
 
     def snapshot(self) -> WorldSnapshot:
         """Returns the current snapshot."""
-        return self._discovered.snapshot(self._steps, self._calls, self._position)
+        known = self._discovered.snapshot(self._steps, self._calls, self._position)
+        return replace(known, memory=self._memory)
 
     def _carry_out(self, orders: Sequence[Order], checksum: int) -> list[Answer]:
         world = self._world

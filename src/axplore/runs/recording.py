@@ -19,14 +19,14 @@ from axplore.labels import encode_label
 from axplore.runs.checkpoints import Checkpoint, encode_state
 from axplore.runs.events import EventLog
 from axplore.runs.folder import RunFolder
-from axplore.runs.history import faults_in
+from axplore.runs.history import REFINED, faults_in
 from axplore.runs.journal import Call
 from axplore.runs.manifest import current_versions, described
 from axplore.runs.recorded import RecordedWorld
 from axplore.types import FloatArray
 from axplore.workers.distributed import DistributedWorld
 from axplore.workers.engines import current_command
-from axplore.worlds.contract import World
+from axplore.worlds.contract import World, snapshot_of
 
 SECONDS_BETWEEN_CHECKPOINTS: Final = 10.0
 PART_FOR_CHECKPOINTS: Final = 0.05
@@ -69,12 +69,14 @@ class RunRecorder:
         past = folder.open_journal()
         if isinstance(world, DistributedWorld):
             world.ledger = folder.open_batches()
+        self._system = world
         self._faults = faults = FaultLog(folder, world)
 
         def keep(call: Call) -> None:
             faults.update()  # before the answer counts, so that a kill cannot separate it from its faults
             folder.append(call)
 
+        self._keep = keep
         self._world = RecordedWorld(world, folder.checkpoint.world, keep, past, folder.drop)
         self._bounds = BoundsSampler(folder.events, explorer, self._began)
         self._state: ExplorerState | None = None
@@ -123,6 +125,21 @@ class RunRecorder:
         self._bounds.sample(state, self._steps(), moment)
         if moment >= self._next_checkpoint and state.stop is None:
             self.write_checkpoint(state)
+
+    def begin_anew(self, state: ExplorerState, n_situations: int) -> None:
+        """Records from now on an exploration with other labels, whose world and explorer are in their first state.
+
+        The checkpoint that it writes holds both, so a run that is killed resumes with the labels before or after.
+
+        Args:
+            state: the state of the explorer.
+            n_situations: the number of situations that the labels tell apart, for the log.
+        """
+        self._world = RecordedWorld(self._system, snapshot_of(self._system), self._keep)
+        self.write_checkpoint(state)
+        self._state, self._n_known = state, 0
+        self._bounds = BoundsSampler(self._folder.events, self._explorer, self._began)
+        self._folder.events.note(REFINED, situations=n_situations, steps=self._steps())
 
     def write_checkpoint(self, state: ExplorerState, *, narrowed: bool | None = None) -> None:
         """Writes a checkpoint; there must be no calls left to repeat.

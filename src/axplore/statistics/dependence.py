@@ -280,6 +280,26 @@ def two_that_differ(table: Mapping[Hashable, Mapping[Hashable, int]]) -> tuple[H
     return chosen
 
 
+def log_difference(one: Mapping[Hashable, int], other: Mapping[Hashable, int]) -> float:
+    """Returns the logarithm of the Bayes factor of two distributions against one, given draws of two origins.
+
+    The prior of a distribution over the successors met is Jeffreys'. It is a measure of difference, not a test whose
+    level is proven.
+    """
+    kinds = len({*one, *other})
+    if kinds < 2:
+        return 0.0
+    mass, n_one, n_other = NOVELTY * kinds, sum(one.values()), sum(other.values())
+    gain = math.lgamma(mass) - math.lgamma(n_one + mass) - math.lgamma(n_other + mass)
+    gain += math.lgamma(n_one + n_other + mass)
+    for successor, times in one.items():
+        again = other.get(successor, 0)
+        if again:
+            gain += math.lgamma(times + NOVELTY) + math.lgamma(again + NOVELTY) - math.lgamma(times + again + NOVELTY)
+            gain -= math.lgamma(NOVELTY)
+    return gain
+
+
 MOST_COMPARED: Final = 40
 """Of contexts, the most frequent ones, when two are sought that differ."""
 

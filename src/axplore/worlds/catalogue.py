@@ -1,4 +1,4 @@
-"""Worlds by their names: `gym:ID`, `exec:COMMAND`, `http://HOST`, `storm:FILE`, `package.module:factory`.
+"""Worlds by their names: `gym:ID`, `exec:COMMAND`, `http://HOST`, `storm:FILE`, `outputs:FILE`, `module:factory`.
 
 `world_of` turns whatever a factory may return into a world: a world, a model, a Gymnasium environment, an AALpy system,
 or any object that can be reset and stepped. `known_model` returns the model behind a named world, if it is known: for
@@ -27,6 +27,7 @@ from axplore.arguments import whole
 from axplore.domains import DOMAINS, domain
 from axplore.errors import InvalidInputError, InvalidSettingError, UnknownNameError, UntrustedFileError, WorldError
 from axplore.mdp import TabularMdp
+from axplore.memory import Memory
 from axplore.worlds.contract import World
 from axplore.worlds.systems import BEGIN, SYSTEM_ERRORS, VIRTUAL_START, is_system
 
@@ -164,14 +165,41 @@ def is_handed_in(thing: Any) -> bool:
 
 
 @contextmanager
-def world_for(thing: Any, seed: int, parameters: Mapping[str, Any] | None = None) -> Iterator[World]:
-    """A world made of anything that can be explored, closed at the end unless the caller passed it."""
+def world_for(
+    thing: Any, seed: int, parameters: Mapping[str, Any] | None = None, memory: Memory | None = None
+) -> Iterator[World]:
+    """A world made of anything that can be explored, closed at the end unless the caller passed it.
+
+    With a memory, its states are the situations that this tells apart, until the end.
+    """
     world = parametrised_world(thing, seed, parameters)
     try:
-        yield world
+        with _remembering(world, memory):
+            yield world
     finally:
         if not is_handed_in(thing):
             world.close()
+
+
+@contextmanager
+def _remembering(world: World, memory: Memory | None) -> Iterator[None]:
+    """Gives a world a memory, and afterwards the one that it had."""
+    from axplore.worlds.stepped import SteppedWorld
+
+    before = world.memory
+    if memory is None or memory == before:
+        yield
+        return
+    if not isinstance(world, SteppedWorld):
+        raise InvalidInputError(
+            "the labels tell situations apart by what came before, which only a system that is stepped can show: give "
+            "the system that was explored"
+        )
+    world.remember(memory)
+    try:
+        yield
+    finally:
+        world.remember(before)
 
 
 def _stepped(source: Any, sample: Any, seed: int, options: dict[str, Any]) -> World:
@@ -236,6 +264,12 @@ def _from_server(scheme: str, rest: str, seed: int, parameters: Mapping[str, Any
     from axplore.worlds.program import server_world
 
     return server_world(f"{scheme}:{rest}", seed, **parameters)
+
+
+def _from_outputs(file: str, seed: int, parameters: Mapping[str, Any]) -> World:
+    from axplore.worlds.output_models import output_world
+
+    return output_world(file, seed, **parameters)
 
 
 def _from_storm(file: str, seed: int, parameters: Mapping[str, Any]) -> World:
@@ -349,6 +383,14 @@ FORMS: Final[Mapping[str, Form]] = MappingProxyType(
             parameters="start (fixed or virtual), max_faults; all others are constants of the model",
             needs="stormpy",
             make=_from_storm,
+        ),
+        "outputs": Form(
+            pattern="outputs:FILE",
+            example="outputs:model.json",
+            meaning="A model of which only outputs are seen: a table in JSON, or AALpy's .dot.",
+            parameters="none",
+            needs=None,
+            make=_from_outputs,
         ),
     }
 )

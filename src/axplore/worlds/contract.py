@@ -22,6 +22,7 @@ from typing import Final, Protocol, Self, TypeAlias, runtime_checkable
 import numpy as np
 
 from axplore.labels import shortened
+from axplore.memory import Memory
 from axplore.types import Action, FloatArray, IntArray, State
 
 
@@ -311,6 +312,11 @@ class World(ABC):
         return None
 
     @property
+    def memory(self) -> Memory | None:
+        """What tells situations apart, if these are the states; None if the answers of the system are."""
+        return None
+
+    @property
     def faults(self) -> Sequence[Fault]:
         """The failures of the system so far. The system was restarted after each."""
         return ()
@@ -345,6 +351,7 @@ class WorldSnapshot:
         calls: the number of calls of `carry_out`.
         position: the index of the state in which the agent stands, or NOWHERE. A system cannot be put into a state, so
             its world resumes with a RESET.
+        memory: what tells situations apart, if these are the states.
     """
 
     labels: tuple[State, ...]
@@ -352,6 +359,7 @@ class WorldSnapshot:
     steps: int
     calls: int
     position: int = NOWHERE
+    memory: Memory | None = None
 
 
 @runtime_checkable

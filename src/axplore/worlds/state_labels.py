@@ -18,6 +18,7 @@ import numpy as np
 
 from axplore.errors import InvalidLabelError, WorldError
 from axplore.labels import encode_label, shortened
+from axplore.memory import Memory
 from axplore.types import Action, State
 from axplore.worlds.contract import FaultKind
 from axplore.worlds.systems import SystemAdapter, SystemFaultError, is_worth_a_line
@@ -92,6 +93,30 @@ def with_invalid_state(adapter: SystemAdapter) -> SystemAdapter:
         return () if state == INVALID_STATE else adapter.actions(state)
 
     return replace(adapter, step=step, actions=actions_of)
+
+
+def with_memory(adapter: SystemAdapter, memory: Memory) -> SystemAdapter:
+    """Returns the same system with the situations of a memory as its states; its own answers are their outputs."""
+    follower = memory.follower()
+    output: State = memory.outputs[0]
+
+    def reset() -> State:
+        nonlocal output
+        output = adapter.reset()
+        return follower.reset(plain_state(output, "reset"))
+
+    def step(action: Action) -> State:
+        nonlocal output
+        output = adapter.step(action)
+        try:
+            return follower.step(action, output)
+        except TypeError:  # not hashable, so it is not a state
+            return output
+
+    def actions_of(_: State) -> tuple[Action, ...]:
+        return adapter.actions(output)
+
+    return replace(adapter, reset=reset, step=step, actions=actions_of)
 
 
 def check_same_kind(known: State, answer: State) -> None:

@@ -18,10 +18,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final, Literal, TypeAlias
 
 from axplore.errors import InvalidSettingError, TooManyFaultsError, WorldError
+from axplore.memory import Memory
 from axplore.statistics.dependence import Dependence
 from axplore.types import RESET_ACTION, Action, Reset, State
 from axplore.worlds.contract import NOWHERE, Answer, Fault, Order, World, WorldSnapshot
@@ -30,7 +32,7 @@ from axplore.worlds.orders import LARGEST, DiscoveredStates, Tally, check_orders
 from axplore.worlds.state_labels import check_same_kind, checked_actions, plain_state
 from axplore.worlds.supervision import MAX_FAULTS, START_CHECKS, OnInvalid, SupervisedSystem, SystemRecipe
 from axplore.worlds.systems import SYSTEM_ERRORS, Factory, System, SystemAdapter
-from axplore.worlds.walkers import INTERRUPTED, Agent, Outcome, Walker, free_episode, walker_of
+from axplore.worlds.walkers import INTERRUPTED, Agent, Chooser, Outcome, Walker, free_episode, observed_walk, walker_of
 
 Start: TypeAlias = Literal["fixed", "virtual"]
 
@@ -136,6 +138,8 @@ class SteppedWorld(World):
             raise InvalidSettingError(
                 "each worker makes its own system, which needs a factory: give a function that makes the system"
             )
+        if self.memory is not None:
+            raise InvalidSettingError("workers cannot follow a system with a memory: leave workers out")
         return partial(
             SteppedWorld,
             self._recipe.source,
@@ -168,13 +172,43 @@ class SteppedWorld(World):
 
     def snapshot(self) -> WorldSnapshot:
         """Returns the current snapshot."""
-        return self._discovered.snapshot(self.steps, self._calls)
+        return replace(self._discovered.snapshot(self.steps, self._calls), memory=self.memory)
 
     def restore(self, snapshot: WorldSnapshot) -> None:
         """Resumes from a snapshot of the same system. The next order begins with a RESET."""
+        if snapshot.memory != self.memory:
+            self.remember(snapshot.memory)
         self._discovered.restore(snapshot)
         self._agent.steps, self._calls = snapshot.steps, snapshot.calls
         self._needs_reset = True
+
+    @property
+    def memory(self) -> Memory | None:
+        """What tells situations apart, which are then the states; None if the answers of the system are."""
+        return self._system.memory
+
+    def remember(self, memory: Memory | None) -> None:
+        """Takes the situations of a memory for states, or without one the answers of the system.
+
+        All states but the initial one are forgotten, and the test of the history begins anew. The next order begins
+        with a RESET.
+        """
+        self._system.remember(memory)
+        self._discovered.forget(1)
+        self._worked.clear()
+        self._needs_reset = True
+        self._history = None if self._history is None else WatchedHistory()
+
+    def walk(self, choose: Chooser) -> None:
+        """Plays, from a RESET on, whatever a function chooses, until that is None or the system fails.
+
+        Args:
+            choose: what to play, given the label of the state just entered and its actions. It is not asked where the
+                system would end the episode by itself, which ends the walk.
+        """
+        self._needs_reset = True
+        self._carry_out(observed_walk(self._agent, self._discovered, choose), (self._calls, 0))
+        self._calls += 1
 
     def lend(self) -> tuple[SystemAdapter, int | None]:
         """Returns the system itself, for an examination, and the step at which it ends episodes, if any.
@@ -207,6 +241,11 @@ class SteppedWorld(World):
     def watch_history(self) -> None:
         """Tests from now on, at every step, whether what follows a pair depends on the pair before it."""
         self._history = self._history or WatchedHistory()
+
+    @property
+    def has_alarmed(self) -> bool:
+        """Whether the test of the history has found something by its last look."""
+        return self._history is not None and self._history.alarm is not None
 
     @property
     def history_alarm(self) -> Dependence | None:

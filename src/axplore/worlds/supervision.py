@@ -18,10 +18,11 @@ from axplore.errors import (
     WorldError,
 )
 from axplore.labels import shortened
+from axplore.memory import Memory
 from axplore.types import Action, State
 from axplore.worlds.contract import Fault, FaultKind
 from axplore.worlds.orders import order_seed
-from axplore.worlds.state_labels import checked_actions, plain_state, with_invalid_state
+from axplore.worlds.state_labels import checked_actions, plain_state, with_invalid_state, with_memory
 from axplore.worlds.systems import (
     SYSTEM_ERRORS,
     Factory,
@@ -89,11 +90,12 @@ class SupervisedSystem:
         start_actions: the actions of that state.
         faults: the faults so far.
         max_faults: the number of faults to recover from.
+        memory: what tells its situations apart, which are then its states; None if its answers are.
     """
 
     __slots__ = (
-        "_faults_before", "_key", "_recipe", "_seed", "_times",
-        "adapter", "faults", "max_faults", "start", "start_actions", "step",
+        "_bare", "_faults_before", "_key", "_recipe", "_seed", "_times",
+        "adapter", "faults", "max_faults", "memory", "start", "start_actions", "step",
     )  # fmt: skip
 
     def __init__(self, recipe: SystemRecipe, seed: int, max_faults: int, start_checks: int) -> None:
@@ -103,6 +105,7 @@ class SupervisedSystem:
         self._faults_before = 0
         self._times: Counter[tuple[object, ...]] = Counter()  # the number of times that each fault has happened
         self.max_faults = max_faults
+        self.memory: Memory | None = None
         self.faults: list[Fault] = []
         try:
             self._start()
@@ -133,6 +136,16 @@ class SupervisedSystem:
             self.recover(error, None, None, steps)
             return True
         return False
+
+    def remember(self, memory: Memory | None) -> None:
+        """Takes the situations of a memory for states from the next RESET on; without one, the system's answers."""
+        if memory is not None and memory.labels[0] != self.start:
+            raise InvalidInputError(
+                f"the memory is of another system: this one starts in {shortened(self.start)}, and there it is "
+                f"{shortened(memory.labels[0])}"
+            )
+        self.memory = memory
+        self._adapt()
 
     def reset(self, steps: int, *, check_actions: bool = False) -> None:
         """Resets the system; one that fails is replaced by another, which then stands in the initial state.
@@ -196,10 +209,16 @@ class SupervisedSystem:
             return
 
     def _start(self) -> None:
-        self.adapter: SystemAdapter = self._recipe.make()
-        self.step = self.adapter.step
+        self._bare = self._recipe.make()
+        self._adapt()
         # A stream of its own: the failed system has used a part of the stream of the order.
         self.adapter.reseed(order_seed(self._seed, *self._key, len(self.faults) - self._faults_before))
+
+    def _adapt(self) -> None:
+        """Puts the memory, if there is one, between the system and the world."""
+        bare = self._bare
+        self.adapter: SystemAdapter = bare if self.memory is None else with_memory(bare, self.memory)
+        self.step = self.adapter.step
 
     def _check_start(self, answer: State) -> None:
         if type(answer) is type(self.start) and answer == self.start:

@@ -48,6 +48,9 @@ class Outcome(NamedTuple):
 
 Walker: TypeAlias = Generator[int, int, Outcome]
 
+Chooser: TypeAlias = Callable[[State, tuple[Action, ...]], Action | None]
+"""Given the label of a state and its actions, returns what to play; None ends the walk."""
+
 
 def walker_of(order: Order, agent: Agent, actions: Sequence[Sequence[Action]]) -> Walker:
     """Returns the walker that carries out an order from where the agent stands."""
@@ -151,6 +154,18 @@ def free_episode(
         if position == INTERRUPTED:
             return Outcome(0, 0, 0, 0)
     return Outcome(1, 1, journey, 0)
+
+
+def observed_walk(agent: Agent, discovered: DiscoveredStates, choose: Chooser) -> Walker:
+    """Returns the walker that plays what a function chooses; see `SteppedWorld.walk`."""
+    position = 0
+    while position != INTERRUPTED:
+        offered = discovered.actions[position]
+        action = choose(discovered.labels[position], offered)
+        if action is None or agent.steps >= agent.deadline:
+            break
+        position = yield offered.index(action)
+    return Outcome(1, 0, 0, 0)
 
 
 def _tour(order: Tour, agent: Agent) -> Walker:

@@ -1,0 +1,167 @@
+"""What tells situations apart that share an output: an automaton that reads actions and outputs since RESET.
+
+A system is seen through outputs: a screen, a response code, a sensor. Where one output stands for several situations,
+what came before may tell them apart. A `Memory` holds the situations and how actions and outputs lead from one to the
+next, so that the label of the present situation is a function of the history. `axplore.worlds.telling_apart` finds one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from axplore.errors import DamagedFileError, InvalidInputError
+from axplore.labels import Json, decode_label, encode_label, readable
+from axplore.types import Action, State
+
+START: Final = "start"
+"""Stands for RESET in the name of a situation."""
+
+History = tuple[tuple[Action, State], ...]
+"""Actions since RESET, each with the output that followed."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Situations, and how actions and outputs lead from one to the next. The first one is where RESET leads.
+
+    Attributes:
+        outputs: what is seen in each situation, [n].
+        labels: what each situation is called, [n]; all are different.
+        moves: the next situation, by situation, action and output. What is missing leads to the first situation with
+            that output.
+    """
+
+    outputs: tuple[State, ...]
+    labels: tuple[State, ...]
+    moves: Mapping[tuple[int, Action, State], int]
+
+    @cached_property
+    def first_with(self) -> dict[State, int]:
+        """The first situation with each output."""
+        return {output: number for number, output in reversed(list(enumerate(self.outputs)))}
+
+    @property
+    def n_outputs(self) -> int:
+        """The number of different outputs."""
+        return len(self.first_with)
+
+    @property
+    def summary(self) -> str:
+        """A sentence that says what labels mean."""
+        return (
+            f"A label is an output together with what came before it: {self.n_outputs} outputs stand for "
+            f"{len(self.outputs)} situations, and everything here is about these"
+        )
+
+    def follower(self) -> Follower:
+        """Returns what follows a system and says in which situation it is."""
+        return Follower(self)
+
+    def as_json(self) -> Json:
+        """Returns the memory as JSON values."""
+        moves = sorted(
+            ([source, encode_label(action), encode_label(output), target]
+             for (source, action, output), target in self.moves.items()),
+            key=repr,
+        )  # fmt: skip
+        return {
+            "outputs": [encode_label(output) for output in self.outputs],
+            "labels": [encode_label(label) for label in self.labels],
+            "moves": moves,
+        }
+
+    @classmethod
+    def from_json(cls, content: Json) -> Memory:
+        """Returns the memory that `as_json` was given; refuses anything else."""
+        try:
+            outputs, labels = (tuple(map(decode_label, content[name])) for name in ("outputs", "labels"))
+            moves = {
+                (source, decode_label(action), decode_label(output)): target
+                for source, action, output, target in content["moves"]
+            }
+            memory = cls(outputs, labels, moves)
+            well_formed = (
+                0 < len(outputs) == len(labels) == len(set(labels))
+                and len(moves) == len(content["moves"])
+                and all(_is_place(place, len(outputs)) for source, _, _ in moves for place in (source,))
+                and all(_is_place(target, len(outputs)) for target in moves.values())
+                and all(outputs[target] == output for (_, _, output), target in moves.items())
+            )
+        except (LookupError, TypeError, ValueError, DamagedFileError) as error:
+            raise InvalidInputError(f"the memory is damaged: {type(error).__name__}: {error}") from None
+        if not well_formed or memory.as_json() != content:
+            raise InvalidInputError("the memory is damaged: its situations, labels and moves do not fit each other")
+        return memory
+
+
+class Follower:
+    """Follows a system by its outputs, and names the situation it is in."""
+
+    __slots__ = ("_labels", "_memory", "_moves", "_situation")
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory, self._moves, self._labels = memory, memory.moves, memory.labels
+        self._situation = 0
+
+    def reset(self, output: State) -> State:
+        """Returns the label after a RESET that led to an output."""
+        self._situation = 0
+        return self._labels[0] if output == self._memory.outputs[0] else output
+
+    def step(self, action: Action, output: State) -> State:
+        """Returns the label after an action that led to an output, which is its own label if it was never met."""
+        situation = self._moves.get((self._situation, action, output))
+        if situation is None:
+            situation = self._memory.first_with.get(output, -1)
+        self._situation = situation
+        return self._labels[situation] if situation >= 0 else output
+
+
+def names_of(outputs: Sequence[State], histories: Sequence[History]) -> tuple[State, ...]:
+    """Returns a readable label for each situation, made of its output and as much of a history as sets it apart.
+
+    Args:
+        outputs: what is seen in each, [n].
+        histories: a history that leads to each; that of the first is empty. It keeps its output as its label, and so
+            does whoever shares its output with nobody.
+    """
+    sharing: dict[State, list[int]] = {}
+    for number, output in enumerate(outputs):
+        sharing.setdefault(output, []).append(number)
+    labels: list[State] = []
+    taken: set[State] = set(outputs)
+    for number, output in enumerate(outputs):
+        others = [histories[other] for other in sharing[output] if other != number]
+        label = output
+        if others and number:
+            label = f"{readable(output)} | after {_shortest(histories[number], others)}"
+            while label in taken:  # a system may have such an output itself
+                label = f"{label}'"
+        taken.add(label)
+        labels.append(label)
+    return tuple(labels)
+
+
+def _shortest(history: History, others: Sequence[History]) -> str:
+    """The end of a history in words, as long as it takes to differ from the same of all others."""
+    for length in range(len(history) + 1):
+        text = _ending(history, length)
+        if all(_ending(other, length) != text for other in others):
+            break
+    return text
+
+
+def _ending(history: History, length: int) -> str:
+    """The last action, and this many pairs of action and output before it."""
+    if not history:
+        return START
+    first = len(history) - 1 - length
+    pairs = [f"({readable(action)}, {readable(output)})" for action, output in history[max(first, 0) : -1]]
+    return ", ".join([*([START] if first < 0 else []), *pairs, readable(history[-1][0])])
+
+
+def _is_place(value: Any, n_places: int) -> bool:
+    return type(value) is int and 0 <= value < n_places

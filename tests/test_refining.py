@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import axplore
+from axplore.atlas.verdict import VerdictKind
+from axplore.certificate import Certificate
+from axplore.errors import InvalidSettingError
+from axplore.memory import Memory
+from axplore.runs.checkpoints import load_checkpoint
+from axplore.runs.history import history_of
+from axplore.runs.manifest import load_manifest
+from axplore.worlds.output_models import output_world
+from axplore.worlds.stepped import SteppedWorld
+from commands import run
+from hidden_models import MODELS, model_named, tells_all_apart
+
+ALARM = model_named("faulty_car_alarm")
+ALARM_WORLD = f"outputs:{MODELS / 'faulty_car_alarm.json'}"
+RADIUS, EPSILON = 6.0, 1.0
+
+
+def explored(**settings: Any) -> axplore.Atlas:
+    return axplore.explore(ALARM.system, RADIUS, EPSILON, **{"memory": 8, "seed": 3, **settings})
+
+
+@pytest.fixture(scope="module")
+def atlas(tmp_path_factory: pytest.TempPathFactory) -> axplore.Atlas:
+    return explored(run=tmp_path_factory.mktemp("runs") / "alarm")
+
+
+def memory_of(atlas: axplore.Atlas) -> Memory:
+    assert atlas.memory is not None
+    return atlas.memory
+
+
+def test_without_a_memory_the_verdict_is_in_doubt() -> None:
+    atlas = explored(memory=None, max_steps=20_000)
+    assert atlas.memory is None
+    assert atlas.verdict.doubts
+
+
+def test_with_a_memory_every_hidden_state_is_found_and_what_is_promised_of_it_is_true(atlas: axplore.Atlas) -> None:
+    assert atlas.verdict.kind is VerdictKind.PROVEN
+    assert tells_all_apart(ALARM, memory_of(atlas))
+    assert len(atlas.states) == len(ALARM.outputs)
+    validation = atlas.validate(ALARM.system, episodes=300, seed=8)
+    assert validation.holds
+
+
+def test_the_verdict_the_certificate_and_its_check_say_that_labels_are_situations(atlas: axplore.Atlas) -> None:
+    says = "2 outputs stand for 7 situations"
+    assert any(says in sentence for sentence in atlas.verdict.sentences)
+    assert isinstance(atlas.certificate, Certificate)
+    assert atlas.certificate.memory == atlas.memory
+    assert says in str(axplore.verify(atlas))
+
+
+def test_labels_are_readable(atlas: axplore.Atlas) -> None:
+    assert {"N", "A | after start, d", "N | after (d, A), l"} <= set(atlas.states)
+
+
+def test_an_atlas_keeps_its_memory_in_its_files(atlas: axplore.Atlas, tmp_path: Path) -> None:
+    atlas.save(tmp_path)
+    again = axplore.Atlas.load(tmp_path)
+    assert again.memory == atlas.memory
+    assert again.policy("N | after (d, A), l").memory == atlas.memory
+
+
+def test_a_policy_of_situations_is_certified_by_episodes_on_the_system(atlas: axplore.Atlas) -> None:
+    world = SteppedWorld(ALARM.system, 5)
+    certificate = axplore.certify(atlas, world, "N | after (d, A), l", within=3.5)
+    assert certificate.decision.name == "PROVEN"
+    assert world.memory is None  # as before
+
+
+def test_a_policy_of_situations_cannot_be_played_where_nothing_is_followed(atlas: axplore.Atlas) -> None:
+    with pytest.raises(axplore.errors.InvalidInputError, match="what came before"):
+        atlas.policy("A | after start, d").run("confusing-chain")
+
+
+def test_all_steps_are_counted_those_of_telling_apart_too(atlas: axplore.Atlas) -> None:
+    counted = int(atlas.counts.visits.sum())
+    assert counted < atlas.steps
+    assert atlas.steps > 2_000
+
+
+def test_too_short_a_memory_leaves_the_doubt() -> None:
+    atlas = explored(memory=1, max_steps=40_000)
+    assert atlas.verdict.doubts or not atlas.complete
+
+
+def test_a_system_that_hides_nothing_is_explored_as_without_a_memory() -> None:
+    class Line:
+        actions = ("on", "back")
+        at = 0
+
+        def reset(self) -> int:
+            self.at = 0
+            return 0
+
+        def step(self, action: str) -> int:
+            self.at = min(self.at + 1, 4) if action == "on" else max(self.at - 1, 0)
+            return self.at
+
+    with_memory, without = (axplore.explore(Line, 3, 0.5, memory=memory) for memory in (4, None))
+    assert with_memory.memory is None
+    assert with_memory.certificate is not None
+    assert without.certificate is not None
+    assert with_memory.certificate.digest == without.certificate.digest
+
+
+@pytest.mark.parametrize("settings", [{"workers": 2}, {"doctor": False}, {"memory": 0}])
+def test_a_memory_that_cannot_be_is_refused_before_the_first_step(settings: dict[str, Any]) -> None:
+    with pytest.raises(InvalidSettingError, match="memory"):
+        explored(**settings)
+
+
+def test_known_models_have_no_use_for_a_memory() -> None:
+    with pytest.raises(InvalidSettingError, match="hide nothing"):
+        axplore.explore("confusing-chain", 4, memory=3)
+
+
+def test_a_run_resumes_with_the_memory_that_it_had(tmp_path: Path) -> None:
+    first = axplore.explore(ALARM.system, 3.0, EPSILON, memory=8, seed=3, run=tmp_path / "run")
+    world = SteppedWorld(ALARM.system, 3)
+    farther = axplore.resume(tmp_path / "run", world, radius=RADIUS)
+    assert farther.memory == first.memory
+    assert farther.verdict.kind is VerdictKind.PROVEN
+    assert set(first.states) <= set(farther.states)
+    assert load_checkpoint(load_manifest(tmp_path / "run").run, tmp_path / "run").world.memory == first.memory
+
+
+def test_a_run_that_is_killed_resumes_with_the_memory_that_it_had(tmp_path: Path) -> None:
+    """The process is killed as soon as it has counted something with refined labels."""
+    folder = tmp_path / "run"
+    code = f"import sys, axplore\naxplore.explore({ALARM_WORLD!r}, {RADIUS}, 0.02, memory=8, seed=3, run=sys.argv[1])\n"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(folder)], stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": "src"}
+    )
+    try:
+        while process.poll() is None and not (folder / "journal-0").is_file():
+            time.sleep(0.02)
+        while process.poll() is None and (folder / "journal-0").stat().st_size < 500:
+            time.sleep(0.02)
+    finally:
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    before = load_checkpoint(load_manifest(folder).run, folder).world.memory
+    assert before is not None
+    atlas = axplore.resume(folder, trust=True, epsilon=EPSILON)
+    assert atlas.memory == before
+    assert atlas.verdict.kind is VerdictKind.PROVEN
+
+
+def test_the_test_that_runs_along_ends_an_attempt_and_the_next_begins_with_situations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The examination before the run is made blind, so that only the tests of the run itself can find anything."""
+    monkeypatch.setattr("axplore.exploring.examined", lambda *_: ())
+    atlas = explored(run=tmp_path / "run")
+    assert atlas.verdict.kind is VerdictKind.PROVEN
+    assert tells_all_apart(ALARM, memory_of(atlas))
+    events = [event["event"] for event in history_of(tmp_path / "run").events]
+    assert "refined" in events
+    rounds = history_of(tmp_path / "run").rounds
+    assert all(label in atlas.states for event in rounds for label in event.get("admitted", ()))
+
+
+def test_the_command_line_tells_apart_and_its_page_is_written(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    arguments = ("--radius", "6", "--epsilon", "1", "--memory", "8", "--seed", "3")
+    printed = run("explore", ALARM_WORLD, *arguments, "--out", folder)
+    assert "2 outputs stand for 7 situations" in printed
+    assert "N | after (d, A), l" in (folder / "report.html").read_text(encoding="utf-8")
+    assert "situations" in run("verify", folder)
+    run("certify", folder, "A | after start, d", "--within", "2", "--trust")
+
+
+def test_outputs_of_a_file_can_be_explored_and_a_file_that_holds_none_is_refused(tmp_path: Path) -> None:
+    with output_world(MODELS / "faulty_car_alarm.json", 1) as world:
+        assert world.states == ["N"]
+    (tmp_path / "wrong.json").write_text('{"initial": "a", "outputs": {"a": 1}, "transitions": {"a": {"x": {"b": 1}}}}')
+    with pytest.raises(axplore.errors.InvalidInputError, match="no row of probabilities"):
+        output_world(tmp_path / "wrong.json")
+    with pytest.raises(axplore.errors.DamagedFileError, match="nowhere"):
+        output_world(tmp_path / "nowhere.json")
