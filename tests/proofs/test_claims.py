@@ -48,12 +48,12 @@ def test_a_claim_has_no_gain_exactly_where_its_bound_proves_it(seed: int) -> Non
 def test_an_open_claim_gains_from_the_pairs_on_its_way_only() -> None:
     gain = Reachable(2, 3.0).gain(cycle_model())
     assert gain is not None
-    assert gain[0] > 0
-    assert gain[2] > 0
-    assert gain[[1, 3]].tolist() == [0.0, 0.0]
+    assert gain.by_pair[0] > 0
+    assert gain.by_pair[2] > 0
+    assert gain.by_pair[[1, 3]].tolist() == [0.0, 0.0]
 
 
-def test_a_claim_restricted_on_some_states_gains_from_their_pairs_only() -> None:
+def test_a_claim_restricted_to_some_states_gains_from_their_pairs_only() -> None:
     # u is next to s with probability 1/4, and nearer by way of t, which is admitted after it.
     mdp = TabularMdp.from_rows(
         {"s": {"bet": {"u": 0.25, "s": 0.75}, "go": {"t": 1.0}}, "t": {"on": {"u": 1.0}}, "u": {}}, "s"
@@ -62,8 +62,8 @@ def test_a_claim_restricted_on_some_states_gains_from_their_pairs_only() -> None
     restricted, free = Reachable(2, 4.1, n_allowed=1).gain(model), Reachable(2, 2.1).gain(model)
     assert restricted is not None
     assert free is not None
-    assert np.flatnonzero(restricted).tolist() == [0]
-    assert np.flatnonzero(free).tolist() == [1, 2]
+    assert np.flatnonzero(restricted.by_pair).tolist() == [0]
+    assert np.flatnonzero(free.by_pair).tolist() == [1, 2]
 
 
 def test_what_looks_best_is_drawn_where_the_robust_path_resets_instead() -> None:
@@ -77,7 +77,7 @@ def test_what_looks_best_is_drawn_where_the_robust_path_resets_instead() -> None
     model = IntervalModel(few.rows._replace(slack=slack), visits, few.numbers, few.n_known, few.limit)
     gain = Reachable(2, 3.0).gain(model)
     assert gain is not None
-    assert gain[1] > gain[0]
+    assert gain.by_pair[1] > gain.by_pair[0]
 
 
 def test_a_successor_seen_once_counts_among_what_draws_would_bring() -> None:
@@ -91,7 +91,7 @@ def test_a_successor_seen_once_counts_among_what_draws_would_bring() -> None:
     assert claim.path(model).steps == pytest.approx(1.0)
     gain = claim.gain(model)
     assert gain is not None
-    assert gain[0] > 0
+    assert gain.by_pair[0] > 0
     assert 0 < plan(claim, model).more[0] < 10_000
 
 

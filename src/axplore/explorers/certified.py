@@ -33,7 +33,7 @@ from axplore.explorers.base import (
     with_known,
 )
 from axplore.proofs.bound_kernels import upper_bound
-from axplore.proofs.bounds import IntervalModel, empirical_path, interval_model
+from axplore.proofs.bounds import IntervalModel, empirical_path, interval_model, looks_within
 from axplore.proofs.claims import Claim, Draws, NearOptimal, Reachable, TooFar, cheapest_draws
 from axplore.proofs.episode_tests import EpisodePlan, EpisodeTest, EpisodeTests, cheapest_test
 from axplore.proofs.evidence import Evidence, gather_evidence
@@ -109,7 +109,7 @@ class Certified(Explorer[CertifiedState]):
     target: Target
     objective: Objective = Objective.OPTIMAL
     first_draws: int = 10
-    growth: float = 0.03
+    growth: float = 0.06
     least_order: int = 50
     compared: int = 4
     fill_orders: bool = False
@@ -440,9 +440,7 @@ class Certified(Explorer[CertifiedState]):
     def _is_reachable(self, tests: EpisodeTests, model: IntervalModel, goal: int) -> bool:
         if tests.proof_of(int(model.numbers[goal]), self.reach) is not None:
             return True
-        if empirical_path(model, goal).steps > self.reach:
-            return False
-        return Reachable(goal, self.reach).path(model).at_most <= self.reach
+        return looks_within(model, goal, self.reach) and Reachable(goal, self.reach).is_proven(model)
 
     def _admit(self, state: CertifiedState, world: World, model: IntervalModel, goals: list[int]) -> CertifiedState:
         numbers = [int(model.numbers[goal]) for goal in goals]
@@ -500,10 +498,11 @@ class Certified(Explorer[CertifiedState]):
         """What has to be proven, in the order of work: a stage matters once those before it are proven."""
         radius, epsilon = self.target.radius, self.target.epsilon
         yield [TooFar(model.unseen, radius)], "ruling out states never seen"
-        estimates = sorted((empirical_path(model, goal).steps, goal) for goal in model.frontier)
-        near = [goal for steps, goal in estimates if steps <= radius + epsilon / 2]
+        near = [goal for goal in model.frontier if looks_within(model, goal, radius + epsilon / 2)]
+        near.sort(key=lambda goal: empirical_path(model, goal).steps)
         yield [Reachable(goal, self.reach) for goal in near], "proving states within reach"
-        yield [TooFar(goal, radius) for _, goal in estimates], "proving states too far"
+        farther = sorted(model.frontier, key=lambda goal: empirical_path(model, goal).steps)
+        yield [TooFar(goal, radius) for goal in farther], "proving states too far"
         known = range(1, model.n_known)
         tested = self._tested_claims(tests, model)
         claims: list[Claim] = [Reachable(goal, self.reach, goal) for goal in known]

@@ -45,6 +45,10 @@ NEGLIGIBLE: Final = 1e-100
 """Distances up to this count as none: their squares might be zero."""
 
 
+ANY_POLICY: Final[IntArray] = np.zeros(0, dtype=np.int64)
+"""In place of a policy to follow."""
+
+
 class Rows(NamedTuple):
     """The region and the counts in the form that kernels read.
 
@@ -318,6 +322,37 @@ def empirical_values(rows: Rows, goal: int, values: FloatArray, policy: IntArray
 
 
 @compiled
+def grown_balls(
+    row_offsets: IntArray, shares: FloatArray, slack: FloatArray, frequencies: FloatArray, growth: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Shares, [E], and slacks, [P], if the visits of each pair had grown by a factor, whose inverse is given, [P]."""
+    new_shares, new_slack = np.empty_like(shares), np.empty_like(slack)
+    for pair in range(len(slack)):
+        new_slack[pair] = (slack[pair] if slack[pair] < np.inf else 1.0) * growth[pair]
+        for entry in range(row_offsets[pair], row_offsets[pair + 1]):
+            new_shares[entry] = frequencies[entry] + (shares[entry] - frequencies[entry]) * growth[pair]
+    return new_shares, new_slack
+
+
+@compiled
+def allowed_pairs(state_pairs: IntArray, n_allowed: int, follow: IntArray) -> IntArray:
+    """The pairs that may be played in each known state, [n, 2]: from, and up to but without.
+
+    Args:
+        state_pairs: the first pair of each known state, and the end of the last one, [n + 1].
+        n_allowed: later states only reset.
+        follow: the policy to follow, [n], or ANY_POLICY.
+    """
+    allowed = np.zeros((len(state_pairs) - 1, 2), np.int64)
+    for state in range(n_allowed):
+        if len(follow) == 0:
+            allowed[state, 0], allowed[state, 1] = state_pairs[state], state_pairs[state + 1]
+        elif follow[state] != RESET_PAIR:
+            allowed[state, 0], allowed[state, 1] = follow[state], follow[state] + 1
+    return allowed
+
+
+@compiled
 def upper_bound(
     rows: Rows,
     goal: int,
@@ -374,7 +409,7 @@ def upper_bound(
 
 @compiled
 def _sweeps_in(turn: int, inner: int) -> int:
-    """Fewer sweeps in later turns: policies and worst rows that are evaluated exactly may follow each other in a circle."""
+    """Fewer sweeps in later turns: policies and worst rows that are evaluated exactly may go in circles."""
     return inner if turn < 12 else min(inner, 1) if turn < 24 else 0
 
 
@@ -421,26 +456,7 @@ def _evaluate(
         for state in order:
             if state == goal:
                 continue
-            pair = policy[state]
-            steps, again = rows.reset_cost, 1.0
-            if pair != RESET_PAIR:
-                steps, again, rest = rows.costs[pair], 0.0, 1.0
-                for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
-                    successor, probability = rows.successors[entry], row[entry]
-                    rest -= probability
-                    if successor == goal:
-                        continue
-                    if successor == 0:
-                        again += probability
-                    elif successor < n_known:
-                        steps += probability * own[successor]
-                        again += probability * chance[successor]
-                    else:
-                        steps += probability * rows.reset_cost
-                        again += probability
-                if rest_resets and rest > 0.0:
-                    steps += rest * rows.reset_cost
-                    again += rest
+            steps, again = _evaluated(rows, goal, policy[state], row, rest_resets, own, chance)
             change = max(change, abs(steps - own[state] + (again - chance[state]) * start))
             own[state], chance[state] = steps, again
         if goal != 0:
@@ -453,6 +469,31 @@ def _evaluate(
         if state != goal:
             values[state] = min(own[state] + chance[state] * start, limit)
     spread_values(rows, values, n_known, goal)
+
+
+@compiled
+def _evaluated(
+    rows: Rows, goal: int, pair: int, row: FloatArray, rest_resets: bool, own: FloatArray, chance: FloatArray
+) -> tuple[float, float]:
+    """The steps and the chance to start anew of a state in which a pair is played, or RESET."""
+    if pair == RESET_PAIR:
+        return rows.reset_cost, 1.0
+    steps, again, rest = rows.costs[pair], 0.0, 1.0
+    for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
+        successor, probability = rows.successors[entry], row[entry]
+        rest -= probability
+        if successor == goal:
+            continue
+        if 0 < successor < len(own):
+            steps += probability * own[successor]
+            again += probability * chance[successor]
+        else:
+            steps += probability * (rows.reset_cost if successor > 0 else 0.0)
+            again += probability
+    if rest_resets and rest > 0.0:
+        steps += rest * rows.reset_cost
+        again += rest
+    return steps, again
 
 
 @compiled

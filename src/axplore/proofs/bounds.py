@@ -22,10 +22,13 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from axplore.proofs.bound_kernels import (
+    ANY_POLICY,
     BEYOND_LIMIT,
     UNKNOWN_SHIFT,
     Rows,
+    allowed_pairs,
     empirical_values,
+    grown_balls,
     local_regrets,
     lower_bound,
     regret_bound,
@@ -82,6 +85,7 @@ class IntervalModel:
         limit: values beyond it are not followed: an upper bound is then infinite, a lower one stays at the limit.
         tolerance: the residual that solvers aim at, as a part of the least cost.
         estimates: empirical paths found so far, by goal and `n_allowed`; they depend on the frequencies only.
+        farther: goals whose empirical paths take more than so many steps, as far as they were followed.
         starts: where solvers ended last, by what they were asked for: values and shifts. From there they need fewer
             sweeps when only the slacks have changed.
         counts, log_levels: what sharper balls are made of, [E] and [P]; none are made without them.
@@ -97,6 +101,7 @@ class IntervalModel:
     limit: float
     tolerance: float = TOLERANCE
     estimates: dict[tuple[int, int], GoalValues] = field(default_factory=dict)
+    farther: dict[int, float] = field(default_factory=dict)
     starts: dict[tuple[str, int, int], Start] = field(default_factory=dict)
     counts: FloatArray | None = None
     log_levels: FloatArray | None = None
@@ -121,7 +126,7 @@ class IntervalModel:
     def with_visits(self, visits: FloatArray) -> IntervalModel:
         """What more draws, [P], would bring if the frequencies stayed: shares nearer to them, slacks by 1 / visits."""
         growth = self.visits / visits
-        rows = _grown(self.rows, growth, self._entry_pairs)
+        rows = _grown(self.rows, growth)
         return replace(self, rows=rows, tolerance=TRIAL_TOLERANCE, sharp={}, imagined=(self, growth))
 
     def rows_for(self, goal: int, side: float, n_allowed: int | None = None) -> Rows:
@@ -134,7 +139,7 @@ class IntervalModel:
                 self.sharp.clear()
             if self.imagined is not None:
                 before, growth = self.imagined
-                self.sharp[key] = _grown(before.rows_for(goal, side, n_allowed), growth, self._entry_pairs)
+                self.sharp[key] = _grown(before.rows_for(goal, side, n_allowed), growth)
             else:
                 self.sharp[key] = self._sharpened(goal, side, n_allowed, self.counts, self.log_levels)
         return self.sharp[key]
@@ -153,20 +158,10 @@ class IntervalModel:
             shares, slack = sharp_for_lower(self.rows, counts, log_levels, goal, values, self.n_known)
         return self.rows._replace(shares=shares, slack=slack)
 
-    @cached_property
-    def _lengths(self) -> IntArray:
-        """The number of entries of each pair, [P]."""
-        return np.diff(self.rows.row_offsets)
-
-    @cached_property
-    def _entry_pairs(self) -> IntArray:
-        """The pair of each entry, [E]."""
-        return np.repeat(np.arange(self.n_pairs), self._lengths)
-
     def with_costs(self, costs: FloatArray, reset_cost: float) -> IntervalModel:
         """The same region with other costs: of each pair, above 0 and at most 1, [P], and of RESET."""
         rows = self.rows._replace(costs=costs, reset_cost=reset_cost)
-        return replace(self, rows=rows, estimates={}, starts={}, sharp={})
+        return replace(self, rows=rows, estimates={}, farther={}, starts={}, sharp={})
 
     @cached_property
     def min_cost(self) -> float:
@@ -209,10 +204,10 @@ def interval_model(counts: CountedRows, region: ConfidenceRegion, limit: float) 
     )  # fmt: skip
 
 
-def _grown(rows: Rows, growth: FloatArray, entry_pairs: IntArray) -> Rows:
+def _grown(rows: Rows, growth: FloatArray) -> Rows:
     """Balls as they would be if the visits of each pair had grown by a factor, whose inverse is given, [P]."""
-    shares = rows.frequencies + (rows.shares - rows.frequencies) * growth[entry_pairs]
-    return rows._replace(shares=shares, slack=np.where(np.isfinite(rows.slack), rows.slack, 1.0) * growth)
+    shares, slack = grown_balls(rows.row_offsets, rows.shares, rows.slack, rows.frequencies, growth)
+    return rows._replace(shares=shares, slack=slack)
 
 
 def _around_frequencies(rows: Rows) -> Rows:
@@ -262,13 +257,34 @@ def empirical_path(model: IntervalModel, goal: int, n_allowed: int | None = None
     """
     if n_allowed is None:
         n_allowed = model.n_known
-    if (goal, n_allowed) not in model.estimates:
-        values = np.zeros(len(model.numbers))
-        policy = np.full(model.n_known, RESET_PAIR)
-        if not empirical_values(_only(model.rows, n_allowed), goal, values, policy, 10 * model.limit):
-            values[:] = np.inf
-        model.estimates[goal, n_allowed] = GoalValues(goal, values, policy, proven=False)
+    if (goal, n_allowed) not in model.estimates and not _estimate(model, goal, n_allowed, 10 * model.limit):
+        nowhere = np.full(len(model.numbers), np.inf), np.full(model.n_known, RESET_PAIR)
+        model.estimates[goal, n_allowed] = GoalValues(goal, *nowhere, proven=False)
     return model.estimates[goal, n_allowed]
+
+
+def looks_within(model: IntervalModel, goal: int, steps: float) -> bool:
+    """Whether the shortest path would take at most so many steps if frequencies were probabilities.
+
+    Where it takes more this is known sooner than how many.
+    """
+    if (goal, model.n_known) not in model.estimates and steps <= model.farther.get(goal, 0.0):
+        return False
+    if (goal, model.n_known) not in model.estimates and not _estimate(model, goal, model.n_known, steps):
+        model.farther[goal] = steps
+        return False
+    return empirical_path(model, goal).steps <= steps
+
+
+def _estimate(model: IntervalModel, goal: int, n_allowed: int, limit: float) -> bool:
+    """Keeps the empirical path to a goal and returns True, unless it takes more than the limit."""
+    values = np.zeros(len(model.numbers))
+    policy = np.full(model.n_known, RESET_PAIR)
+    rows = model.rows if n_allowed == model.n_known else _only(model.rows, n_allowed)
+    found = empirical_values(rows, goal, values, policy, limit)
+    if found:
+        model.estimates[goal, n_allowed] = GoalValues(goal, values, policy, proven=False)
+    return found
 
 
 def upper_path(
@@ -289,16 +305,12 @@ def upper_path(
         at_most: bounds beyond it are of no use.
     """
     rows = model.rows_for(goal, 1.0, n_allowed)
-    allowed = np.column_stack((rows.state_pairs[:-1], rows.state_pairs[1:]))
-    if follow is not None:
-        allowed = np.column_stack((follow.policy, follow.policy + 1))
-        allowed[follow.policy == RESET_PAIR] = 0
-    if n_allowed is not None:
-        allowed[n_allowed:] = 0
+    playing = model.n_known if n_allowed is None else n_allowed
+    allowed = allowed_pairs(rows.state_pairs, playing, ANY_POLICY if follow is None else follow.policy)
     estimate = empirical_path(model, goal, n_allowed)
     limit = min(model.limit, at_most)
     policy = np.full(model.n_known, RESET_PAIR)
-    asked = ("upper" if follow is None else "following", goal, model.n_known if n_allowed is None else n_allowed)
+    asked = ("upper" if follow is None else "following", goal, playing)
     cold = estimate.values, np.full(model.n_pairs, UNKNOWN_SHIFT)
     starts = [(start, INNER_SWEEPS) for start in (model.starts.get(asked), cold) if start is not None]
     for start, inner in (*starts, (cold, 0)) if estimate.steps < limit else ():

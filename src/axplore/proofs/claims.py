@@ -13,6 +13,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from axplore.compilation import compiled
 from axplore.proofs.bounds import (
     GoalValues,
     IntervalModel,
@@ -27,13 +28,31 @@ from axplore.proofs.bounds import (
 )
 from axplore.types import RESET_PAIR, FloatArray
 
-KEPT_RATIO: Final = 0.7
-"""Pairs that bring at least this part of what the best pair brings per step grow together."""
+LEAST_GROWTH, MOST_GROWTH = 1.1, 2.0
+"""Between these is the factor by which the visits of the best pair grow in a trial."""
 
-FIRST_GROWTH, GROWTH_OF_GROWTH, LAST_GROWTH = 1.1, 1.03, 1.4
-"""The factor by which visits grow in a trial, how it grows itself, and its limit."""
+BLIND_GROWTH: Final = 1.3
+"""The factor where it is not known how much is lacking to a proof."""
+
+LEVELLING: Final = 0.6
+"""Pairs grow by this power of what they bring per step, so that afterwards all that grew bring about as much.
+
+What a draw brings falls like the visits to the power of -1.5 where outcomes are uncertain, and of -2 elsewhere."""
 
 TRIALS: Final = 60
+
+
+@dataclass(frozen=True, eq=False)
+class Gain:
+    """What more draws would bring to a claim that is not proven.
+
+    Attributes:
+        by_pair: what the bound gains by the logarithm of the visits of each pair, [P].
+        lacking: by how much the bound misses the claim; infinite if there is none.
+    """
+
+    by_pair: FloatArray
+    lacking: float
 
 
 class Claim(Protocol):
@@ -43,8 +62,8 @@ class Claim(Protocol):
     def goal(self) -> int:
         """The position of the goal."""
 
-    def gain(self, model: IntervalModel) -> FloatArray | None:
-        """None if the model proves the claim; otherwise what more draws of each pair would bring, [P]."""
+    def gain(self, model: IntervalModel) -> Gain | None:
+        """None if the model proves the claim; otherwise what more draws of each pair would bring."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +78,13 @@ class Reachable:
         """The policy and its upper bound."""
         return upper_path(model, self.goal, n_allowed=self.n_allowed)
 
-    def gain(self, model: IntervalModel) -> FloatArray | None:
-        path = self.path(model)
-        if path.at_most <= self.steps:
+    def is_proven(self, model: IntervalModel) -> bool:
+        """Whether the model proves the claim; quicker than by the path, because bounds are not followed beyond it."""
+        path = upper_path(model, self.goal, n_allowed=self.n_allowed, at_most=self.steps)
+        return path.at_most <= self.steps
+
+    def gain(self, model: IntervalModel) -> Gain | None:
+        if self.is_proven(model):
             return None
         # The robust optimum may be a detour through well-known pairs that never gets good enough; what looks best is
         # the policy to invest in.
@@ -71,8 +94,8 @@ class Reachable:
         given_up = estimate.policy[robust.policy != estimate.policy]
         # Where a pair is not known well the robust path resets instead, and gets no better for drawing the others.
         if not robust.proven or looks_best[given_up[given_up != RESET_PAIR]].any():
-            return looks_best
-        return gain_of_upper(model, robust)
+            return Gain(looks_best, robust.at_most - self.steps)
+        return Gain(gain_of_upper(model, robust), robust.at_most - self.steps)
 
 
 @dataclass(frozen=True)
@@ -87,9 +110,9 @@ class TooFar:
         guess = empirical_path(model, self.goal).values if self.goal != model.unseen else None
         return lower_path(model, self.goal, guess)
 
-    def gain(self, model: IntervalModel) -> FloatArray | None:
+    def gain(self, model: IntervalModel) -> Gain | None:
         path = self.path(model)
-        return None if path.at_least > self.steps else gain_of_lower(model, path)
+        return None if path.at_least > self.steps else Gain(gain_of_lower(model, path), self.steps - path.at_least)
 
 
 @dataclass(frozen=True)
@@ -104,13 +127,13 @@ class NearOptimal:
         robust, looks_best = self._candidates(model)
         return robust if robust.at_most <= looks_best.at_most else looks_best
 
-    def gain(self, model: IntervalModel) -> FloatArray | None:
+    def gain(self, model: IntervalModel) -> Gain | None:
         robust, looks_best = self._candidates(model)
         if min(robust.at_most, looks_best.at_most) <= self.steps:
             return None
         if not looks_best.upper.proven:
-            return gain_of_upper(model, empirical_path(model, self.goal))
-        return gain_of_regret(model, looks_best)
+            return Gain(gain_of_upper(model, empirical_path(model, self.goal)), np.inf)
+        return Gain(gain_of_regret(model, looks_best), looks_best.at_most - self.steps)
 
     def _candidates(self, model: IntervalModel) -> tuple[Regret, Regret]:
         """The robust optimum and what looks best; the first twice if it is good enough or the same."""
@@ -147,16 +170,38 @@ def cheapest_draws(claim: Claim, model: IntervalModel, travel: FloatArray, at_mo
         at_most: draws that take more steps are not followed to their end, because others are cheaper.
     """
     visits = model.visits.astype(np.float64)
-    growth = FIRST_GROWTH
     for _ in range(TRIALS):
         gain = claim.gain(model.with_visits(visits))
         if gain is None:
             break
-        by_step = gain / (travel * visits)
-        best = by_step >= KEPT_RATIO * by_step.max()  # all of them if no gain is positive
-        visits[best] = visits[best] * growth + 0.5
-        growth = min(growth * GROWTH_OF_GROWTH, LAST_GROWTH)
+        visits = _grown_visits(visits, gain.by_pair, travel, gain.lacking)
         if (visits - model.visits) @ travel > at_most:
             break
     more = visits - model.visits
     return Draws(more, float(more @ travel))
+
+
+@compiled
+def _grown_visits(visits: FloatArray, gain: FloatArray, travel: FloatArray, lacking: float) -> FloatArray:
+    """The visits to try next, [P]: pairs that bring most per step grow most, and all together by about what is lacking.
+
+    Gains are taken to fall like the root of the visits. Most fall faster, so that this asks for too little rather than
+    too much, and the next trial for the rest.
+    """
+    by_step = gain / (travel * visits)
+    best = by_step.max()
+    if not best > 0.0:  # no hint
+        return visits * LEAST_GROWTH + 0.5
+    part = np.maximum(by_step / best, 0.0) ** LEVELLING
+    low, high = np.log(LEAST_GROWTH), np.log(MOST_GROWTH)
+    if lacking == np.inf:
+        low = high = np.log(BLIND_GROWTH)
+    for _ in range(8):
+        middle = (low + high) / 2
+        growth = np.maximum(part * np.exp(middle), 1.0)
+        if 2.0 * (gain * (1.0 - growth**-0.5)).sum() < lacking:
+            low = middle
+        else:
+            high = middle
+    growth = part * np.exp(high)
+    return np.where(growth > 1.0, visits * growth + 0.5, visits)
