@@ -53,6 +53,12 @@ def differences(model: IntervalModel, bound: Callable[[IntervalModel, int], floa
     return np.array(slopes)
 
 
+def by_state(model: IntervalModel, gain: FloatArray) -> FloatArray:
+    """The gains of the pairs of each known state together, [n]: pairs that nearly tie share theirs."""
+    owners = np.repeat(np.arange(model.n_known), np.diff(model.rows.state_pairs))
+    return np.bincount(owners, gain, minlength=model.n_known)
+
+
 @pytest.mark.parametrize(("seed", "visits"), SITUATIONS)
 def test_the_gain_of_an_upper_bound_is_its_slope(seed: int, visits: int) -> None:
     model = observed_model(seed, visits)
@@ -69,8 +75,10 @@ def test_the_gain_of_a_lower_bound_is_its_slope(seed: int, visits: int) -> None:
     for goal in range(1, len(model.numbers) + 1):
         path = lower_path(model, goal)
         if path.steps < 0.9 * model.limit:
-            slopes = -differences(model, lambda *other: lower_path(*other).steps, goal)
-            assert gain_of_lower(model, path) == pytest.approx(slopes, rel=1e-3, abs=1e-4 * slopes.max() + 1e-9)
+            slopes = by_state(model, -differences(model, lambda *other: lower_path(*other).steps, goal))
+            assert by_state(model, gain_of_lower(model, path)) == pytest.approx(
+                slopes, rel=1e-3, abs=1e-4 * slopes.max() + 1e-9
+            )
 
 
 @pytest.mark.parametrize(("seed", "visits"), SITUATIONS)
@@ -84,8 +92,10 @@ def test_the_gain_of_a_regret_is_its_slope_to_a_few_percent(seed: int, visits: i
         upper = upper_path(model, goal)
         regret = regret_path(model, upper, lower_path(model, goal))
         if upper.proven and regret.values[0] > 1e-3:
-            slopes = differences(model, regret_of, goal)
-            assert gain_of_regret(model, regret) == pytest.approx(slopes, rel=0.05, abs=0.05 * slopes.max())
+            slopes = by_state(model, differences(model, regret_of, goal))
+            assert by_state(model, gain_of_regret(model, regret)) == pytest.approx(
+                slopes, rel=0.05, abs=0.05 * slopes.max()
+            )
 
 
 def test_the_situations_above_have_gains() -> None:
@@ -121,3 +131,12 @@ def test_expected_visits_are_those_of_the_geometric_series() -> None:
     assert ending == pytest.approx([2.0, 0.5], abs=1e-5)
     kept = expected_visits(rows, 2, policy, row, 1, np.array([0, 1]), start)
     assert kept == pytest.approx([2.0, 1.0], abs=1e-5)
+
+
+def test_actions_that_are_as_good_share_their_gain() -> None:
+    # The lower bound of s rises only if all three actions are drawn.
+    mdp = TabularMdp.from_rows({"s": {action: {"s": 1.0} for action in "abc"}, "g": {}}, "s")
+    model = model_of(drawn_counts(mdp, [0], 100, seed=0))
+    gain = gain_of_lower(model, lower_path(model, model.unseen))
+    assert gain[0] > 0
+    assert gain == pytest.approx(np.full(3, gain[0]))

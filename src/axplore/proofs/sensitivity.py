@@ -8,11 +8,16 @@ by; no proof rests on them.
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from axplore.compilation import compiled
 from axplore.proofs.bound_kernels import Rows, extreme_row, least_mean, lower_backup
 from axplore.types import RESET_PAIR, FloatArray, IntArray
+
+NEARLY: Final = 0.02
+"""Pairs are as good as the best one if their value is at most this part of what the best one might rise above it."""
 
 NOWHERE = -1
 """Where the mass goes that a bound gives to successors never seen, if that ends the journey."""
@@ -106,8 +111,39 @@ def lower_gain(
             local[state] = rows.slack[pair] * abs(weight)
     met = expected_visits(rows, goal, policy, row, NOWHERE, np.zeros(n_known, np.int64), start)
     for state in range(n_known):
-        if policy[state] != RESET_PAIR:
-            gain[policy[state]] += met[state] * local[state]
+        if policy[state] != RESET_PAIR and met[state] > 0.0:
+            _share_gain(rows, state, values, policy[state], met[state] * local[state], local[state], RESET_PAIR, gain)
+
+
+@compiled
+def _share_gain(
+    rows: Rows, state: int, values: FloatArray, best: int, gained: float, local: float, other: int, gain: FloatArray
+) -> None:
+    """Adds the gain of the best pair of a state, shared with those that are as good.
+
+    The lower value of the state rises only if that of all of them does.
+
+    Args:
+        rows: region and counts.
+        state: a position.
+        values: lower values, [n + others].
+        best: the pair of least lower value.
+        gained: what its draws bring.
+        local: how far its value might rise.
+        other: a pair that is not compared, or RESET_PAIR.
+        gain: the result, [P].
+    """
+    least, _, _ = lower_backup(rows, best, values)
+    as_good = np.zeros(rows.state_pairs[state + 1] - rows.state_pairs[state], np.bool_)
+    for place in range(len(as_good)):
+        pair = rows.state_pairs[state] + place
+        as_good[place] = pair == best or (
+            pair != other and lower_backup(rows, pair, values)[0] <= least + NEARLY * local
+        )
+    n_as_good = as_good.sum()
+    for place in range(len(as_good)):
+        if as_good[place]:
+            gain[rows.state_pairs[state] + place] += gained / n_as_good
 
 
 @compiled
@@ -153,7 +189,7 @@ def regret_gain(
                 gain[upper_policy[state]] += met[state] * local[state]
             met[state] = 0.0
         elif met[state] > 0.0:
-            _play_rival(rows, goal, lower, rivals[state], met[state], row, after, gain)
+            _play_rival(rows, goal, state, lower, rivals[state], upper_policy[state], met[state], row, after, gain)
     upper_gain(rows, goal, upper, upper_policy, met, gain)
     lower_gain(rows, goal, lower, lower_policy, after, gain)
 
@@ -162,8 +198,10 @@ def regret_gain(
 def _play_rival(
     rows: Rows,
     goal: int,
+    state: int,
     lower: FloatArray,
     rival: int,
+    played: int,
     mass: float,
     row: FloatArray,
     after: FloatArray,
@@ -176,7 +214,8 @@ def _play_rival(
         return
     _, weight, shift = lower_backup(rows, rival, lower)
     extreme_row(rows, rival, lower, 0.0, -1.0, weight, shift, row)
-    gain[rival] += mass * rows.slack[rival] * abs(weight)
+    local = rows.slack[rival] * abs(weight)
+    _share_gain(rows, state, lower, rival, mass * local, local, played, gain)
     for entry in range(rows.row_offsets[rival], rows.row_offsets[rival + 1]):
         successor = rows.successors[entry]
         if successor != goal:
