@@ -57,7 +57,19 @@ def test_what_is_no_assumption_is_refused(given: object) -> None:
         assumptions_from(given)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("wrong", [{"deterministic": 1}, {"min_probability": -0.5}])
+def test_functions_are_named_on_the_command_line() -> None:
+    def tie(state: State, action: Action, successor: State) -> tuple[str, State]:
+        del state, action
+        return "all", successor
+
+    loaded = assumptions_from(["tied=module:law", "leads-to=module:map"], load=lambda _: tie)
+    assert loaded.functions == ("tied", "leads-to")
+    assert str(loaded) == "tied and predicted as declared"
+    with pytest.raises(InvalidSettingError, match="declare tied too"):
+        assumptions_from("leads-to=module:map", load=lambda _: tie)
+
+
+@pytest.mark.parametrize("wrong", [{"deterministic": 1}, {"min_probability": -0.5}, {"tied": "module:law"}])
 def test_values_of_the_wrong_kind_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidSettingError):
         Assumptions(**wrong)  # type: ignore[arg-type]

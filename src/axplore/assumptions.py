@@ -2,6 +2,7 @@
 
     explore(world, radius=8, assume="deterministic")
     explore(world, radius=8, assume=["min-probability=0.1", Assumptions(deterministic=is_motion)])
+    explore(world, radius=8, assume=Assumptions(tied=law_and_outcome))
 
 Assumptions are used to the full, written into the certificate, and part of every promise: "if ...". A draw that
 contradicts one ends the exploration. docs/assumptions.md says what each of them means for a real system.
@@ -9,7 +10,7 @@ contradicts one ends the exploration. docs/assumptions.md says what each of them
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final, TypeAlias
 
@@ -21,6 +22,12 @@ NONE: Final = "none"
 """What is written for no assumption at all."""
 
 PROBABILITY: Final = real(above=0, most=1)
+
+Tying: TypeAlias = Callable[[State, Action, State], tuple[Hashable, Hashable] | None]
+"""Gives for a state, an action and the next state the class of the action and the name of the outcome, or None."""
+
+Predicting: TypeAlias = Callable[[State, Action, Hashable], State | None]
+"""Gives for a state, an action and the name of an outcome the state that it leads to, or None if that is not known."""
 
 
 def _least_probability(value: Any) -> float:
@@ -36,10 +43,17 @@ class Assumptions:
         deterministic: every action has one outcome; or a function of state and action that says which pairs have.
         min_probability: no outcome of an action is rarer than this; or a function of state and action that says how
             rare an outcome of the pair may be, 0 where nothing is known.
+        tied: a function of state, action and next state that gives a class and the name of an outcome: all pairs of a
+            class have the same probabilities of outcomes, and within a pair an outcome leads to one state. The class
+            is that of the pair, whatever the next state; None for a pair that shares its law with no other.
+        leads_to: a function of state, action and the name of an outcome that predicts the next state, where `tied` is
+            given; None where it cannot tell. Without it, what an outcome does is known once it was seen in the pair.
     """
 
     deterministic: bool | Callable[[State, Action], bool] = False
     min_probability: float | Callable[[State, Action], float] = 0.0
+    tied: Tying | None = None
+    leads_to: Predicting | None = None
 
     def __post_init__(self) -> None:
         given = plain(self.deterministic)
@@ -48,6 +62,15 @@ class Assumptions:
         object.__setattr__(self, "deterministic", given)
         if not callable(self.min_probability):
             object.__setattr__(self, "min_probability", _least_probability(self.min_probability))
+        for name in ("tied", "leads_to"):
+            function = getattr(self, name)
+            if function is not None and not callable(function):
+                raise refusal(name, function, "a function")
+
+    def check_whole(self) -> None:
+        """Refuses a prediction of outcomes where nothing says what the outcomes are."""
+        if self.leads_to is not None and self.tied is None:
+            raise InvalidSettingError("leads-to predicts the outcomes that tied names; declare tied too")
 
     @property
     def nothing(self) -> bool:
@@ -81,6 +104,8 @@ class Assumptions:
         if self.min_probability:
             given = self.min_probability
             parts.append(f"min-probability {'as declared' if callable(given) else f'{given:g}'}")
+        if self.tied is not None:
+            parts.append("tied as declared" if self.leads_to is None else "tied and predicted as declared")
         return ", ".join(parts) or NONE
 
 
@@ -91,8 +116,17 @@ Assumed: TypeAlias = str | Assumptions | Iterable[str | Assumptions] | None
 """What `assume` takes: text as on the command line, assumptions, or several of these, which combine."""
 
 
-def assumptions_from(given: Assumed) -> Assumptions:
-    """Returns the assumptions that `none`, `deterministic`, `min-probability=P` or several of these stand for."""
+Loading: TypeAlias = Callable[[str], Any]
+"""Returns the function that `MODULE:FUNCTION` stands for."""
+
+
+def assumptions_from(given: Assumed, load: Loading | None = None) -> Assumptions:
+    """Returns the assumptions that texts such as `deterministic`, `Assumptions` or several of these stand for.
+
+    Args:
+        given: what is assumed.
+        load: imports the functions that texts name; without it these are refused.
+    """
     if given is None:
         return NOTHING
     if isinstance(given, str | Assumptions):
@@ -101,14 +135,16 @@ def assumptions_from(given: Assumed) -> Assumptions:
         raise refusal("assume", given, "text, axplore.Assumptions, or several of these")
     chosen: dict[str, Any] = {}
     for part in given:
-        for name, value in _declared(part).items():
+        for name, value in _declared(part, load).items():
             if name in chosen:
                 raise InvalidSettingError(f"assume names {name.replace('_', '-')} twice; declare it once")
             chosen[name] = value
-    return replace(NOTHING, **chosen)
+    assumptions = replace(NOTHING, **chosen)
+    assumptions.check_whole()
+    return assumptions
 
 
-def _declared(part: str | Assumptions) -> dict[str, Any]:
+def _declared(part: str | Assumptions, load: Loading | None) -> dict[str, Any]:
     """The assumptions that one part of `assume` makes, by name."""
     if isinstance(part, Assumptions):
         given = {field.name: getattr(part, field.name) for field in fields(part)}
@@ -126,4 +162,6 @@ def _declared(part: str | Assumptions) -> dict[str, Any]:
                 return {"min_probability": PROBABILITY("min-probability", float(value))}
             except ValueError:
                 raise refusal("min-probability", value, "a number above 0 and at most 1") from None
-    raise refusal("assume", part, "none, deterministic or min-probability=P")
+        case "tied" | "leads-to" if value and load is not None:
+            return {name.replace("-", "_"): load(value)}
+    raise refusal("assume", part, "none, deterministic, min-probability=P, tied=MODULE:FUNCTION or leads-to=...")

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias, get_type_hints
+from typing import Any, Final, TypeAlias, cast, get_type_hints
 
 import numpy as np
 
@@ -229,6 +230,48 @@ def slippery_grid(
         blocks,
         initial=int(numbers[start]),
     )
+
+
+@dataclass(frozen=True)
+class GridTies:
+    """The floor of a grid is equally slippery everywhere and in every direction: `Assumptions(tied=...)` takes it.
+
+    The walls ahead and to both sides of a step make a class. The outcomes are `ahead`, `left` and `right`, as seen by
+    whoever walks, and `stay`.
+
+        floor = GridTies(rows=6, columns=6)
+        explore("slippery-grid", radius=8, assume=Assumptions(tied=floor.outcome_of, leads_to=floor.leads_to))
+
+    Attributes:
+        rows: the number of rows.
+        columns: the number of columns.
+        walls: the cells that cannot be entered.
+    """
+
+    rows: int
+    columns: int
+    walls: frozenset[Cell] = frozenset()
+
+    def outcome_of(self, state: State, action: Action, next_state: State) -> tuple[tuple[str, ...], str]:
+        """Returns the class of a pair, which is the ways that are blocked, and the way that leads to the next state."""
+        ways = self._ways(state, action)
+        blocked = tuple(way for way, cell in ways.items() if not self._is_free(cell))
+        return blocked, next((way for way, cell in ways.items() if cell == next_state), "stay")
+
+    def leads_to(self, state: State, action: Action, outcome: Hashable) -> State:
+        """Returns the cell to which an outcome leads."""
+        return self._ways(state, action).get(str(outcome), state)
+
+    def _is_free(self, cell: Cell) -> bool:
+        return 0 <= cell[0] < self.rows and 0 <= cell[1] < self.columns and cell not in self.walls
+
+    @staticmethod
+    def _ways(state: State, action: Action) -> dict[str, Cell]:
+        """The neighbours of a cell as seen by whoever takes a step."""
+        row, column = cast(Cell, state)
+        down, right = DIRECTIONS[cast(str, action)]
+        turns = {"ahead": (down, right), "left": (-right, down), "right": (right, -down)}
+        return {way: (row + rows, column + columns) for way, (rows, columns) in turns.items()}
 
 
 MAZE: Final = "S..#..../.#.#.##./.#...#../.####.#./......#./.##.#..."

@@ -36,7 +36,7 @@ from axplore.runs.recording import RunRecorder
 from axplore.target import Objective
 from axplore.workers.distributed import DistributedWorld
 from axplore.workers.engines import engine_for, has_workers
-from axplore.worlds.catalogue import is_handed_in, parametrised_world
+from axplore.worlds.catalogue import function_named, is_handed_in, parametrised_world
 from axplore.worlds.contract import World
 from axplore.worlds.stepped import SteppedWorld
 
@@ -119,8 +119,8 @@ def explore(
             differs from that without workers, where the agent does not reset for every batch.
         ray: the Ray cluster that runs the workers: `auto` or an address; see docs/scaling.md.
         assume: what is known of the system, which can save most of the steps: `deterministic`, `min-probability=P`,
-            `Assumptions`, or several of these. Every promise then begins with "if", and a draw that contradicts it ends
-            the exploration: see docs/assumptions.md.
+            `tied=MODULE:FUNCTION`, `Assumptions`, or several of these. Every promise then begins with "if", and a draw
+            that contradicts it ends the exploration: see docs/assumptions.md.
         memory: N, to tell situations apart that share a label, by histories of at most N outputs, whenever a test finds
             that labels hide something. Exploring then begins anew with a label for each situation: see docs/hidden.md.
 
@@ -134,7 +134,7 @@ def explore(
     if has_workers(workers, ray) and isinstance(explorer, str):
         chosen = chosen.for_workers()
     if assume is not None:
-        chosen = chosen.assuming(assumptions_from(assume))
+        chosen = chosen.assuming(assumptions_from(assume, function_named))
     system, world_name = world_from(world, seed, world_parameters)
     with ExitStack() as closing:
         if not is_handed_in(world):

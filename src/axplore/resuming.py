@@ -20,7 +20,7 @@ from axplore.runs.manifest import RunManifest, described, explorer_from_descript
 from axplore.runs.recording import RunRecorder
 from axplore.target import Objective
 from axplore.workers.engines import has_workers
-from axplore.worlds.catalogue import check_consent, is_handed_in
+from axplore.worlds.catalogue import check_consent, function_named, is_handed_in
 from axplore.worlds.contract import World
 from axplore.worlds.stepped import SteppedWorld
 
@@ -93,11 +93,12 @@ def resume(
     with ExitStack() as closing:
         folder = closing.enter_context(open_run(place))
         manifest = folder.manifest
-        assumptions = None if assume is None else assumptions_from(assume)
+        assumptions = None if assume is None else assumptions_from(assume, function_named)
         before = explorer_from_description(
             manifest, folder.checkpoint.explorer, explorer, assumed_anew=assumptions is not None
         )
-        if assumptions is not None and described(assumptions) == folder.checkpoint.explorer.get("assume"):
+        is_same = assumptions is None or described(assumptions) == folder.checkpoint.explorer.get("assume")
+        if assumptions is not None and is_same:
             before = before.assuming(assumptions)  # functions of the run, passed again
         changes = {"radius": radius, "epsilon": epsilon}
         asked = replace(before.target, **{name: value for name, value in changes.items() if value is not None})
@@ -117,7 +118,7 @@ def resume(
         )
         recorder = closing.enter_context(RunRecorder(folder, system, chosen))
         state = decode_state(folder.checkpoint.state, before)
-        if chosen != before:
+        if chosen != before or not is_same:
             state = _retargeted(recorder, state, before, chosen)
         recorder.note_start("resumed")
         findings = manifest.findings

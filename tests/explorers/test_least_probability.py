@@ -102,6 +102,15 @@ class TestAFalseAssumption:
         assert "is rarer than 0.4, but action" in atlas.verdict.headline
         assert next(check.kind for check in axplore.verify(atlas).failures) is ClaimKind.ASSUMPTIONS
 
+    def test_an_outcome_that_is_rarer_than_assumed_ends_the_run(self) -> None:
+        uneven = TabularMdp.from_rows(
+            {0: {"go": {0: 0.5, 1: 0.4, 2: 0.1}}, 1: {"go": {0: 1.0}}, 2: {"go": {2: 1.0}}}, 0
+        )
+        atlas = explore(uneven, "min-probability=0.2", epsilon=0.01)
+        assert atlas.stop is StopReason.ASSUMPTION_CONTRADICTED
+        assert "which one as likely as 0.2 has with a probability of at most" in atlas.verdict.headline
+        assert next(check.kind for check in axplore.verify(atlas).failures) is ClaimKind.ASSUMPTIONS
+
     def test_an_outcome_that_comes_late_ends_the_run(self, tmp_path: Path) -> None:
         rare = TabularMdp.from_rows(
             {0: {"go": {0: 0.5, 1: 0.49, 2: 0.01}}, 1: {"go": {0: 1.0}}, 2: {"go": {2: 1.0}}}, initial_state=0
@@ -117,7 +126,7 @@ class TestAFalseAssumption:
 def test_functions_of_the_user_have_to_be_passed_again(tmp_path: Path) -> None:
     assumed = Assumptions(min_probability=least_of)
     explore(THIRDS, assumed, run=tmp_path / "run", max_steps=10)
-    with pytest.raises(InvalidSettingError, match="hand them in again"):
+    with pytest.raises(InvalidSettingError, match="pass them again"):
         axplore.resume(tmp_path / "run", THIRDS)
     resumed = axplore.resume(tmp_path / "run", THIRDS, assume=assumed)
     whole = explore(THIRDS, assumed)

@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from axplore.statistics.assumed_rows import AssumedRows, closing_draws, contradicted_pairs, has_no_room, nothing_assumed
+from axplore.statistics.assumed_rows import (
+    AssumedRows,
+    closing_draws,
+    contradicted_pairs,
+    has_no_room,
+    log_rarity,
+    nothing_assumed,
+)
 from axplore.statistics.confidence import confidence_region
 from axplore.statistics.counts import CountedRows
 from axplore.types import FloatArray
@@ -79,6 +86,18 @@ def test_nothing_assumed_changes_nothing() -> None:
     plain, same = confidence_region(rows, 0.1), confidence_region(rows, 0.1, nothing_assumed(2))
     assert np.array_equal(plain.slack, same.slack)
     assert np.array_equal(plain.shares, same.shares)
+
+
+def test_outcomes_as_likely_as_assumed_are_hardly_ever_taken_for_rarer() -> None:
+    rng, alarms = np.random.default_rng(5), 0
+    for _ in range(400):
+        came = np.cumsum(rng.random(500) < 0.2, dtype=np.int64)
+        draws = np.arange(1, 501)
+        rarity = log_rarity(came, draws, np.full(500, 0.2))
+        alarms += bool((rarity >= np.log(1 / 0.1)).any())
+    assert alarms <= 400 * 0.1
+    assert log_rarity(np.array([20]), np.array([200]), np.array([0.2]))[0] > np.log(80)
+    assert log_rarity(np.array([60]), np.array([200]), np.array([0.2]))[0] == 0.0
 
 
 @pytest.mark.parametrize("row", [[0.4, 0.6], [0.2, 0.3, 0.5]])

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from axplore.atlas.state_report import checked_regret
-from axplore.certificate.region import spent_apart
+from axplore.certificate.contents import Counts
+from axplore.certificate.region import level_weights, spent_apart
 from axplore.errors import InvalidInputError, InvalidSettingError
 from axplore.proofs.bounds import IntervalModel, interval_model, upper_path
 from axplore.proofs.episode_tests import EpisodeTest, EpisodeTests
@@ -20,11 +21,13 @@ from axplore.statistics.assumed_rows import AssumedRows
 from axplore.statistics.confidence import EPISODE_PART, ConfidenceRegion, confidence_region, part_of
 from axplore.statistics.counts import rows_of
 from axplore.statistics.episodes import Bets, line_level
+from axplore.statistics.tied_rows import Ties
 from axplore.target import Objective, Target
 from axplore.types import RESET_ACTION, RESET_PAIR, IntArray, Status
 
 if TYPE_CHECKING:
     from axplore.atlas.atlas import Atlas
+    from axplore.certificate.assumed import Assumed
 
 
 def learned_model(atlas: Atlas) -> IntervalModel:
@@ -42,10 +45,28 @@ def learned_model(atlas: Atlas) -> IntervalModel:
 
 def _region_of(atlas: Atlas) -> ConfidenceRegion:
     """Returns the region that all counts of an atlas prove, given what is assumed."""
-    assumed = None if atlas.assumed is None else AssumedRows(atlas.assumed.single, atlas.assumed.least)
+    assumed = None if atlas.assumed is None else _assumed_rows(atlas, atlas.assumed)
     if atlas.apart is None:
         return confidence_region(atlas.counts, atlas.target.delta, assumed)
     return confidence_region(atlas.counts, atlas.target.delta, assumed, atlas.apart.ranks, spent_apart(atlas.apart))
+
+
+def _assumed_rows(atlas: Atlas, assumed: Assumed) -> AssumedRows:
+    """Returns what is assumed of each pair in the form that the region is computed from."""
+    if assumed.tied is None:
+        return AssumedRows(assumed.single, assumed.least)
+    rows, tied = atlas.counts, assumed.tied
+    counts = Counts(rows.row_offsets, rows.successors, rows.counts, rows.first_draws)
+    n_actions = np.diff(rows.state_pairs).tolist()
+    ties = Ties(
+        outcomes=tied.outcomes,
+        classes=np.array(tied.classes, dtype=np.int64),
+        lengths=np.diff(rows.row_offsets),
+        predicted=tied.predicted,
+        elsewhere=tied.elsewhere,
+        weights=np.array(level_weights(counts, n_actions, assumed, atlas.apart)),
+    )
+    return AssumedRows(assumed.single, assumed.least, ties)
 
 
 def value_limit(radius: float, epsilon: float) -> float:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from axplore.certificate.contents import Record
+from axplore.certificate.tied import Tied
 from axplore.errors import InvalidInputError
 from axplore.types import FloatArray, IntArray
 
@@ -22,10 +23,12 @@ class Assumed(Record):
     Attributes:
         single: 1 if it has one outcome, else 0, [P].
         least: no outcome is rarer than this; 0 where nothing is assumed, [P].
+        tied: which pairs share a law; None if none do.
     """
 
     single: IntArray
     least: FloatArray
+    tied: Tied | None = None
 
     def check_shape(self, n_pairs: int) -> None:
         """Refuses arrays that do not fit the number of pairs."""
@@ -54,7 +57,7 @@ class Assumed(Record):
                 else f"declared, {declared.min():g} at the least"
             )
             clauses.append(f"no outcome of {whose} is rarer than {rarest}")
-        return tuple(clauses)
+        return (*clauses, *(() if self.tied is None else self.tied.sentences))
 
     def too_many_outcomes(self, n_successors: IntArray) -> IntArray:
         """The pairs that have shown more outcomes than can be if what is assumed of them is true."""

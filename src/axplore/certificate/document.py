@@ -28,6 +28,7 @@ from axplore.certificate.contents import (
 from axplore.certificate.distances import Distances
 from axplore.certificate.doubts import FaultRecord, FindingRecord
 from axplore.certificate.episode_records import EpisodeRecord, records_from_json, records_to_json
+from axplore.certificate.tied import Tied
 from axplore.errors import DamagedFileError, InvalidInputError
 from axplore.labels import decode_label, encode_label
 from axplore.memory import Memory
@@ -36,7 +37,7 @@ from axplore.types import Action, IntArray, State
 
 NAME: Final = "certificate"
 FORMAT: Final = "axplore certificate"
-VERSION: Final = 5
+VERSION: Final = 6
 CLAIMS: Final[dict[str, type[Any]]] = {
     "reachable": Reachable,
     "too_far": TooFar,
@@ -45,12 +46,12 @@ CLAIMS: Final[dict[str, type[Any]]] = {
     "at_least": AtLeast,
 }
 
-OPTIONAL: Final[dict[str, type[Any]]] = {"assumed": Assumed, "apart": Apart, "distances": Distances}
+OPTIONAL: Final[dict[str, type[Any]]] = {"assumed": Assumed, "tied": Tied, "apart": Apart, "distances": Distances}
 """Records that a certificate may be without."""
 
 KINDS: Final = {
     "assumptions": list, "objective": str, "complete": bool, "known": list, "others": list, "actions": list,
-    "findings": list, "faults": list,
+    "findings": list, "faults": list, "outcomes": list,
 }  # fmt: skip
 """The types of what is no number in the JSON file."""
 
@@ -134,6 +135,11 @@ class Certificate:
         return () if self.assumed is None else self.assumed.sentences
 
     @property
+    def tied(self) -> Tied | None:
+        """Which pairs are assumed to share a law; None if none are."""
+        return None if self.assumed is None else self.assumed.tied
+
+    @property
     def pair_owners(self) -> IntArray:
         """The known state of each pair, [P]."""
         return np.repeat(np.arange(len(self.known)), [len(actions) for actions in self.actions])
@@ -185,6 +191,7 @@ class Certificate:
             "faults": [fault.as_json() for fault in self.faults],
             "episodes": records_to_json(self.episodes),
             **({} if self.memory is None else {"memory": self.memory.as_json()}),
+            "outcomes": [] if self.tied is None else [encode_label(name) for name in self.tied.names],
         }
         arrays: dict[str, npt.NDArray[Any]] = {
             f"counts.{field.name}": getattr(self.counts, field.name) for field in fields(Counts)
@@ -194,7 +201,7 @@ class Certificate:
         for name in OPTIONAL:
             record = getattr(self, name)
             if record is not None:
-                arrays |= {f"{name}.{field.name}": getattr(record, field.name) for field in fields(record)}
+                arrays |= {f"{name}.{field}": getattr(record, field) for field in _array_fields(OPTIONAL[name])}
         return body, arrays
 
 
@@ -218,12 +225,25 @@ def _unstacked(kind: type[Kind], name: str, arrays: Mapping[str, npt.NDArray[Any
     return tuple(kind(int(goal), *vectors) for goal, *vectors in zip(*columns, strict=True))
 
 
-def _optional(name: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Any:
-    """The record of this name; None if there is none of its arrays."""
-    names = {field.name: f"{name}.{field.name}" for field in fields(OPTIONAL[name])}
+def _array_fields(kind: type[Any]) -> list[str]:
+    """The fields of a record that are arrays."""
+    return [field.name for field in fields(kind) if field.name not in ("names", "tied")]
+
+
+def _optional(name: str, arrays: Mapping[str, npt.NDArray[Any]], **others: Any) -> Any:
+    """The record of this name, with what is no array of it; None if there is none of its arrays."""
+    names = {field: f"{name}.{field}" for field in _array_fields(OPTIONAL[name])}
     if not arrays.keys() & set(names.values()):
         return None
-    return OPTIONAL[name](**{field: _array(arrays, array) for field, array in names.items()})
+    return OPTIONAL[name](**others, **{field: _array(arrays, array) for field, array in names.items()})
+
+
+def _outcome_names(given: Sequence[Any]) -> tuple[Any, ...]:
+    """The class and the name of each outcome."""
+    names = tuple(map(decode_label, given))
+    if not all(isinstance(name, tuple) and len(name) == 2 for name in names):
+        raise InvalidInputError("'outcomes' does not name a class and an outcome each")
+    return names
 
 
 def _array(arrays: Mapping[str, npt.NDArray[Any]], name: str) -> npt.NDArray[Any]:
@@ -257,7 +277,7 @@ def _assembled(body: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) 
         findings=tuple(map(FindingRecord.from_json, body["findings"])),
         faults=tuple(map(FaultRecord.from_json, body["faults"])),
         episodes=records_from_json(body.get("episodes")),
-        assumed=_optional("assumed", arrays),
+        assumed=_optional("assumed", arrays, tied=_optional("tied", arrays, names=_outcome_names(body["outcomes"]))),
         apart=_optional("apart", arrays),
         distances=_optional("distances", arrays),
         memory=Memory.from_json(body["memory"]) if "memory" in body else None,
@@ -292,6 +312,9 @@ def _check_assumed(certificate: Certificate) -> None:
     assumed, distances, n_pairs = certificate.assumed, certificate.distances, len(certificate.pair_owners)
     if assumed is not None:
         assumed.check_shape(n_pairs)
+        if assumed.tied is not None:
+            others = 0 if certificate.apart is None else len(certificate.apart.second_draws)
+            assumed.tied.check_shape(n_pairs, len(certificate.counts.counts), certificate.n_seen, others)
         if certificate.episodes and assumed.sentences:
             raise InvalidInputError("tests by episodes need the part of δ that assumptions take")
     if certificate.apart is not None:

@@ -29,6 +29,7 @@ import numpy.typing as npt
 
 from axplore.certificate.assumed import NEVER_DRAWN, ONE_SUCCESSOR, TOLERANCE, Apart, Assumed
 from axplore.certificate.contents import Counts
+from axplore.certificate.tied import UNTIED, pooled, unit_numbers
 from axplore.types import FloatArray, IntArray
 
 SHARED: Final = 0.2
@@ -235,6 +236,7 @@ class Region:
         Args:
             values: of each position, [n + others].
         """
+        values = np.append(values, 0.0)  # the last place is that of UNKNOWN: an outcome may lead to any state
         result, base = self.supports.least_means(values)
         if not len(self.pairs):
             return result
@@ -264,7 +266,17 @@ def confidence_region(
         assumed: what is assumed of each pair. One draw settles a pair that has one outcome.
         apart: states that were counted and are not known.
     """
-    weights = pair_weights(n_actions, None if apart is None else apart.ranks.tolist())
+    surprises = pair_weights(n_actions, None if apart is None else apart.ranks.tolist())
+    single = np.zeros(len(surprises), dtype=np.bool_) if assumed is None else assumed.single == 1
+    least = np.zeros(len(surprises)) if assumed is None else assumed.least
+    part = 1.0 - SHARED - (CLOSING if least.any() else EPISODES)
+    # Where a support may close, there is one ball before and another one after: each has half of the pair's level.
+    halved = least > 0.0
+    weights, is_tied = level_weights(counts, n_actions, assumed, apart), np.zeros(len(surprises), dtype=np.bool_)
+    if assumed is not None and assumed.tied is not None:
+        counts, classes = pooled(counts, assumed.tied, single.tolist())
+        is_tied = np.array(classes) != UNTIED
+        halved, least = halved | (is_tied & least.any()), least_of_class(least, classes)
     rows = [
         counts.counts[first:end].tolist()
         for first, end in zip(counts.row_offsets[:-1], counts.row_offsets[1:], strict=True)
@@ -273,27 +285,23 @@ def confidence_region(
         int(counts.first_draws[first + 1]) if len(row) > 1 else 0
         for first, row in zip(counts.row_offsets[:-1], rows, strict=True)
     ]
-    single = np.zeros(len(rows), dtype=np.bool_) if assumed is None else assumed.single == 1
-    least = np.zeros(len(rows)) if assumed is None else assumed.least
-    taking_part = ~single & (least == 0.0)
+    taking_part = ~single & (least == 0.0) & ~is_tied
     budget = shared_budget(
         [row if shares else [] for row, shares in zip(rows, taking_part, strict=True)],
         [draw if shares else 0 for draw, shares in zip(second_draws, taking_part, strict=True)],
-        weights,
+        surprises,
         SHARED * delta,
     )
     if apart is not None:
         budget += spent_apart(apart)
-    supports = _supports(counts, n_actions, delta, assumed, apart)
+    supports = _supports(counts, least, closing_draws(least, weights, delta))
     lengths = np.diff(counts.row_offsets)
     rows_of_entries = np.repeat(np.arange(len(rows)), lengths)
     settled, closed = single & (lengths == 1), supports.closed & ~single
     whole = (settled | closed)[rows_of_entries]  # every draw counts there, elsewhere all but the first of each kind
     kept = whole | ((counts.counts > 1) & ~single[rows_of_entries])
     pairs, starts, owners = np.unique(rows_of_entries[kept], return_index=True, return_inverse=True)
-    part = 1.0 - SHARED - (CLOSING if least.any() else EPISODES)
-    # Where a support may close, there is one ball before and another one after: each has half of the pair's level.
-    parts = np.where(least > 0.0, part / 2, part).tolist()
+    parts = np.where(halved, part / 2, part).tolist()
     draws = Draws(
         totals=np.array([sum(rows[pair]) for pair in pairs], dtype=np.float64),
         log_levels=np.array([math.log(parts[pair] * delta * weights[pair]) for pair in pairs]),
@@ -320,38 +328,58 @@ def confidence_region(
         slack=slack,
         successors=counts.successors[kept],
         supports=supports,
-        shared_budget=math.inf if least.any() else budget,
-        several=np.array([len(rows[pair]) > 1 and not least.any() for pair in pairs], dtype=bool),
+        shared_budget=math.inf if least.any() or is_tied.any() else budget,
+        several=np.array([len(rows[pair]) > 1 and part > 1.0 - SHARED - CLOSING for pair in pairs], dtype=bool),
     )
 
 
-def _supports(
-    counts: Counts, n_actions: Sequence[int], delta: float, assumed: Assumed | None, apart: Apart | None
-) -> Supports:
+def _supports(counts: Counts, least: FloatArray, closing: list[float]) -> Supports:
     """Which successors there can be, given what is assumed."""
     lengths = np.diff(counts.row_offsets)
     owners = np.repeat(np.arange(len(lengths)), lengths)
-    if assumed is None:
-        return Supports(np.zeros(len(lengths), dtype=np.bool_), np.zeros(len(lengths)), owners, counts.successors)
     visits = np.bincount(owners, counts.counts, minlength=len(lengths))
-    no_room = (assumed.least > 0.0) & (lengths > 0) & ((lengths + 1) * assumed.least > 1.0 + TOLERANCE)
-    closed = no_room | (visits >= np.array(closing_draws(n_actions, delta, assumed, apart)))
-    return Supports(closed, assumed.least, owners, counts.successors)
+    no_room = (least > 0.0) & (lengths > 0) & ((lengths + 1) * least > 1.0 + TOLERANCE)
+    return Supports(no_room | (visits >= np.array(closing)), least, owners, counts.successors)
 
 
-def closing_draws(n_actions: Sequence[int], delta: float, assumed: Assumed, apart: Apart | None = None) -> list[float]:
+def least_of_class(least: FloatArray, classes: Sequence[int]) -> FloatArray:
+    """The least probability of an outcome: in a class, what is assumed of all of its pairs, [P]."""
+    of_class: dict[int, float] = {}
+    for probability, kind in zip(least.tolist(), classes, strict=True):
+        of_class[kind] = min(of_class.get(kind, 1.0), probability)
+    own = zip(least.tolist(), classes, strict=True)
+    return np.array([probability if kind == UNTIED else of_class[kind] for probability, kind in own])
+
+
+def level_weights(
+    counts: Counts, n_actions: Sequence[int], assumed: Assumed | None, apart: Apart | None
+) -> list[float]:
+    """The part of δ that the ball of each pair may use, [P]; the pairs of a class use theirs together."""
+    ranks = list(range(1, len(n_actions) + 1)) if apart is None else apart.ranks.tolist()
+    if assumed is None or assumed.tied is None:
+        return pair_weights(n_actions, ranks)
+    classes = assumed.tied.pair_classes(counts)
+    classes = [UNTIED if single else kind for single, kind in zip(assumed.single.tolist(), classes, strict=True)]
+    owners = [rank for rank, actions in zip(ranks, n_actions, strict=True) for _ in range(actions)]
+    if apart is not None:
+        classes += assumed.tied.other_classes.tolist()
+        owners += np.repeat(apart.other_ranks, apart.n_actions).tolist()
+    numbers = unit_numbers(classes, owners)
+    return [SCALE / ((number + SCALE) * (number + SCALE - 1)) for number in numbers[: sum(n_actions)]]
+
+
+def closing_draws(least: FloatArray, weights: Sequence[float], delta: float) -> list[float]:
     """After how many draws no outcome of a pair is left unseen, [P]; infinite where no least probability is assumed.
 
     One that has the probability p or more is missed n times with probability (1 - p)^n, and there are 1 / p of them.
     """
     draws = []
-    weights = pair_weights(n_actions, None if apart is None else apart.ranks.tolist())
-    for least, weight in zip(assumed.least.tolist(), weights, strict=True):
-        if least >= 1.0:
+    for probability, weight in zip(least.tolist(), weights, strict=True):
+        if probability >= 1.0:
             draws.append(1.0)
-        elif least > 0.0:
-            kinds = math.floor(1.0 / least + TOLERANCE)
-            draws.append(math.ceil(math.log(kinds / (CLOSING * delta * weight)) / -math.log1p(-least)))
+        elif probability > 0.0:
+            kinds = math.floor(1.0 / probability + TOLERANCE)
+            draws.append(math.ceil(math.log(kinds / (CLOSING * delta * weight)) / -math.log1p(-probability)))
         else:
             draws.append(math.inf)
     return draws

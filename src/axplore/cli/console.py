@@ -211,7 +211,8 @@ Assume = Annotated[
     list[str] | None,
     typer.Option(
         metavar="ASSUMPTION",
-        help="What is known of the system: deterministic or min-probability=P; may be repeated.",
+        help="What is known of the system: deterministic, min-probability=P, tied=MODULE:FUNCTION or "
+        "leads-to=MODULE:FUNCTION; may be repeated.",
         show_default="nothing",
     ),
 ]

@@ -43,8 +43,9 @@ from axplore.statistics.assumed_rows import AssumedRows, contradicted_pairs, not
 from axplore.statistics.confidence import EPISODE_PART, ConfidenceRegion, confidence_region, part_of
 from axplore.statistics.counts import CountedRows, TransitionCounts, rows_of
 from axplore.statistics.episodes import Bets
+from axplore.statistics.tied_rows import NO_TIES, Pooled, Ties, Tying
 from axplore.target import Objective, Target
-from axplore.types import FloatArray
+from axplore.types import FloatArray, IntArray
 from axplore.worlds.contract import Survey, World
 
 MOSTLY_NEW: Final = 0.95
@@ -61,6 +62,9 @@ LEAST_SURVEY: Final = 1000
 
 CLOSING_DRAWS: Final = 3
 """The support of a pair is closed this many draws at a time."""
+
+SPREAD: Final = 2.0
+"""Draws of a class are spread over its pairs that take at most this many times as many steps as the nearest."""
 
 PROBE_ENDED: Final = "the probe came to its end"
 
@@ -103,7 +107,7 @@ class Certified(Explorer[CertifiedState]):
         assume: what is taken for true of the system; see docs/assumptions.md.
     """
 
-    state_types = (CertifiedState, Reachable, TooFar, NearOptimal, EpisodeTests, EpisodeTest, Bets, AssumedRows)
+    state_types = (CertifiedState, Reachable, TooFar, NearOptimal, EpisodeTests, EpisodeTest, Bets, AssumedRows, Ties)
     kernels = (upper_bound,)
 
     target: Target
@@ -146,7 +150,9 @@ class Certified(Explorer[CertifiedState]):
         so do their levels, which go by the order in which they were first counted.
         """
         reopened = replace(super().reopen(state, before), proven=frozenset())
-        if isinstance(before, Certified) and before.assume == self.assume:
+        # Functions that were not handed in again look like no assumption; what they said is in the state.
+        by_functions = self.assume.nothing and state.assumed is not None
+        if isinstance(before, Certified) and before.assume == self.assume and not by_functions:
             return reopened
         if tuple(state.tests):
             raise InvalidSettingError(
@@ -231,7 +237,7 @@ class Certified(Explorer[CertifiedState]):
             test = self._cheapest_test(tests, model, [claim], [draws], travel)
             yield test or draws
             if test is None:
-                drawn = model.visits + np.ceil(draws.more).astype(np.int64)
+                drawn = model.visits + np.ceil(model.per_group(draws.more)).astype(np.int64)
                 model = replace(model.with_visits(drawn.astype(np.float64)), visits=drawn)
 
     def _claims_left(self, model: IntervalModel) -> list[Claim]:
@@ -258,7 +264,7 @@ class Certified(Explorer[CertifiedState]):
         state = self._with_assumed(state, world)
         if self._is_contradicted(state):
             return replace(state, stop=StopReason.ASSUMPTION_CONTRADICTED, activity="an assumption is contradicted")
-        return self._advance(state, world)
+        return self._with_assumed(self._advance(state, world), world)
 
     def _advance(self, state: CertifiedState, world: World) -> CertifiedState:
         model = self.model(state)
@@ -282,7 +288,7 @@ class Certified(Explorer[CertifiedState]):
         test = self._cheapest_test(state.tests, model, claims, plans, travel)
         if test is not None:
             return self._run_episodes(replace(state, proven=proven), world, test, budget)
-        draws = self._next_draws(plans, model, travel, budget)
+        draws = _spread(self._next_draws(plans, model, travel, budget), model, travel)
         return self._sample(replace(state, proven=proven), world, model, draws, activity)
 
     def finish(self, state: CertifiedState, world: World) -> Exploration:
@@ -399,17 +405,23 @@ class Certified(Explorer[CertifiedState]):
         if self.assume.nothing:
             return state
         rows, before = state.counts.rows(), state.assumed or nothing_assumed(0)
-        n_before = len(before.single)
-        if state.assumed is not None and n_before == len(rows.visits):
+        n_before, n_tied = len(before.single), 0 if before.ties is None else len(before.ties.outcomes)
+        is_tied = self.assume.tied is not None
+        if state.assumed is not None and n_before == len(rows.visits) and (not is_tied or n_tied == len(rows.counts)):
             return state
         pairs = [
             (world.states[number], action) for number in rows.states.tolist() for action in world.actions_of(number)
-        ][n_before:]
-        single = [int(self.assume.is_deterministic(*pair)) for pair in pairs]
-        least = [self.assume.least_probability(*pair) for pair in pairs]
+        ]
+        single = [int(self.assume.is_deterministic(*pair)) for pair in pairs[n_before:]]
+        least = [self.assume.least_probability(*pair) for pair in pairs[n_before:]]
+        ties = before.ties
+        if self.assume.tied is not None:
+            tying = Tying(self.assume.tied, self.assume.leads_to)
+            ties = tying.extended(ties or NO_TIES, rows, pairs, world.states)
         assumed = AssumedRows(
             single=np.append(before.single, single).astype(np.int64),
             least=np.append(before.least, least).astype(np.float64),
+            ties=ties,
         )
         return replace(state, assumed=assumed)
 
@@ -417,8 +429,8 @@ class Certified(Explorer[CertifiedState]):
         """Whether a draw contradicts what is assumed."""
         if state.assumed is None:
             return False
-        rows = state.counts.rows()
-        return len(contradicted_pairs(rows, state.assumed, self._region(state).closing)) > 0
+        rows, region = state.counts.rows(), self._region(state)
+        return len(contradicted_pairs(rows, state.assumed, region.closing, region.weights)) > 0
 
     def _fresh_draws(self, state: CertifiedState, model: IntervalModel) -> FloatArray:
         """The draws of each pair that are wanted before anything is planned, [P].
@@ -427,15 +439,32 @@ class Certified(Explorer[CertifiedState]):
         draws at a time, since it may be closed sooner than is certain.
         """
         wanted = np.full(model.n_pairs, float(self.first_draws))
-        if state.assumed is not None:
-            rows, region = state.counts.rows(), self._region(state)
-            known = np.array(state.known, dtype=np.int64)
-            assumed = state.assumed.padded(len(rows.visits)).of_states(rows, known)
-            _, part = part_of(region, rows, known)
-            closed_later = np.minimum(part.closing, model.visits + CLOSING_DRAWS)
-            wanted = np.where(assumed.least > 0.0, np.where(part.closed, 0.0, closed_later), wanted)
-            wanted = np.where(assumed.single == 1, 1.0, wanted)
-        return np.maximum(wanted - model.visits, 0.0)
+        if state.assumed is None:
+            return np.maximum(wanted - model.visits, 0.0)
+        rows, region = state.counts.rows(), self._region(state)
+        known = np.array(state.known, dtype=np.int64)
+        assumed = state.assumed.padded(len(rows.visits)).of_states(rows, known)
+        own, part = part_of(region, rows, known)
+        closed_later = np.minimum(part.closing, own.visits + CLOSING_DRAWS)
+        wanted = np.where(part.floors > 0.0, np.where(part.closed, 0.0, closed_later), wanted)
+        if part.pooled is not None:
+            wanted = self._fresh_tied(wanted, own.visits, part.pooled, model)
+        wanted = np.where(assumed.single == 1, 1.0, wanted)
+        return np.maximum(wanted - own.visits, 0.0)
+
+    def _fresh_tied(self, wanted: FloatArray, visits: IntArray, pooled: Pooled, model: IntervalModel) -> FloatArray:
+        """The draws wanted where pairs may be tied, [P].
+
+        The first draw shows the class of a pair. A class is drawn as often as any other pair, in one of its pairs. And
+        where an outcome leads should be known unless it weighs less than what the ball leaves open anyway.
+        """
+        _, first = np.unique(pooled.groups, return_index=True)
+        is_first = np.zeros(len(visits), dtype=np.bool_)
+        is_first[first] = True
+        missing = np.where(is_first, np.maximum(self.first_draws - pooled.rows.visits, 0), 0)
+        missing = np.maximum(missing, np.where(model.rows.rest > model.rows.slack, CLOSING_DRAWS, 0))
+        wanted = np.where(pooled.tied, visits + missing, wanted)
+        return np.where(visits == 0, 1.0, wanted)
 
     def _is_reachable(self, tests: EpisodeTests, model: IntervalModel, goal: int) -> bool:
         if tests.proof_of(int(model.numbers[goal]), self.reach) is not None:
@@ -590,6 +619,20 @@ def _ended(state: CertifiedState, is_refuted: bool) -> CertifiedState:
     if is_refuted:
         return replace(state, stop=StopReason.CONTRADICTED, activity="an admission is contradicted")
     return replace(state, stop=StopReason.PROVEN, activity="everything is proven")
+
+
+def _spread(draws: FloatArray, model: IntervalModel, travel: FloatArray) -> FloatArray:
+    """Spreads draws that pairs share over the nearest of them, [P]: then most steps are draws, and few lead back."""
+    if model.groups is None:
+        return draws
+    spread = np.zeros(len(draws))
+    for group in np.unique(model.groups[draws > 0]).tolist():
+        pairs = np.flatnonzero(model.groups == group)
+        wanted = math.ceil(draws[pairs].sum())
+        near = pairs[travel[pairs] <= SPREAD * travel[pairs].min()]
+        near = near[np.argsort(travel[near], kind="stable")][:wanted]
+        spread[near] = np.diff(np.linspace(0, wanted, len(near) + 1).astype(np.int64))
+    return spread
 
 
 def _steps_of(plan: Draws) -> float:

@@ -62,6 +62,8 @@ class Rows(NamedTuple):
         reset_cost: of RESET, in every state.
         closed: whether nothing but these successors can follow each pair, [P].
         floors: the least probability of each of the successors of each pair, [P].
+        rest: the share of outcomes of which it is not known where they lead, [P]; it is missing among the shares of the
+            entries. Their distance is 0.
     """
 
     state_pairs: IntArray
@@ -74,6 +76,7 @@ class Rows(NamedTuple):
     reset_cost: float
     closed: npt.NDArray[np.bool_]
     floors: FloatArray
+    rest: FloatArray
 
 
 @compiled
@@ -125,7 +128,9 @@ def _ball_mean(
     if slack == np.inf:
         return base, 0.0, 0.0
     first, end = rows.row_offsets[pair], rows.row_offsets[pair + 1]
-    if end == first + 1 and rows.shares[first] > 0.0:  # the least probability of a single successor is exp(-slack)
+    rest = rows.rest[pair]
+    # The least probability of a single successor is exp(-slack).
+    if end == first + 1 and rows.shares[first] > 0.0 and rest == 0.0:
         distance = _distance(rows, first, values, free, sign) - base
         weight = distance * math.exp(-slack) if base + distance > enough else distance
         return base + weight, weight, 0.0
@@ -138,12 +143,14 @@ def _ball_mean(
             square += share * distance * distance
             least = min(least, distance)
             most = max(most, distance)
+    if rest > 0.0:
+        least = 0.0
     if base + mean <= enough:
         return base + mean, 0.0, guess
     if most <= NEGLIGIBLE:
         return base, 0.0, 0.0
     if least > NEGLIGIBLE and guess <= 0.0:
-        log_mean, inverse_mean, _ = _means(rows, first, end, values, free, sign, -base)
+        log_mean, inverse_mean, _ = _means(rows, pair, values, free, sign, -base)
         if log_mean + math.log(inverse_mean) <= slack:
             weight = math.exp(log_mean - slack)
             return base + weight, weight, 0.0
@@ -154,7 +161,7 @@ def _ball_mean(
         variance = max(square - mean * mean, 0.0)
         start = max(math.sqrt(variance / (2.0 * slack)) - mean, 1e-3 * most) if slack > 0.0 else 1e9 * most
     may_be_none = guess > 0.0 and least > NEGLIGIBLE
-    shift, log_mean = _best_shift(rows, first, end, values, free, sign, slack, start, may_be_none, base)
+    shift, log_mean = _best_shift(rows, pair, values, free, sign, slack, start, may_be_none, base)
     weight = math.exp(log_mean - slack)
     return base + max(weight - shift, 0.0), weight, shift
 
@@ -162,8 +169,7 @@ def _ball_mean(
 @compiled
 def _best_shift(
     rows: Rows,
-    first: int,
-    end: int,
+    pair: int,
     values: FloatArray,
     free: float,
     sign: float,
@@ -175,7 +181,7 @@ def _best_shift(
     """The root of log_mean + log(inverse_mean) = slack by Newton's method, or 0 if there may be none; and log_mean."""
     shift = start
     for step in range(NEWTON_STEPS):
-        log_mean, inverse_mean, square_mean = _means(rows, first, end, values, free, sign, shift - base)
+        log_mean, inverse_mean, square_mean = _means(rows, pair, values, free, sign, shift - base)
         error = log_mean + math.log(inverse_mean) - slack
         slope = inverse_mean - square_mean / inverse_mean
         if abs(error) <= NEWTON_ACCURACY * slack or slope >= 0.0 or step == NEWTON_STEPS - 1:
@@ -183,7 +189,7 @@ def _best_shift(
         better = shift - error / slope
         if better <= 0.0:
             if may_be_none:
-                log_at_none, inverse_at_none, _ = _means(rows, first, end, values, free, sign, -base)
+                log_at_none, inverse_at_none, _ = _means(rows, pair, values, free, sign, -base)
                 if log_at_none + math.log(inverse_at_none) <= slack:
                     return 0.0, log_at_none
             better = shift / 4.0
@@ -224,11 +230,14 @@ def _floor_mean(rows: Rows, pair: int, values: FloatArray, free: float, sign: fl
 
 @compiled
 def _means(
-    rows: Rows, first: int, end: int, values: FloatArray, free: float, sign: float, shift: float
+    rows: Rows, pair: int, values: FloatArray, free: float, sign: float, shift: float
 ) -> tuple[float, float, float]:
     """The means, by shares, of log(z + shift), 1 / (z + shift) and 1 / (z + shift)^2."""
     log_mean, inverse_mean, square_mean = 0.0, 0.0, 0.0
-    for entry in range(first, end):
+    rest = rows.rest[pair]
+    if rest > 0.0:
+        log_mean, inverse_mean, square_mean = rest * math.log(shift), rest / shift, rest / (shift * shift)
+    for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
         share = rows.shares[entry]
         if share > 0.0:
             distance = _distance(rows, entry, values, free, sign) + shift
@@ -637,7 +646,7 @@ def _quick_mean(rows: Rows, pair: int, values: FloatArray, shift: float) -> floa
     """What a shift proves of the least mean of the values, without a search; nothing if there is none."""
     if shift <= 0.0 or rows.slack[pair] == np.inf:
         return 0.0
-    log_mean = 0.0
+    log_mean = rows.rest[pair] * math.log(shift)
     for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
         share = rows.shares[entry]
         if share > 0.0:

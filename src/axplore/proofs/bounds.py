@@ -20,6 +20,7 @@ from functools import cached_property
 from typing import Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from axplore.proofs.bound_kernels import (
     ANY_POLICY,
@@ -66,6 +67,9 @@ def correction(values: FloatArray) -> float:
     return STRICTNESS * max(ROUNDING, 10.0 * MARGIN * (1.0 + largest)) if largest <= LARGEST else np.inf
 
 
+NOT_SEEN: Final = -1
+"""In place of the position of a state that is not among those seen."""
+
 MOST_SHARP: Final = 64
 """So many balls for single goals are remembered: more than a round uses again, and little memory."""
 
@@ -92,6 +96,7 @@ class IntervalModel:
         shared_budget: what the pairs with one successor share, in nats (Eq. 8).
         sharp: the last balls made for single goals, by goal, side and `n_allowed`.
         imagined: the model whose visits are imagined to have grown, and the inverse of their growth, [P]; or nothing.
+        groups: equal for pairs that share their draws, [P]; None if none do.
     """
 
     rows: Rows
@@ -108,6 +113,7 @@ class IntervalModel:
     shared_budget: float = np.inf
     sharp: dict[tuple[int, float, int], Rows] = field(default_factory=dict)
     imagined: tuple[IntervalModel, FloatArray] | None = None
+    groups: IntArray | None = None
 
     @property
     def unseen(self) -> int:
@@ -128,6 +134,33 @@ class IntervalModel:
         growth = self.visits / visits
         rows = _grown(self.rows, growth)
         return replace(self, rows=rows, tolerance=TRIAL_TOLERANCE, sharp={}, imagined=(self, growth))
+
+    def per_group(self, per_pair: FloatArray) -> FloatArray:
+        """The sum over the pairs that share their draws with each pair, [P]."""
+        if self.groups is None:
+            return per_pair
+        totals: FloatArray = np.bincount(self.groups, per_pair).astype(np.float64)
+        return totals[self.groups]
+
+    def group_sizes(self) -> FloatArray:
+        """The number of pairs that share their draws with each pair, itself included, [P]."""
+        return self.per_group(np.ones(self.n_pairs))
+
+    def cheapest_of_group(self, travel: FloatArray) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+        """The least steps that one more draw takes in the group of each pair, and which pair of each group has them.
+
+        Args:
+            travel: the steps that one more draw of each pair takes, [P].
+        """
+        if self.groups is None:
+            return travel, np.ones(len(travel), dtype=np.bool_)
+        order = np.lexsort((travel, self.groups))
+        _, first, of_pair = np.unique(self.groups[order], return_index=True, return_inverse=True)
+        cheapest = np.zeros(len(travel), dtype=np.bool_)
+        cheapest[order[first]] = True
+        least = np.empty(len(travel))
+        least[order] = travel[order[first]][of_pair]
+        return least, cheapest
 
     def rows_for(self, goal: int, side: float, n_allowed: int | None = None) -> Rows:
         """The region with balls that are sharp for a goal: for upper bounds (side 1) or for lower ones (side -1)."""
@@ -184,35 +217,60 @@ def interval_model(counts: CountedRows, region: ConfidenceRegion, limit: float) 
     """Joins counts and region. The states of the counts are the known ones."""
     others = np.setdiff1d(counts.successors, counts.states)
     numbers = np.concatenate((counts.states, others))
-    positions = np.empty(int(numbers.max()) + 1, dtype=np.int64)
+    positions = np.full(int(numbers.max()) + 1, NOT_SEEN)
     positions[numbers] = np.arange(len(numbers))
+    groups, shares, log_levels, closed = None, region.shares, region.log_levels, region.closed
+    rest = np.zeros(len(counts.visits))
+    if region.pooled is not None:
+        groups, counts = region.pooled.groups, region.pooled.rows
+        inside = (counts.successors >= 0) & (counts.successors < len(positions))
+        leads = inside & (np.append(positions, NOT_SEEN)[np.where(inside, counts.successors, -1)] != NOT_SEEN)
+        rest = np.bincount(counts.entry_pairs, np.where(leads, 0.0, shares), minlength=len(rest)).astype(np.float64)
+        is_whole = np.bincount(counts.entry_pairs, ~leads, minlength=len(rest)) == 0
+        counts, shares, closed = _only_leading(counts, leads), shares[leads], closed & is_whole
+        log_levels = None if log_levels is None else np.where(is_whole, log_levels, -np.inf)
+    seen = np.bincount(counts.entry_pairs, counts.counts, minlength=len(rest))
     rows = Rows(
         counts.state_pairs,
         counts.row_offsets,
         positions[counts.successors],
-        region.shares,
+        shares,
         region.slack,
-        counts.counts / np.repeat(counts.visits, np.diff(counts.row_offsets)),
+        counts.counts / seen[counts.entry_pairs],
         np.ones(len(counts.visits)),
         1.0,
-        region.closed,
+        closed,
         region.floors,
+        rest,
     )
     return IntervalModel(
         rows, counts.visits, numbers, len(counts.states), limit,
-        counts=counts.counts.astype(np.float64), log_levels=region.log_levels, shared_budget=region.shared_budget,
+        counts=counts.counts.astype(np.float64), log_levels=log_levels, shared_budget=region.shared_budget,
+        groups=groups,
     )  # fmt: skip
+
+
+def _only_leading(rows: CountedRows, leads: npt.NDArray[np.bool_]) -> CountedRows:
+    """The rows without the entries of which it is not known where they lead."""
+    lengths = np.bincount(rows.entry_pairs[leads], minlength=len(rows.visits))
+    return replace(
+        rows,
+        row_offsets=np.concatenate(([0], np.cumsum(lengths))),
+        successors=rows.successors[leads],
+        counts=rows.counts[leads],
+        first_draws=rows.first_draws[leads],
+    )
 
 
 def _grown(rows: Rows, growth: FloatArray) -> Rows:
     """Balls as they would be if the visits of each pair had grown by a factor, whose inverse is given, [P]."""
     shares, slack = grown_balls(rows.row_offsets, rows.shares, rows.slack, rows.frequencies, growth)
-    return rows._replace(shares=shares, slack=slack)
+    return rows._replace(shares=shares, slack=slack, rest=rows.rest * growth)
 
 
 def _around_frequencies(rows: Rows) -> Rows:
     """The rows with balls around the frequencies, where more draws would move them: for gains, not for bounds."""
-    return rows._replace(shares=rows.frequencies)
+    return rows._replace(shares=rows.frequencies, rest=np.zeros(len(rows.rest)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -334,7 +392,7 @@ def _better(path: GoalValues, other: GoalValues | None) -> GoalValues:
 
 def _along_certain_way(model: IntervalModel, estimate: GoalValues, n_allowed: int | None) -> GoalValues | None:
     """The way that looks best, if each of its pairs has one successor, with RESET elsewhere, and its bound (Eq. 18)."""
-    if model.counts is None or model.log_levels is None or model.min_cost < 1.0:
+    if model.counts is None or model.log_levels is None or model.min_cost < 1.0 or model.shared_budget == np.inf:
         return None
     goal = estimate.goal
     way = certain_way(model.rows, goal, estimate.policy)

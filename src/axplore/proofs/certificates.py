@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 
 from axplore.certificate import Certificate
@@ -9,6 +11,8 @@ from axplore.certificate.assumed import NEVER_DRAWN, ONE_SUCCESSOR, Apart, Assum
 from axplore.certificate.contents import AtLeast, AtMost, Counts, NearOptimal, Reachable, TooFar
 from axplore.certificate.doubts import FaultRecord, FindingRecord
 from axplore.certificate.episode_records import EpisodeRecord
+from axplore.certificate.tied import UNTIED, Tied
+from axplore.labels import decode_label
 from axplore.proofs.evidence import Evidence
 from axplore.proofs.surveys import SurveyEvidence
 from axplore.statistics.assumed_rows import AssumedRows
@@ -47,8 +51,7 @@ def certificate_from(
     reached = {*(claim.goal for claim in reachable), *(record.goal for record in episodes if record.bound <= limit)}
     n_known, n_seen = len(known), len(evidence.lower)
     numbers = evidence.model.numbers[:n_known]
-    if assumed is not None:
-        assumed = assumed.of_states(rows, numbers)
+    part = None if assumed is None else _assumed(assumed, rows, evidence.model.numbers, n_known)
     apart = None if np.array_equal(rows.states, numbers) else _apart(rows, numbers)
     rows = rows if apart is None else rows_of(rows, numbers)
     with_policy = {claim.goal for claim in near_optimal} if evidence.regrets else reached
@@ -61,7 +64,9 @@ def certificate_from(
         known=known,
         others=others,
         actions=actions,
-        counts=Counts(rows.row_offsets, evidence.model.rows.successors, rows.counts, rows.first_draws),
+        counts=Counts(
+            rows.row_offsets, _positions(evidence.model.numbers, rows.successors), rows.counts, rows.first_draws
+        ),
         reachable=reachable,
         too_far=too_far,
         near_optimal=near_optimal,
@@ -71,9 +76,37 @@ def certificate_from(
         at_most=at_most_claims(evidence, with_policy),
         at_least=at_least_claims(evidence, {claim.goal for claim in too_far} | {claim.goal for claim in near_optimal}),
         episodes=episodes,
-        assumed=None if assumed is None else Assumed(assumed.single, assumed.least),
+        assumed=part,
         apart=apart,
     )
+
+
+def _positions(numbers: IntArray, states: IntArray) -> IntArray:
+    """The position of each state, by number; UNTIED for one that has none."""
+    positions = np.full(int(max(numbers.max(), states.max(initial=0))) + 1, UNTIED)
+    positions[numbers] = np.arange(len(numbers))
+    return positions[states]
+
+
+def _assumed(assumed: AssumedRows, rows: CountedRows, numbers: IntArray, n_known: int) -> Assumed:
+    """What is assumed of the pairs of the known states, by position."""
+    known = numbers[:n_known]
+    part = assumed.of_states(rows, known)
+    if part.ties is None:
+        return Assumed(part.single, part.least)
+    others = assumed.of_states(rows, rows.states[~np.isin(rows.states, known)])
+    assert others.ties is not None
+    predicted = part.ties.predicted.copy()
+    predicted[:, 2] = _positions(numbers, predicted[:, 2])
+    names = tuple(decode_label(json.loads(name)) for name in part.ties.names)
+    tied = Tied(
+        names=names,  # type: ignore[arg-type]
+        outcomes=part.ties.outcomes,
+        predicted=predicted[predicted[:, 2] != UNTIED],
+        elsewhere=part.ties.elsewhere,
+        other_classes=np.where(others.single == 1, UNTIED, others.ties.pair_classes),
+    )
+    return Assumed(part.single, part.least, tied)
 
 
 def _apart(rows: CountedRows, known: IntArray) -> Apart:

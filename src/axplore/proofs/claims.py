@@ -161,7 +161,8 @@ class Draws:
 def cheapest_draws(claim: Claim, model: IntervalModel, travel: FloatArray, at_most: float = np.inf) -> Draws:
     """The draws that would prove a claim soonest; all zero if it is proven.
 
-    Where the gains give no hint, every pair is drawn a little more: with more draws the estimates change.
+    Where the gains give no hint, every pair is drawn a little more: with more draws the estimates change. Of pairs that
+    share their draws, the one is drawn that takes the fewest steps.
 
     Args:
         claim: what to prove.
@@ -170,15 +171,18 @@ def cheapest_draws(claim: Claim, model: IntervalModel, travel: FloatArray, at_mo
         at_most: draws that take more steps are not followed to their end, because others are cheaper.
     """
     visits = model.visits.astype(np.float64)
+    # A draw in one pair of a group is a draw in all: each of them counts with its part of the steps and of the gain.
+    sizes, (least, drawn) = model.group_sizes(), model.cheapest_of_group(travel)
+    travel = least / sizes
     for _ in range(TRIALS):
         gain = claim.gain(model.with_visits(visits))
         if gain is None:
             break
-        visits = _grown_visits(visits, gain.by_pair, travel, gain.lacking)
+        visits = _grown_visits(visits, model.per_group(gain.by_pair) / sizes, travel, gain.lacking)
         if (visits - model.visits) @ travel > at_most:
             break
     more = visits - model.visits
-    return Draws(more, float(more @ travel))
+    return Draws(more * drawn, float(more @ travel))
 
 
 @compiled

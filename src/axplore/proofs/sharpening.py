@@ -72,7 +72,7 @@ def sharp_for_lower(
 def _copied(rows: Rows) -> Rows:
     return Rows(
         rows.state_pairs, rows.row_offsets, rows.successors, rows.shares.copy(), rows.slack.copy(), rows.frequencies,
-        rows.costs, rows.reset_cost, rows.closed, rows.floors,
+        rows.costs, rows.reset_cost, rows.closed, rows.floors, rows.rest,
     )  # fmt: skip
 
 

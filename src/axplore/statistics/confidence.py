@@ -30,6 +30,7 @@ from axplore.compilation import compiled
 from axplore.statistics.assumed_rows import CLOSING_PART, AssumedRows, closing_draws, has_no_room, nothing_assumed
 from axplore.statistics.centred import central_ball
 from axplore.statistics.counts import CountedRows, entries_in, rows_of
+from axplore.statistics.tied_rows import Pooled, Ties, pooled
 from axplore.types import FloatArray, IntArray
 
 SHARED_PART: Final = 0.2
@@ -63,6 +64,8 @@ class ConfidenceRegion:
         closing: the draws after which the support of each pair is closed, infinite if never, [P].
         log_levels: the logarithm of the level of each pair, from which sharper balls can be had, [P]; none where floors
             are assumed.
+        weights: the part of the error that each pair may use, [P].
+        pooled: the rows that this is the region of, where pairs are tied; None if they are the rows that were counted.
     """
 
     shares: FloatArray
@@ -72,6 +75,8 @@ class ConfidenceRegion:
     floors: FloatArray = field(default_factory=lambda: np.zeros(0))
     closing: FloatArray = field(default_factory=lambda: np.zeros(0))
     log_levels: FloatArray | None = None
+    weights: FloatArray = field(default_factory=lambda: np.zeros(0))
+    pooled: Pooled | None = None
 
     def __post_init__(self) -> None:
         if len(self.closed) < len(self.slack):  # nothing is assumed
@@ -101,10 +106,16 @@ def confidence_region(
     assumed = nothing_assumed(len(rows.visits)) if assumed is None else assumed
     weights = pair_weights(rows, ranks)
     apart = (assumed.single == 1) | (assumed.least > 0.0)
-    budget = spent + shared_budget(rows, np.where(apart, 0.0, weights), SHARED_PART * delta)
+    least, halved, shared, surprises = assumed.least, assumed.least > 0.0, None, weights
+    if assumed.ties is not None:
+        shared = pooled(rows, assumed.ties, assumed.single == 1)
+        apart |= shared.tied
+        halved |= shared.tied & bool(least.any())
+        least, rows, weights = shared.least(least), shared.rows, unit_weights(assumed.ties, shared)
+    budget = spent + shared_budget(rows, np.where(apart, 0.0, surprises), SHARED_PART * delta)
     closing_part = CLOSING_PART if assumed.least.any() else EPISODE_PART
     levels = (1.0 - SHARED_PART - closing_part) * delta * weights
-    levels = np.where(assumed.least > 0.0, levels / 2, levels)  # for one ball before the support closes, one after
+    levels = np.where(halved, levels / 2, levels)  # for one ball before the support closes, one after
     shares = np.zeros(len(rows.counts))
     slack = np.full(len(rows.visits), np.inf)
     log_levels = np.log(levels)
@@ -113,11 +124,13 @@ def confidence_region(
     settled = (assumed.single == 1) & (n_successors == 1)
     slack[settled] = 0.0
     shares[rows.row_offsets[:-1][settled]] = 1.0
-    closing = closing_draws(assumed.least, CLOSING_PART * delta * weights)
-    closed = (rows.visits >= closing) | has_no_room(assumed.least, n_successors)
+    closing = closing_draws(least, CLOSING_PART * delta * weights)
+    closed = (rows.visits >= closing) | has_no_room(least, n_successors)
     _closed_balls(rows.row_offsets, rows.counts, log_levels, closed & ~settled, shares, slack)
     sharpened = None if assumed.least.any() else log_levels  # closed supports have balls of their own
-    return ConfidenceRegion(shares, slack, budget, closed, assumed.least, closing, sharpened)
+    if shared is not None:
+        budget = np.inf  # tied pairs take no part in it, and ways may lead through them
+    return ConfidenceRegion(shares, slack, budget, closed, least, closing, sharpened, weights, shared)
 
 
 def part_of(region: ConfidenceRegion, rows: CountedRows, states: IntArray) -> tuple[CountedRows, ConfidenceRegion]:
@@ -125,14 +138,17 @@ def part_of(region: ConfidenceRegion, rows: CountedRows, states: IntArray) -> tu
     place_of = {number: place for place, number in enumerate(rows.states.tolist())}
     places = np.array([place_of[number] for number in states.tolist()], dtype=np.int64)
     pairs = entries_in(rows.state_pairs, places)
+    of_region = rows if region.pooled is None else region.pooled.rows
     part = replace(
         region,
-        shares=region.shares[entries_in(rows.row_offsets, pairs)],
+        shares=region.shares[entries_in(of_region.row_offsets, pairs)],
         slack=region.slack[pairs],
         closed=region.closed[pairs],
         floors=region.floors[pairs],
         closing=region.closing[pairs],
+        weights=region.weights[pairs],
         log_levels=None if region.log_levels is None else region.log_levels[pairs],
+        pooled=None if region.pooled is None else region.pooled.of_states(states, pairs),
     )
     return rows_of(rows, states), part
 
@@ -141,8 +157,27 @@ def pair_weights(rows: CountedRows, ranks: IntArray | None = None) -> FloatArray
     """The part of the error that each pair may use, summing to at most one over any number of pairs, [P] (Eq. 2)."""
     n_actions = np.diff(rows.state_pairs)
     position = (np.arange(1, len(n_actions) + 1) if ranks is None else ranks).astype(np.float64)
-    per_state = ADMISSION_SCALE / ((position + ADMISSION_SCALE) * (position + ADMISSION_SCALE - 1))
-    return np.repeat(per_state / np.maximum(n_actions, 1), n_actions)
+    return np.repeat(_falling(position) / np.maximum(n_actions, 1), n_actions)
+
+
+def unit_weights(ties: Ties, shared: Pooled) -> FloatArray:
+    """The part of the error that each pair may use, [P]; the pairs of a class use theirs together.
+
+    Classes, and pairs that are not tied, are numbered in the order of their first pairs, which is that in which states
+    were first counted. A number has to be fixed before the first draw of the class. The class of a pair is not known
+    before its own first draw, so that a pair that was never drawn counts as if it were not tied: numbers only fall.
+    """
+    if len(ties.weights):
+        return ties.weights
+    _, first, of_pair = np.unique(shared.groups, return_index=True, return_inverse=True)
+    number = np.empty(len(first))
+    number[np.argsort(first)] = np.arange(1, len(first) + 1)
+    return _falling(number)[of_pair]
+
+
+def _falling(number: FloatArray) -> FloatArray:
+    """The part of the i-th of 1, 2, ..., m / ((i + m)(i + m - 1)); these sum to one (Eq. 2)."""
+    return ADMISSION_SCALE / ((number + ADMISSION_SCALE) * (number + ADMISSION_SCALE - 1))
 
 
 def shared_budget(rows: CountedRows, weights: FloatArray, level: float) -> float:
@@ -237,5 +272,6 @@ def row_hulls(
             share = min(shares[entry], 1.0)
             low[entry] = least_mass(share, slack[pair])
             high[entry] = 1.0 - least_mass(1.0 - share, slack[pair])
-        unseen[pair] = 1.0 - least_mass(1.0, slack[pair])
+        seen = shares[row_offsets[pair] : row_offsets[pair + 1]].sum()
+        unseen[pair] = 1.0 - least_mass(seen if seen < 1.0 - 1e-9 else 1.0, slack[pair])
     return low, high, unseen
