@@ -56,7 +56,7 @@ def differences(model: IntervalModel, bound: Callable[[IntervalModel, int], floa
 def by_state(model: IntervalModel, gain: FloatArray) -> FloatArray:
     """The gains of the pairs of each known state together, [n]: pairs that nearly tie share theirs."""
     owners = np.repeat(np.arange(model.n_known), np.diff(model.rows.state_pairs))
-    return np.bincount(owners, gain, minlength=model.n_known)
+    return np.bincount(owners, gain, minlength=model.n_known).astype(np.float64)
 
 
 @pytest.mark.parametrize(("seed", "visits"), SITUATIONS)
