@@ -9,12 +9,13 @@ STAMP := $(VENV)/.installed-to-develop
 LOWEST := .venv-lowest
 LOWEST_STAMP := $(LOWEST)/.installed
 
-.PHONY: help setup explore docs test test-lowest lint bench bench-against coverage kills doctor engines certify-study hidden-study clean
+.PHONY: help setup explore docs pictures test test-lowest lint bench bench-against coverage kills doctor engines certify-study hidden-study clean
 
 help:
 	@echo "make explore      explore a small slippery maze, prove what was found, and write a page to look at"
 	@echo "make test         format, lint, types, layers and tests"
 	@echo "make docs         build the documentation site into build/docs"
+	@echo "make pictures     take the screenshots in the documentation again"
 	@echo "make lint         the same without the tests"
 	@echo "make test-lowest  the tests with the lowest versions of other packages that pyproject.toml allows, in .venv-lowest"
 	@echo "make bench        speeds, beside other solvers in the same run"
@@ -71,6 +72,10 @@ hidden-study: $(STAMP)
 
 coverage: $(STAMP)
 	$(BIN)/axplore coverage --out docs/results
+
+# The screenshots in docs/images; needs Chromium.
+pictures: $(STAMP)
+	AXPLORE_PICTURES=$(CURDIR)/docs/images $(BIN)/python -m pytest tests/report/test_screenshots.py tests/test_gallery.py
 
 docs: $(STAMP)
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs

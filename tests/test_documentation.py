@@ -1,7 +1,8 @@
 """Every block of Python and every command in the documentation runs as it stands there.
 
-Each page is run in a folder of its own, from top to bottom. A block with a caption is a file. The text after a block of
-Python is what it prints, or how that begins. A command whose comment says `exits with N` does so, and any other with 0.
+Each page is run in a folder of its own, from top to bottom; the gallery section by section, in test_gallery.py. A
+block with a caption is a file. The text after a block of Python is what it prints, or how that begins. A command whose
+comment says `exits with N` does so, and any other with 0.
 """
 
 from __future__ import annotations
@@ -26,8 +27,11 @@ DOCS = ROOT / "docs"
 BLOCK = re.compile(
     r"^```(\{code-block\} )?(python|bash|text)\n(:caption: (\S+)\n\n)?(.*?)^```$", re.DOTALL | re.MULTILINE
 )
+GALLERY = DOCS / "gallery.md"
 PAGES = sorted(
-    page for page in DOCS.rglob("*.md") if re.search(r"^```(python|bash|\{code)", page.read_text(), re.MULTILINE)
+    page
+    for page in DOCS.rglob("*.md")
+    if page != GALLERY and re.search(r"^```(python|bash|\{code)", page.read_text(), re.MULTILINE)
 )
 
 

@@ -1,40 +1,79 @@
-"""The examples of the gallery are small; their commands are run with the documentation."""
+"""Every example of the gallery is short, does what its section says, and has a picture of its page.
+
+`make pictures` takes the pictures again. The commands of a section are run as they stand there; that of the shop, which
+takes a minute in a real browser, with a smaller radius.
+"""
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import axplore
+from axplore import Atlas
+from axplore.worlds.catalogue import function_named
+from test_documentation import BLOCK, GALLERY, ROOT, command
 
-ROOT = Path(__file__).parent.parent
-GALLERY = ROOT / "examples" / "gallery"
+if TYPE_CHECKING:
+    from browsing import Browser
+
+EXAMPLES = ROOT / "examples" / "gallery"
 LONGEST = 80
+ALIKE = 1.5
+"""The factor by which the steps of a run may differ from those that its section names."""
+
+SECTION = re.compile(r"^## (.*?)\n(.*?)(?=^## |\Z)", re.DOTALL | re.MULTILINE)
+SECTIONS = dict(SECTION.findall(GALLERY.read_text(encoding="utf-8")))
+RUN = {name: text for name, text in SECTIONS.items() if any(block[1] == "bash" for block in BLOCK.findall(text))}
 
 
 @pytest.fixture
-def _examples_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+def _examples_at_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.split(".")[0] == "examples"]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.syspath_prepend(str(ROOT))
+    shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
 
 
-@pytest.mark.parametrize("path", sorted(GALLERY.glob("*.*")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.*")), ids=lambda path: path.name)
 def test_an_example_is_short_and_in_the_gallery(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST
-    assert path.name in (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    assert path.name in GALLERY.read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("_examples_at_hand")
+@pytest.mark.parametrize("name", RUN)
+def test_a_section_does_what_it_says(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    for block in BLOCK.findall(RUN[name]):
+        if block[1] == "bash":
+            for line in block[4].replace("\\\n", " ").splitlines():
+                command(line)
+    folders = sorted(path.parent for path in tmp_path.glob("runs/*/atlas.json"))
+    for folder in folders:
+        steps = [int(number.replace(",", "")) for number in re.findall(r"([\d,]+) steps", RUN[name])]
+        taken = Atlas.load(folder).steps
+        assert not steps or any(told / ALIKE <= taken <= ALIKE * told for told in steps), f"{taken:,} steps taken"
+    if folders and shutil.which("chromium") and shutil.which("chromedriver"):
+        browser: Browser = request.getfixturevalue("browser")
+        browser.picture(folders[-1] / "report.html", tmp_path / f"gallery-{folders[-1].name}.png", 1100, 700)
+
+
+def test_sections_have_pictures() -> None:
+    shown = re.findall(r"!\[.+?\]\((images/gallery-[\w-]+\.png)\)", GALLERY.read_text(encoding="utf-8"))
+    assert len(shown) >= 5
+    assert all((ROOT / "docs" / picture).is_file() for picture in shown)
 
 
 @pytest.mark.usefixtures("_examples_at_hand")
 def test_a_shop_is_explored_in_a_real_browser() -> None:
     if shutil.which("chromium") is None or shutil.which("chromedriver") is None:
         pytest.skip("there is no chromium with its chromedriver; .ci/chromium installs them on Debian, as root")
-    from axplore.worlds.catalogue import function_named
-
     shop: Any = function_named("examples.gallery.web_shop:WebShop")
     atlas = axplore.explore(shop, radius=1, epsilon=1, objective="within-radius", doctor=False)
     assert {"home", "results", "basket"} <= set(atlas)

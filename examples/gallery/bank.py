@@ -1,6 +1,6 @@
 """A bank with two counters, simulated by SimPy: the lengths of the queue that a manager can bring about.
 
-axplore explore examples.gallery.bank:Bank --radius 8 --epsilon 4 --objective within-radius
+axplore explore examples.gallery.bank:Bank --radius 6 --epsilon 5 --objective within-radius
 """
 
 import numpy as np

@@ -335,3 +335,23 @@ def test_what_a_claim_survives_is_that_of_the_label_whatever_the_page_calls_it()
     labels = [*atlas.states, *(report.state for report in atlas.frontier)]
     assert shown["breakEven"] == [str(atlas.break_even(label)) for label in labels]
     assert len(set(shown["breakEven"])) > 1
+
+
+def test_a_policy_that_was_tested_by_episodes_survives_any_row(tmp_path: Path) -> None:
+    key = f"{mostly_position.__module__}:{mostly_position.__name__}"
+    atlas = explore(
+        "gym:MountainCar-v0", 4, 2, objective="within-radius", doctor=False,
+        world_parameters={"key": key, "start": "pinned"},
+    )  # fmt: skip
+    tested = [place for place, policy in enumerate(atlas.policies) if policy.ndim == 2]
+    shown = content_of(page_of(atlas, History(), tmp_path))
+    assert [shown["breakEven"][place] for place in tested] == [
+        "That its policy arrives within 6 expected steps does not depend on any row."
+    ] * len(tested)
+    assert tested
+
+
+def mostly_position(observation: Any) -> tuple[int, int]:
+    """A coarse cell of position and velocity."""
+    position, velocity = observation
+    return round(10 * position), round(50 * velocity)

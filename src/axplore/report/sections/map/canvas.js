@@ -43,11 +43,11 @@ const canvas = (() => {
     }
   }
 
-  /** The tree of short ways around the initial state: faint lines, or in a grid bridges between cells. */
+  /** The tree of short ways around the initial state: faint lines, or in a grid bridges between neighbours. */
   function drawTree() {
     for (const [place, to] of spots) {
       const from = spots.get(content.waysIn[place]);
-      if (place === 0 || !from) continue;
+      if (place === 0 || !from || (isGrid && Math.hypot(to.x - from.x, to.y - from.y) > 2.01 * size)) continue;
       layers.tree.append(svg("line", { class: isMember(place) ? "branch" : "branch frontier", "data-place": place,
         x1: from.x, y1: from.y, x2: to.x, y2: to.y }));
     }

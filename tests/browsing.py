@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from PIL import Image
 from selenium import webdriver
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
@@ -16,6 +19,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 FLAGS = (
     "--headless",
+    "--hide-scrollbars",
     "--no-sandbox",
     "--disable-gpu",
     "--disable-quic",
@@ -28,6 +32,12 @@ FLAGS = (
 )
 PATIENCE = 60
 """Seconds after which a page that has not loaded counts as frozen, on however slow a machine."""
+
+PICTURES = os.environ.get("AXPLORE_PICTURES")
+"""The folder for screenshots; None to throw them away."""
+
+COLOURS, LARGEST_PICTURE = 128, 150_000
+"""The colours of a screenshot, and its largest number of bytes."""
 
 PHONE = 500
 """Screens narrower than this are those of phones."""
@@ -71,6 +81,18 @@ class Browser:
         finally:
             self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
             self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+    def picture(self, page: Path, path: Path, width: int, height: int, *, dark: bool = False) -> None:
+        """Saves what a screen of this size shows of a page, and copies it to `PICTURES`."""
+        with self.screen(width, height, dark=dark):
+            self.open(page)
+            self.driver.save_screenshot(str(path))
+        with Image.open(path) as image:
+            assert image.size == (width, height)
+            image.convert("RGB").quantize(COLOURS).save(path, optimize=True)
+        assert path.stat().st_size <= LARGEST_PICTURE
+        if PICTURES:
+            shutil.copy(path, PICTURES)
 
     def run(self, script: str, *arguments: Any) -> Any:
         return self.driver.execute_script(script, *arguments)
