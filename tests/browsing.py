@@ -36,7 +36,7 @@ PATIENCE = 60
 PICTURES = os.environ.get("AXPLORE_PICTURES")
 """The folder for screenshots; None to throw them away."""
 
-COLOURS, LARGEST_PICTURE = 128, 150_000
+COLOURS, LARGEST_PICTURE = 256, 150_000
 """The colours of a screenshot, and its largest number of bytes."""
 
 PHONE = 500

@@ -354,4 +354,4 @@ def test_a_policy_that_was_tested_by_episodes_survives_any_row(tmp_path: Path) -
 def mostly_position(observation: Any) -> tuple[int, int]:
     """A coarse cell of position and velocity."""
     position, velocity = observation
-    return round(10 * position), round(50 * velocity)
+    return round(10 * float(position)), round(100 * float(velocity))

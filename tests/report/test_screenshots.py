@@ -8,13 +8,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from browsing import COLOURS, LARGEST_PICTURE, PICTURES, Browser
 from PIL import Image
 
 from axplore import explore
 from axplore.report import write_report
 from axplore.report.page import write_page
 from axplore.runs.history import History
+from browsing import COLOURS, LARGEST_PICTURE, PICTURES, Browser
 from commands import run
 from trees import tree_atlas
 
