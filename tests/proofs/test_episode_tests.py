@@ -208,7 +208,7 @@ def to_misses(record: EpisodeRecord) -> EpisodeRecord:
 
 FORGERIES: dict[str, Callable[[EpisodeRecord], EpisodeRecord]] = {
     "arrivals turned into misses": to_misses,
-    "a tighter bound": lambda record: replace(record, bound=record.bound - 0.01),
+    "a tighter bound": lambda record: replace(record, bound=record.bound / 2),
     "a larger horizon": lambda record: replace(record, horizon=record.horizon + 1),
     "a later line": lambda record: replace(record, line=record.line + 1),
     "another turn": lambda record: replace(record, turn=record.turn + 1),

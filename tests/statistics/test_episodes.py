@@ -26,7 +26,6 @@ from axplore.statistics.episodes import (
     losses_if_oftener,
     losses_if_rarer,
     losses_if_slower,
-    proven_steps,
     spread_bets,
 )
 from axplore.types import FloatArray, IntArray
@@ -212,19 +211,6 @@ def test_wealth_grows_with_the_bound(counts: list[int], bound: float, more: floa
     assert log_wealth(losses_if_slower(horizon, bound + more), outcomes, spread_bets()) >= at_bound - 1e-9
     at_bound = log_wealth(losses_if_faster(horizon, bound), outcomes, spread_bets())
     assert log_wealth(losses_if_faster(horizon, bound + more), outcomes, spread_bets()) <= at_bound + 1e-9
-
-
-@pytest.mark.parametrize("law", ["two ways", "geometric"])
-def test_the_least_proven_bound_is_below_the_value_rarely_and_gets_near_it(law: str) -> None:
-    chances, horizon = np.array(LAWS[law]), len(LAWS[law]) - 2
-    generator, value = np.random.default_rng(3), value_of(LAWS[law])
-    bounds = [
-        proven_steps(horizon, generator.multinomial(2000, chances / chances.sum()), spread_bets(), LEVEL)
-        for _ in range(200)
-    ]
-    assert sum(bound < value for bound in bounds) <= binom.isf(FALSE_ALARM, 200, LEVEL)
-    assert np.median(bounds) < 1.15 * value
-    assert proven_steps(horizon, np.zeros(horizon + 2, dtype=np.int64), spread_bets(), LEVEL) == math.inf
 
 
 def test_the_forecast_of_a_certain_way_cuts_right_behind_it() -> None:

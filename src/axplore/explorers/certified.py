@@ -342,7 +342,7 @@ class Certified(Explorer[CertifiedState]):
                 upper[goal] = Reachable(goal, self.reach, goal).path(model).at_most
                 test = state.tests.proof_of(int(model.numbers[goal]), self.reach)
                 if test is not None and upper[goal] > self.reach:
-                    upper[goal] = test.steps
+                    upper[goal] = test.bound
         lower[1:] = np.maximum(lower[1:], 1.0)  # no other state is nearer than a step
         return lower, upper
 

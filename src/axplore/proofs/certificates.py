@@ -220,7 +220,7 @@ def at_least_claims(evidence: Evidence, claimed: set[int]) -> tuple[AtLeast, ...
 
 
 def episode_records(evidence: Evidence) -> tuple[EpisodeRecord, ...]:
-    """The tests by episodes that are proven; each with the least bound that its outcomes prove."""
+    """The tests by episodes that are proven, each with the bound that was fixed before its first episode."""
     positions = {number: position for position, number in enumerate(evidence.model.numbers.tolist())}
     n_known = evidence.model.n_known
     # A test of a state that was not admitted yet is the last one of its line.
@@ -230,7 +230,7 @@ def episode_records(evidence: Evidence) -> tuple[EpisodeRecord, ...]:
             goal=positions[test.goal],
             policy=tuple(test.policy.tolist()),
             horizon=test.horizon,
-            bound=min(test.bound, test.steps),
+            bound=test.bound,
             line=test.line,
             turn=test.turn,
             fractions=tuple(test.bets.fractions.tolist()),

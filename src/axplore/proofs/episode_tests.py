@@ -27,7 +27,6 @@ from axplore.statistics.episodes import (
     line_level,
     log_wealth,
     losses_if_slower,
-    proven_steps,
 )
 from axplore.types import RESET_ACTION, RESET_PAIR, FloatArray, IntArray
 from axplore.worlds.contract import Answer, Episodes
@@ -72,11 +71,6 @@ class EpisodeTest:
     def proven(self) -> bool:
         """Whether the outcomes prove the bound."""
         return self.lacking <= 0
-
-    @cached_property
-    def steps(self) -> float:
-        """The least bound of the expected steps that the outcomes prove."""
-        return proven_steps(self.horizon, self.outcomes, self.bets, self.level)
 
     @property
     def policy_by_step(self) -> IntArray:

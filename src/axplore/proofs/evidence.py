@@ -73,7 +73,7 @@ class Evidence:
     def upper_steps(self) -> FloatArray:
         """A proven upper bound of the steps of each of these policies, [n]."""
         tests = [self.test_to_use(position) for position in range(self.model.n_known)]
-        bounds = [path.steps if test is None else test.steps for path, test in zip(self.best_upper, tests, strict=True)]
+        bounds = [path.steps if test is None else test.bound for path, test in zip(self.best_upper, tests, strict=True)]
         return np.array(bounds)
 
     @property

@@ -38,8 +38,6 @@ FOCUS: Final = ((0.5, 0.2), (1.0, 0.6), (1.7, 0.2))
 ROUNDING: Final = 1e-11
 """Wealth is lowered by this part of the sum of the sizes of all logarithms, far above the rounding of that sum."""
 
-BISECTIONS: Final = 60
-
 
 @dataclass(frozen=True, eq=False)
 class Bets:
@@ -135,26 +133,6 @@ def log_wealth(losses: FloatArray, outcomes: IntArray, bets: Bets) -> float:
         bets: the fractions staked.
     """
     return float(_log_wealth(losses, outcomes, bets.fractions, np.log(bets.weights)))
-
-
-def proven_steps(horizon: int, outcomes: IntArray, bets: Bets, level: float) -> float:
-    """The least bound of the expected steps of the restarted policy that these outcomes prove; infinite if none.
-
-    The wealth grows with the bound, so that all bounds are tested by one martingale, that of the true value (Eq. 4).
-    """
-    needed = -math.log(level)
-    low, high = 0.0, float(horizon + 1)
-    while log_wealth(losses_if_slower(horizon, high), outcomes, bets) < needed:
-        low, high = high, 2 * high
-        if high > 1e9:
-            return math.inf
-    for _ in range(BISECTIONS):
-        middle = (low + high) / 2
-        if log_wealth(losses_if_slower(horizon, middle), outcomes, bets) < needed:
-            low = middle
-        else:
-            high = middle
-    return high
 
 
 @dataclass(frozen=True)
