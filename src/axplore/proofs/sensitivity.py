@@ -102,24 +102,22 @@ def lower_gain(
     """Adds what the lower bound, at these starts, gains from each pair, [P]."""
     n_known = len(policy)
     row = np.zeros(len(rows.shares))
-    local = np.zeros(n_known)
     for state in range(n_known):
         pair = policy[state]
         if state != goal and pair != RESET_PAIR:
             _, weight, shift = lower_backup(rows, pair, values)
             extreme_row(rows, pair, values, 0.0, -1.0, weight, shift, row)
-            local[state] = rows.slack[pair] * abs(weight)
     met = expected_visits(rows, goal, policy, row, NOWHERE, np.zeros(n_known, np.int64), start)
     for state in range(n_known):
         if policy[state] != RESET_PAIR and met[state] > 0.0:
-            _share_gain(rows, state, values, policy[state], met[state] * local[state], local[state], RESET_PAIR, gain)
+            _share_gain(rows, state, values, policy[state], met[state], RESET_PAIR, gain)
 
 
 @compiled
 def _share_gain(
-    rows: Rows, state: int, values: FloatArray, best: int, gained: float, local: float, other: int, gain: FloatArray
+    rows: Rows, state: int, values: FloatArray, best: int, mass: float, other: int, gain: FloatArray
 ) -> None:
-    """Adds the gain of the best pair of a state, shared with those that are as good.
+    """Adds the gain of the best pair of a state, and of those that are as good, each with its part of the mass.
 
     The lower value of the state rises only if that of all of them does.
 
@@ -128,22 +126,21 @@ def _share_gain(
         state: a position.
         values: lower values, [n + others].
         best: the pair of least lower value.
-        gained: what its draws bring.
-        local: how far its value might rise.
+        mass: how often the state is met.
         other: a pair that is not compared, or RESET_PAIR.
         gain: the result, [P].
     """
-    least, _, _ = lower_backup(rows, best, values)
-    as_good = np.zeros(rows.state_pairs[state + 1] - rows.state_pairs[state], np.bool_)
-    for place in range(len(as_good)):
-        pair = rows.state_pairs[state] + place
-        as_good[place] = pair == best or (
-            pair != other and lower_backup(rows, pair, values)[0] <= least + NEARLY * local
-        )
-    n_as_good = as_good.sum()
-    for place in range(len(as_good)):
-        if as_good[place]:
-            gain[rows.state_pairs[state] + place] += gained / n_as_good
+    first, end = rows.state_pairs[state], rows.state_pairs[state + 1]
+    least, weight, _ = lower_backup(rows, best, values)
+    limit = least + NEARLY * rows.slack[best] * abs(weight)
+    locally = np.zeros(end - first)
+    n_as_good = 0
+    for pair in range(first, end):
+        value, weight, _ = lower_backup(rows, pair, values)
+        if pair == best or (pair != other and value <= limit):
+            locally[pair - first] = rows.slack[pair] * abs(weight)
+            n_as_good += 1
+    gain[first:end] += mass / n_as_good * locally
 
 
 @compiled
@@ -214,8 +211,7 @@ def _play_rival(
         return
     _, weight, shift = lower_backup(rows, rival, lower)
     extreme_row(rows, rival, lower, 0.0, -1.0, weight, shift, row)
-    local = rows.slack[rival] * abs(weight)
-    _share_gain(rows, state, lower, rival, mass * local, local, played, gain)
+    _share_gain(rows, state, lower, rival, mass, played, gain)
     for entry in range(rows.row_offsets[rival], rows.row_offsets[rival + 1]):
         successor = rows.successors[entry]
         if successor != goal:
