@@ -14,6 +14,7 @@ from axplore.cli.console import (
     DONE,
     AllRows,
     AsJson,
+    Assume,
     Delta,
     Epsilon,
     Key,
@@ -51,22 +52,24 @@ def doctor(
     seed: Annotated[int, typer.Option(help="Seed of the actions that it plays, and of the noise.")] = 0,
     settings: Settings = None,
     key: Key = None,
+    assume: Assume = None,
     as_json: AsJson = False,
 ) -> None:
     """Look for violations of the assumptions: a hidden time limit, a state that hides information, ...
 
-    The probability of a false alarm is at most 0.001.
+    The probability of a false alarm is at most 0.001. With --assume, what you declare to know is tested too.
 
     \b
     Example:
       axplore doctor gym:FrozenLake-v1
+      axplore doctor gym:FrozenLake-v1 --assume min-probability=0.33
     \b
     Exit codes:
       0  no violation was found
       1  a violation was found
       2  the world cannot be examined
     """  # noqa: D301
-    diagnosis = _diagnosis(world, seed, parsed(settings, key), max_steps, seconds)
+    diagnosis = _diagnosis(world, seed, parsed(settings, key), max_steps, seconds, assume)
     if as_json:
         print_json({"world": world, **diagnosis.as_json()})
     else:
@@ -207,9 +210,13 @@ def worlds(as_json: AsJson = False) -> None:
     print_table("Your own systems", ("world", "what it is, and an example", "parameters"), systems_rows)
 
 
-def _diagnosis(world: str, seed: int, parameters: dict[str, str], max_steps: int, seconds: float) -> Diagnosis:
+def _diagnosis(
+    world: str, seed: int, parameters: dict[str, str], max_steps: int, seconds: float, assume: list[str] | None
+) -> Diagnosis:
+    from axplore.assumptions import assumptions_from
     from axplore.errors import InvalidInputError, UnfixedStartError
     from axplore.exploring import world_from
+    from axplore.worlds.catalogue import function_named
     from axplore.worlds.diagnosis import Diagnosis, Finding, Issue
     from axplore.worlds.doctor import FALSE_ALARM, examine_world
     from axplore.worlds.stepped import SteppedWorld
@@ -219,7 +226,8 @@ def _diagnosis(world: str, seed: int, parameters: dict[str, str], max_steps: int
         if not isinstance(system, SteppedWorld):
             raise InvalidInputError(f"{world} is a simulation of a known model: there is nothing to examine")
         with system:
-            return examine_world(system, seed=seed, max_steps=max_steps, seconds=seconds)
+            assumptions = assumptions_from(assume, function_named)
+            return examine_world(system, seed=seed, max_steps=max_steps, seconds=seconds, assume=assumptions)
     except UnfixedStartError as error:  # the world refuses it before it can be examined
         seen = str(error).partition(", so that")[0].capitalize()
         finding = Finding(Issue.START_NOT_FIXED, f"{seen}.")

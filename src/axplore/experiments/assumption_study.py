@@ -5,19 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
+import numpy as np
+
+from axplore.assumptions import Assumptions
+from axplore.atlas import Atlas
 from axplore.atlas.verification import verify
+from axplore.domains import GridTies, slippery_grid
 from axplore.experiments.paper import CHAIN, GRID
 from axplore.experiments.result_tables import Table
 from axplore.explorers.base import StopReason
 from axplore.exploring import explore
 from axplore.mdp import TabularMdp
 from axplore.statistics.summaries import estimate
-from axplore.truth import controllable_states
+from axplore.truth import ACCURACY, controllable_states, optimal_steps
+from axplore.types import Action, State
 from axplore.worlds.catalogue import known_model
 
 SEEDS: Final = 20
+MODELS: Final = 50
+"""The number of random models of each kind, and of their states."""
+
+N_STATES: Final = 8
+DELTA: Final = 0.1
 
 
 @dataclass(frozen=True)
@@ -31,23 +42,100 @@ class AssumedWorld:
         assume: what is assumed.
         holds: whether that is true of it.
         parameters: of the world.
+        runs: the number of runs; SEEDS when not given.
     """
 
     world: str
     radius: float
     epsilon: float
-    assume: str
+    assume: str | Assumptions
     holds: bool
     parameters: tuple[tuple[str, float], ...] = ()
+    runs: int | None = None
 
-    def model(self) -> TabularMdp:
-        """Returns the model behind the world."""
+    @property
+    def name(self) -> str:
+        """The name of the world with its parameters."""
+        parameters = ", ".join(f"{name} {value:g}" for name, value in self.parameters)
+        return f"{self.world} ({parameters})" if parameters else self.world
+
+    @property
+    def seeds(self) -> range:
+        """The seeds of the runs."""
+        return range(SEEDS if self.runs is None else self.runs)
+
+    def model(self, seed: int) -> TabularMdp:
+        """Returns the model behind the world; the same for every seed."""
+        del seed
         return known_model(self.world, dict(self.parameters))
+
+
+@dataclass(frozen=True)
+class RandomModels(AssumedWorld):
+    """Random models of which an assumption is true, a new one for each seed.
+
+    Attributes:
+        make: makes the model of a seed.
+    """
+
+    make: Callable[[int], TabularMdp] = slippery_grid
+
+    def model(self, seed: int) -> TabularMdp:
+        """Returns the model of a seed."""
+        return self.make(seed)
 
 
 def _grid(size: int, slip: float, radius: float, assume: str) -> AssumedWorld:
     parameters = (("rows", size), ("columns", size), ("slip", slip))
     return AssumedWorld(GRID, radius, 1.0, assume, holds=slip == 0, parameters=parameters)
+
+
+def _tied_grid(size: int, slip: float, radius: float, *, predicted: bool, runs: int | None = None) -> AssumedWorld:
+    parameters = (("rows", size), ("columns", size), ("slip", slip))
+    return AssumedWorld(GRID, radius, 1.0, _ties(size, predicted), holds=True, parameters=parameters, runs=runs)
+
+
+def _ties(size: int, predicted: bool) -> Assumptions:
+    floor = GridTies(rows=size, columns=size)
+    return Assumptions(tied=floor.outcome_of, leads_to=floor.leads_to if predicted else None)
+
+
+def _random_model(seed: int, most_outcomes: int) -> TabularMdp:
+    """Eight states with two actions; probabilities are tenths."""
+    rng = np.random.default_rng(seed)
+    rows: dict[State, dict[Action, dict[State, float]]] = {}
+    for state in range(N_STATES):
+        rows[state] = {}
+        for action in ("a", "b"):
+            cuts = np.sort(rng.choice(np.arange(1, 10), size=rng.integers(0, most_outcomes), replace=False))
+            tenths = np.diff([0, *cuts, 10])
+            successors = rng.choice(N_STATES, size=len(tenths), replace=False)
+            rows[state][action] = {int(s): int(n) / 10 for s, n in zip(successors, tenths, strict=True)}
+    return TabularMdp.from_rows(rows, 0)
+
+
+def _certain_model(seed: int) -> TabularMdp:
+    return _random_model(seed, 1)
+
+
+def _model_of_tenths(seed: int) -> TabularMdp:
+    return _random_model(seed, 3)
+
+
+def _slippery_floor(seed: int) -> TabularMdp:
+    rng = np.random.default_rng(seed)
+    return slippery_grid(3, 3, slip=float(rng.uniform(0.05, 0.5)), start=(int(rng.integers(3)), int(rng.integers(3))))
+
+
+def _uneven_floor(seed: int) -> TabularMdp:
+    """A floor that slips three times as often in its right half."""
+    del seed
+    left, right = (slippery_grid(6, 6, slip=slip) for slip in (0.2, 0.6))
+    rows = {
+        state: {action: (left if state[1] < 3 else right).row(state, action) for action in left.actions_of(state)}
+        for state in (cast(tuple[int, int], state) for state in left.states)
+    }
+    return TabularMdp.from_rows(rows, (0, 0))
 
 
 WORLDS: Final = (
@@ -60,6 +148,14 @@ WORLDS: Final = (
     _grid(6, 0.01, 8, "deterministic"),
     _grid(6, 0.2, 8, "min-probability=0.2"),
     _grid(6, 0.2, 8, "min-probability=0.15"),
+    _tied_grid(6, 0.2, 8, predicted=False),
+    _tied_grid(6, 0.2, 8, predicted=True),
+    _tied_grid(20, 0.1, 15, predicted=True, runs=5),
+    RandomModels("floor slips more to the right", 8, 1, _ties(6, False), holds=False, make=_uneven_floor, runs=10),
+    RandomModels("random, one outcome", 4, 0.5, "deterministic", holds=True, make=_certain_model, runs=MODELS),
+    RandomModels("random, tenths", 4, 0.5, "min-probability=0.1", holds=True, make=_model_of_tenths, runs=MODELS),
+    RandomModels("random slippery 3x3", 3, 1, _ties(3, False), holds=True, make=_slippery_floor, runs=MODELS),
+    RandomModels("random slippery 3x3", 3, 1, _ties(3, True), holds=True, make=_slippery_floor, runs=MODELS),
 )
 
 
@@ -75,31 +171,43 @@ def assumptions_table(out: Path, on_done: Callable[[int, int], None] | None = No
         rows.append(_row(one))
         if on_done is not None:
             on_done(number, len(WORLDS))
-    title = f"The certified explorer under assumptions, delta = 0.1, {SEEDS} seeds"
+    title = f"The certified explorer under assumptions, delta = {DELTA}"
     table = Table("assumptions", title, rows, source="")
     table.save(out)
     return table
 
 
 def _row(one: AssumedWorld) -> dict[str, Any]:
-    mdp = one.model()
-    inner, outer = (set(controllable_states(mdp, radius).states) for radius in (one.radius, one.radius + one.epsilon))
+    models = [one.model(seed) for seed in one.seeds]
     atlases = [
-        explore(mdp, one.radius, one.epsilon, assume=one.assume, seed=seed, doctor=False) for seed in range(SEEDS)
+        explore(mdp, one.radius, one.epsilon, DELTA, assume=one.assume, seed=seed, doctor=False)
+        for seed, mdp in zip(one.seeds, models, strict=True)
     ]
     noticed = [atlas for atlas in atlases if atlas.stop is StopReason.ASSUMPTION_CONTRADICTED]
     steps = estimate([atlas.steps for atlas in atlases])
-    parameters = ", ".join(f"{name} {value:g}" for name, value in one.parameters)
     return {
-        "world": f"{one.world} ({parameters})" if parameters else one.world,
+        "world": one.name,
         "radius": one.radius,
         "epsilon": one.epsilon,
-        "assumed": one.assume,
+        "assumed": str(one.assume),
         "true": one.holds,
+        "runs": len(atlases),
         "steps": round(steps.mean, 1),
         "most_steps": max(atlas.steps for atlas in atlases),
         "noticed": len(noticed),
         "steps_to_notice": round(estimate([atlas.steps for atlas in noticed]).mean, 1) if noticed else None,
-        "right": sum(atlas.complete and inner <= set(atlas.states) <= outer for atlas in atlases),
+        "right": sum(_is_right(one, mdp, atlas) for mdp, atlas in zip(models, atlases, strict=True)),
         "verified": sum(verify(atlas).complete for atlas in atlases),
     }
+
+
+def _is_right(one: AssumedWorld, mdp: TabularMdp, atlas: Atlas) -> bool:
+    """Whether an atlas is complete, nothing is missing or too much in it, and every bound holds."""
+    inner, outer = (set(controllable_states(mdp, radius).states) for radius in (one.radius, one.radius + one.epsilon))
+    if not (atlas.complete and inner <= set(atlas.states) <= outer):
+        return False
+    steps = {state: optimal_steps(mdp, state, atlas.states) for state in atlas.states}
+    bounds = {state: atlas.bounds(state) for state in atlas.states}
+    return all(
+        bounds[state].lower - ACCURACY <= steps[state] <= bounds[state].upper + ACCURACY for state in atlas.states
+    )

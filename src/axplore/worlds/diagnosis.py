@@ -18,6 +18,7 @@ class Issue(Enum):
     KEY_TOO_FINE = "States hardly repeat: the key may be too fine"
     ACTION_FAILS = "An action fails"
     SYSTEM_FAILS = "The system fails"
+    ASSUMPTION_FALSE = "A declared assumption is false"
 
 
 class Level(Enum):
@@ -61,6 +62,7 @@ MEANINGS: Final = {
         "failure, or continues with a new system if a factory was given."
     ),
     Issue.SYSTEM_FAILS: "Nothing can be explored until this is fixed.",
+    Issue.ASSUMPTION_FALSE: "What is proven under the assumption does not hold of this system.",
 }
 
 REMEDIES: Final = {
@@ -90,6 +92,7 @@ REMEDIES: Final = {
         "fails is made again."
     ),
     Issue.SYSTEM_FAILS: "See the error of the system above.",
+    Issue.ASSUMPTION_FALSE: "Assume less, or assume it only of the actions of which it is true.",
 }
 
 
@@ -136,6 +139,7 @@ class Diagnosis:
         seconds: the duration.
         longest: the most steps between two resets; a time limit beyond it cannot have been noticed.
         false_alarm: the probability with which the tests find fault with a sound system.
+        assumptions: what was found of each declared assumption that nothing contradicts, a sentence or two each.
     """
 
     findings: tuple[Finding, ...]
@@ -145,6 +149,7 @@ class Diagnosis:
     seconds: float
     longest: int
     false_alarm: float
+    assumptions: tuple[str, ...] = ()
 
     @property
     def healthy(self) -> bool:
@@ -177,6 +182,7 @@ class Diagnosis:
             "seconds": self.seconds,
             "steps_per_second": self.steps_per_second,
             "false_alarm": self.false_alarm,
+            "assumptions": list(self.assumptions),
         }
 
     def __str__(self) -> str:
@@ -185,5 +191,5 @@ class Diagnosis:
             f"{self.steps_per_second:,.0f} steps per second, at most {self.longest:,} steps between resets."
         )
         if self.healthy:
-            return f"Nothing found. {summary}"
-        return "\n".join([*map(str, self.findings), summary])
+            return "\n".join([f"Nothing found. {summary}", *self.assumptions])
+        return "\n".join([*map(str, self.findings), *self.assumptions, summary])

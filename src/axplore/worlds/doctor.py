@@ -20,8 +20,10 @@ from typing import Any, Final, cast
 
 import numpy as np
 
+from axplore.assumptions import NOTHING, Assumptions
 from axplore.errors import InvalidSettingError
 from axplore.types import Action, State
+from axplore.worlds.assumption_tests import examined_assumptions
 from axplore.worlds.diagnosis import Diagnosis, Finding, Issue
 from axplore.worlds.probing import LONG_JOURNEY, BrokenSystemError, Change, Failure, Pair, Probe, Question, change_point
 from axplore.worlds.stepped import SteppedWorld
@@ -69,6 +71,7 @@ def examine(
     seconds: float = SECONDS,
     seed: int = 0,
     false_alarm: float = FALSE_ALARM,
+    assume: Assumptions = NOTHING,
 ) -> Diagnosis:
     """Examines a system that can be reset and stepped.
 
@@ -81,7 +84,9 @@ def examine(
         max_steps: the largest number of steps.
         seconds: the time limit.
         seed: the seed of the actions that the doctor plays, and of the system's noise if it can be seeded.
-        false_alarm: the probability with which any of the tests may alarm on a sound system.
+        false_alarm: the probability with which any of the tests may alarm on a sound system; and the same for each
+            assumption that is true.
+        assume: what is declared to be known of the system; it is tested too.
     """
     if max_steps < 1 or not seconds > 0:
         raise InvalidSettingError(f"max_steps is {max_steps} and seconds is {seconds}; both must be positive")
@@ -97,8 +102,16 @@ def examine(
         broken = str(error)
     findings = [Finding(Issue.SYSTEM_FAILS, broken)] if broken else []
     findings += _judge(probe, expected_actions)
+    contradictions, sentences = examined_assumptions(probe.draws, assume, false_alarm)
     return Diagnosis(
-        tuple(findings), probe.steps, probe.resets, len(probe.offered), probe.seconds, probe.longest, false_alarm
+        (*findings, *contradictions),
+        probe.steps,
+        probe.resets,
+        len(probe.offered),
+        probe.seconds,
+        probe.longest,
+        false_alarm,
+        tuple(sentences),
     )
 
 
