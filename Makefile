@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed-to-develop
 LOWEST := .venv-lowest
 LOWEST_STAMP := $(LOWEST)/.installed
 
-.PHONY: help setup explore docs pictures test test-lowest lint bench bench-against coverage kills doctor engines certify-study hidden-study clean
+.PHONY: help setup explore docs pictures test test-lowest lint bench bench-against coverage kills doctor engines certify-study hidden-study hidden-models clean
 
 help:
 	@echo "make explore      explore a small slippery maze, prove what was found, and write a page to look at"
@@ -25,6 +25,7 @@ help:
 	@echo "make engines      explore a lake on every engine, with losses too, and compare the bytes"
 	@echo "make certify-study  ask 2,000 systems whose labels hide states a question whose answer is known, and count errors"
 	@echo "make hidden-study  explore systems whose labels hide states until 200 promises were false, and count those without a finding"
+	@echo "make hidden-models  explore three models of AALpy through their outputs only, and compare what was learnt with them"
 	@echo "make coverage     explore 8,000 times on random models and count broken promises; half an hour on two processors"
 	@echo "make clean        remove .venv and caches"
 
@@ -69,6 +70,9 @@ certify-study: $(STAMP)
 
 hidden-study: $(STAMP)
 	$(BIN)/python tests/hidden_study.py 200 300 --out docs/results/hidden.json
+
+hidden-models: $(STAMP)
+	$(BIN)/python tests/hidden_models_study.py 3 --out docs/results/hidden-models.json
 
 coverage: $(STAMP)
 	$(BIN)/axplore coverage --out docs/results

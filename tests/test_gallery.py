@@ -78,3 +78,27 @@ def test_a_shop_is_explored_in_a_real_browser() -> None:
     atlas = axplore.explore(shop, radius=1, epsilon=1, objective="within-radius", doctor=False)
     assert {"home", "results", "basket"} <= set(atlas)
     assert atlas.complete
+
+
+@pytest.mark.usefixtures("_examples_at_hand")
+def test_the_states_of_a_mail_server_are_found_from_its_response_codes() -> None:
+    """They are: no greeting yet, greeted, sender named, recipient named, each after 250 or 503; and a message."""
+    from axplore.worlds.catalogue import function_named
+
+    server: Any = function_named("examples.gallery.mail_server:MailServer")
+    atlas = axplore.explore(server, radius=5, epsilon=1, objective="within-radius", memory=6, max_steps=60_000)
+    assert atlas.memory is not None
+    follower = atlas.memory.follower()
+    system = server()
+    try:
+        follower.reset(system.reset())
+        greeted = follower.step("EHLO", system.step("EHLO"))
+        sender = follower.step("MAIL", system.step("MAIL"))
+        recipient = follower.step("RCPT", system.step("RCPT"))
+        again = follower.step("NOOP", system.step("NOOP"))
+        message = follower.step("DATA", system.step("DATA"))
+    finally:
+        system.close()
+    assert len({"220", greeted, sender, recipient, message}) == 5
+    assert again == recipient
+    assert message == "354"

@@ -55,6 +55,17 @@ def test_names_avoid_outputs_that_look_like_them() -> None:
     assert len(set(names)) == len(names)
 
 
+def test_the_chance_of_an_output_is_that_of_the_best_policy_on_the_frequencies() -> None:
+    memory = Memory(
+        ("a", "b"), ("a", "b"), {(0, "x", "a"): 0, (0, "x", "b"): 1, (0, "y", "a"): 0},
+        {(0, "x", "a"): 30, (0, "x", "b"): 10, (0, "y", "a"): 5},
+    )  # fmt: skip
+    assert memory.chance("b", 1) == pytest.approx(0.25)
+    assert memory.chance("b", 2) == pytest.approx(0.4375)
+    assert memory.chance("a", 0) == 1
+    assert Memory.from_json(memory.as_json()).draws == memory.draws
+
+
 def test_a_memory_is_read_back_from_its_json() -> None:
     assert Memory.from_json(DOOR.as_json()) == DOOR
 

@@ -8,7 +8,7 @@ next, so that the label of the present situation is a function of the history. `
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
@@ -32,11 +32,14 @@ class Memory:
         labels: what each situation is called, [n]; all are different.
         moves: the next situation, by situation, action and output. What is missing leads to the first situation with
             that output.
+        draws: how often each move was met while situations were told apart. They estimate the probabilities of moves,
+            and prove nothing.
     """
 
     outputs: tuple[State, ...]
     labels: tuple[State, ...]
     moves: Mapping[tuple[int, Action, State], int]
+    draws: Mapping[tuple[int, Action, State], int] = field(default_factory=dict, compare=False)
 
     @cached_property
     def first_with(self) -> dict[State, int]:
@@ -56,6 +59,24 @@ class Memory:
             f"{len(self.outputs)} situations, and everything here is about these"
         )
 
+    def chance(self, output: State, n_steps: int) -> float:
+        """Returns the largest probability of seeing an output within a number of steps, as far as draws tell.
+
+        It is an estimate: that of the policy which would be best if the frequencies of moves were exact.
+        """
+        rows: dict[int, dict[Action, list[tuple[int, int]]]] = {}
+        for (source, action, seen), times in self.draws.items():
+            target = self.moves.get((source, action, seen), self.first_with.get(seen, 0))
+            rows.setdefault(source, {}).setdefault(action, []).append((target, times))
+        goals = [float(seen == output) for seen in self.outputs]
+        chances = list(goals)
+        for _ in range(n_steps):
+            chances = [
+                goals[number] or max((_mean(row, chances) for row in rows.get(number, {}).values()), default=0.0)
+                for number in range(len(goals))
+            ]
+        return chances[0]
+
     def follower(self) -> Follower:
         """Returns what follows a system and says in which situation it is."""
         return Follower(self)
@@ -63,8 +84,8 @@ class Memory:
     def as_json(self) -> Json:
         """Returns the memory as JSON values."""
         moves = sorted(
-            ([source, encode_label(action), encode_label(output), target]
-             for (source, action, output), target in self.moves.items()),
+            ([move[0], encode_label(move[1]), encode_label(move[2]), target, self.draws.get(move, 0)]
+             for move, target in self.moves.items()),
             key=repr,
         )  # fmt: skip
         return {
@@ -78,15 +99,18 @@ class Memory:
         """Returns the memory that `as_json` was given; refuses anything else."""
         try:
             outputs, labels = (tuple(map(decode_label, content[name])) for name in ("outputs", "labels"))
-            moves = {
-                (source, decode_label(action), decode_label(output)): target
-                for source, action, output, target in content["moves"]
-            }
-            memory = cls(outputs, labels, moves)
+            met = [
+                ((source, decode_label(action), decode_label(output)), target, times)
+                for source, action, output, target, times in content["moves"]
+            ]
+            moves = {move: target for move, target, _ in met}
+            draws = {move: times for move, _, times in met if times}
+            memory = cls(outputs, labels, moves, draws)
             well_formed = (
                 0 < len(outputs) == len(labels) == len(set(labels))
                 and len(moves) == len(content["moves"])
-                and all(_is_place(place, len(outputs)) for source, _, _ in moves for place in (source,))
+                and all(_is_place(source, len(outputs)) for source, _, _ in moves)
+                and all(type(times) is int and times > 0 for times in draws.values())
                 and all(_is_place(target, len(outputs)) for target in moves.values())
                 and all(outputs[target] == output for (_, _, output), target in moves.items())
             )
@@ -161,6 +185,10 @@ def _ending(history: History, length: int) -> str:
     first = len(history) - 1 - length
     pairs = [f"({readable(action)}, {readable(output)})" for action, output in history[max(first, 0) : -1]]
     return ", ".join([*([START] if first < 0 else []), *pairs, readable(history[-1][0])])
+
+
+def _mean(row: Sequence[tuple[int, int]], values: Sequence[float]) -> float:
+    return sum(times * values[target] for target, times in row) / sum(times for _, times in row)
 
 
 def _is_place(value: Any, n_places: int) -> bool:

@@ -34,7 +34,7 @@ MOST_PROPOSALS: Final = 4
 REACH_FACTOR: Final = 4.0
 """Situations are told apart up to this many times the radius and ε, along the likeliest way to each."""
 
-SHARE_FOR_TELLING: Final = 0.5
+SHARE_FOR_TELLING: Final = 0.7
 """Of the steps left, the part that a proposal may take,"""
 
 MOST_STEPS_FOR_TELLING: Final = 1_000_000

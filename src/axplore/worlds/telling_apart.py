@@ -126,6 +126,7 @@ class Situations:
         moves: the situation that each move leads to.
         examples: a history that ends with each move.
         ambiguous: the moves that might as well lead to another situation.
+        decided_on: the number of draws from which it was decided where each move leads.
     """
 
     def __init__(self, root: Met, longest: int) -> None:
@@ -143,6 +144,7 @@ class Situations:
         self.moves: dict[Move, int] = {}
         self.examples: dict[Move, Met] = {}
         self.ambiguous: set[Move] = set()
+        self.decided_on: dict[Move, int] = {}
         self._waiting: dict[Move, list[Met]] = {}
         self._queue: list[tuple[int, int, Move]] = []
         self._longest = longest
@@ -150,6 +152,7 @@ class Situations:
         self._fold(0, [root])
         while self._queue:
             _, _, move = heappop(self._queue)
+            self.decided_on[move] = sum(met.visits for met in self._waiting[move])
             target = self._target(move)
             self.moves[move] = target
             self._fold(target, self._waiting.pop(move))
@@ -158,7 +161,8 @@ class Situations:
         """Returns the situations as a memory; None if every output has only one."""
         if len(set(self.outputs)) == len(self.outputs):
             return None
-        return Memory(tuple(self.outputs), names_of(self.outputs, self.histories), dict(self.moves))
+        draws = {(here, action, output): self.rows[here][action][output] for here, action, output in self.moves}
+        return Memory(tuple(self.outputs), names_of(self.outputs, self.histories), dict(self.moves), draws)
 
     def distances(self) -> tuple[dict[int, float], dict[int, Move]]:
         """Returns the steps to each situation along its likeliest way, and the last move of that way.
@@ -310,7 +314,7 @@ class Teller:
         self._world, self._longest, self._reach = world, longest, reach
         self._random = random.Random(seed)
         self._root: Met | None = None
-        self._repeats: Counter[Met] = Counter()
+        self._repeats: Counter[Met | Move] = Counter()
         self._effort = 1
 
     def propose(self, max_steps: int) -> Memory | None:
@@ -369,6 +373,10 @@ class Teller:
                     share = times / (FEWEST_PASSES * factor * self._effort)
                     too_rare = plays > MOST_PLAYS * self._effort or distance + plays / times > self._reach
                     planned, example = (*way, (action, output)), situations.examples[move]
+                    decided = situations.decided_on[move] / (FEWEST_PASSES * factor * self._effort)
+                    if decided < 1 and not too_rare and self._repeats[move] < MOST_REPEATS * self._effort:
+                        found.append((decided, distance, (*situations.histories[situation], (action, output))))
+                        self._repeats[move] += EPISODES_IN_A_ROW
                     if share < 1 and not too_rare:
                         found.append((share, distance, planned))
                     if share < 1 and self._repeats[example] < MOST_REPEATS * self._effort:
