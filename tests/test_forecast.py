@@ -110,3 +110,30 @@ def test_numbers_are_shown_for_reading() -> None:
     assert time_text(0.5) == "0.5 s"
     assert time_text(7_200) == "2 h"
     assert time_text(math.inf) == "unknown"
+
+
+def test_each_assumption_is_tried_on_what_the_probe_has_learnt() -> None:
+    certain = {"rows": 3, "columns": 3, "slip": 0}
+    found = forecast(
+        "slippery-grid",
+        3,
+        1,
+        explorers=("certified",),
+        world_parameters=certain,
+        assume=["deterministic", "min-probability=0.5"],
+    )
+    alone, exact, least = found.estimates
+    real = axplore.explore("slippery-grid", 3, 1, world_parameters=certain, assume="deterministic").steps
+    assert exact.explorer == "certified, if deterministic"
+    assert exact.steps == real
+    assert exact.steps < min(least.steps, alone.steps)
+    slippery = forecast(
+        "slippery-grid", 3, 1, explorers=(), world_parameters={**certain, "slip": 0.3}, assume=["deterministic"]
+    )
+    assert slippery.estimates[0].steps == math.inf
+    assert slippery.estimates[0].note == "what the probe met contradicts it"
+
+
+def test_assumptions_to_try_are_a_sequence() -> None:
+    with pytest.raises(InvalidSettingError, match="each of them tried alone"):
+        forecast("slippery-grid", 3, 1, assume="deterministic")

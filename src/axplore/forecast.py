@@ -18,15 +18,23 @@ from typing import Any, Final
 import numpy as np
 
 from axplore.arguments import checked, collection, optional, settings, whole
-from axplore.errors import UnknownNameError
-from axplore.explorers.base import STATES_BOUND, Probe
+from axplore.assumptions import Assumed, assumptions_from
+from axplore.errors import InvalidSettingError, UnknownNameError
+from axplore.explorers.base import STATES_BOUND, Probe, StopReason, run
 from axplore.explorers.certified import Certified
 from axplore.explorers.registry import EXPLORERS, explorer_names, factory_of
 from axplore.exploring import WorldLike, world_from
+from axplore.mdp import TabularMdp
 from axplore.target import Objective, Target
+from axplore.types import Action, State
+from axplore.worlds.catalogue import function_named
 from axplore.worlds.contract import Answer, Order, Visit, World
+from axplore.worlds.simulated import SimulatedWorld
 
 PROBE_STEPS: Final = 100_000
+LEAST_TRIAL: Final = 10_000
+"""Trials of assumptions take at most as many steps as the probe did, or this many if it took fewer."""
+
 TIMED_SECONDS: Final = 0.1
 """Orders grow until one takes this many seconds; it gives the speed of the world."""
 
@@ -94,6 +102,7 @@ def forecast(
     probe_steps: int = PROBE_STEPS,
     seed: int = 0,
     world_parameters: Mapping[str, Any] | None = None,
+    assume: Sequence[Assumed] = (),
 ) -> Forecast:
     """Estimates steps and time of each explorer from a probe of at most about `probe_steps` steps.
 
@@ -107,7 +116,13 @@ def forecast(
         probe_steps: the step limit of the probe.
         seed: the seed of a simulated world.
         world_parameters: the parameters of a world given by its name.
+        assume: what might be assumed, as for `explore`. For each of these, the certified explorer is tried under it on
+            the model that the probe has learnt.
     """
+    if isinstance(assume, str):
+        raise InvalidSettingError(
+            f"assume is {assume!r}; it must be a sequence of assumptions, each of them tried alone"
+        )
     target = Target(radius=radius, epsilon=epsilon, delta=delta)
     unknown = [name for name in explorers if name not in explorer_names()]
     if unknown:
@@ -117,6 +132,7 @@ def forecast(
     bound = states_bound if states_bound is not None else ASSUMED_STATES * len(system.states)
     assumed = "" if states_bound is not None else f"; {bound} states assumed"
     estimates = tuple(_estimate(name, target, probe, bound, assumed) for name in explorers)
+    estimates += tuple(_under(assumption, target, probe, system, seed) for assumption in assume)
     return Forecast(estimates, probe.steps, probe.model.n_known, probe.ended, probe.steps_per_second)
 
 
@@ -173,3 +189,36 @@ def _estimate(name: str, target: Target, probe: Probe, states_bound: int, assume
         note = f"at least, of the {probe.model.n_known} states that the probe found; {note}"
     seconds = probe.seconds + outlook.steps / probe.steps_per_second if outlook.seconds is None else outlook.seconds
     return Estimate(name, outlook.steps, seconds, note)
+
+
+def _under(assumed: Assumed, target: Target, probe: Probe, world: World, seed: int) -> Estimate:
+    """Returns what the certified explorer takes under an assumption, in a model with the frequencies of the probe."""
+    assumptions = assumptions_from(assumed, function_named)
+    name = f"certified, if {assumptions}"
+    if (probe.counts.visits == 0).any():
+        return Estimate(name, math.inf, math.inf, "the probe was too short to tell; give it more steps")
+    began = time.perf_counter()
+    explorer = Certified(target=target).assuming(assumptions)
+    tried = run(explorer, SimulatedWorld(_learnt_model(probe, world), seed), max_steps=max(probe.steps, LEAST_TRIAL))
+    seconds = time.perf_counter() - began + tried.steps / probe.steps_per_second
+    if tried.stop is StopReason.ASSUMPTION_CONTRADICTED:
+        return Estimate(name, math.inf, math.inf, "what the probe met contradicts it")
+    if tried.stop is not StopReason.PROVEN:
+        return Estimate(name, math.inf, math.inf, f"more than the {tried.steps:,} steps of a trial")
+    return Estimate(name, tried.steps, seconds, "a trial on what the probe has learnt")
+
+
+def _learnt_model(probe: Probe, world: World) -> TabularMdp:
+    """Returns the model with the frequencies of the probe; states that it did not admit are terminal."""
+    counts, states = probe.counts, world.states
+    rows: dict[State, dict[Action, dict[State, float]]] = {states[number]: {} for number in counts.successors.tolist()}
+    for place, number in enumerate(counts.states.tolist()):
+        first = int(counts.state_pairs[place])
+        rows[states[number]] = {
+            action: {
+                states[int(counts.successors[entry])]: float(counts.counts[entry] / counts.visits[pair])
+                for entry in range(counts.row_offsets[pair], counts.row_offsets[pair + 1])
+            }
+            for pair, action in enumerate(world.actions_of(number), start=first)
+        }
+    return TabularMdp.from_rows(rows, states[0])

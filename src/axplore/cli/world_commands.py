@@ -90,13 +90,17 @@ def forecast(
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the simulated world.")] = 0,
     settings: Settings = None,
+    assume: Assume = None,
     as_json: AsJson = False,
 ) -> None:
     """Estimate the steps and the time of each explorer from a short probe.
 
+    With --assume, also what each of these assumptions would save.
+
     \b
     Example:
       axplore forecast confusing-chain --radius 4.5 --epsilon 0.1
+      axplore forecast gym:FrozenLake-v1 --radius 8 --epsilon 1 --assume deterministic --assume min-probability=0.33
     """  # noqa: D301
     from axplore.forecast import forecast as forecast_world
 
@@ -109,6 +113,7 @@ def forecast(
         states_bound=states_bound,
         seed=seed,
         world_parameters=parsed(settings),
+        assume=assume or (),
     )
     if as_json:
         print_json(_forecast_as_json(world, found))
