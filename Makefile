@@ -72,7 +72,7 @@ hidden-study: $(STAMP)
 	$(BIN)/python tests/hidden_study.py 200 300 --out docs/results/hidden.json
 
 hidden-models: $(STAMP)
-	$(BIN)/python tests/hidden_models_study.py 3 --out docs/results/hidden-models.json
+	$(BIN)/python tests/hidden_models_study.py 2 --out docs/results/hidden-models.json
 
 coverage: $(STAMP)
 	$(BIN)/axplore coverage --out docs/results

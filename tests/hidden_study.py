@@ -15,6 +15,7 @@ import json
 import logging
 import math
 import time
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -113,6 +114,12 @@ def is_false_promise(run: dict[str, Any]) -> bool:
     return bool(run["complete"] and run["false"])
 
 
+def factors(runs: Iterable[dict[str, Any]]) -> list[float | None]:
+    """By which factor a bound was missed; None for a policy that may never arrive."""
+    missed = sorted(run["factor"] for run in runs)
+    return [round(factor, 4) if math.isfinite(factor) else None for factor in missed]
+
+
 def summary(aliased: list[dict[str, Any]], healthy: list[dict[str, Any]]) -> dict[str, Any]:
     """What was found in all runs so far."""
     false = [run for run in aliased if is_false_promise(run)]
@@ -130,10 +137,8 @@ def summary(aliased: list[dict[str, Any]], healthy: list[dict[str, Any]]) -> dic
         ),
         "noticed_by_the_test_that_runs_along": len(along),
         "noticed_by_replays_alone": len(in_hindsight) - len(along),
-        "factors_of_those_missed": sorted(round(run["factor"], 4) for run in false if not run["issues"]),
-        "factors_missed_but_for_the_doctor": sorted(
-            round(run["factor"], 4) for run in false if run not in in_hindsight
-        ),
+        "factors_of_those_missed": factors(run for run in false if not run["issues"]),
+        "factors_missed_but_for_the_doctor": factors(run for run in false if run not in in_hindsight),
         "healthy_systems": len(healthy),
         "false_alarms": len(alarms),
         "false_alarm_interval": interval(len(alarms), len(healthy)),
