@@ -18,7 +18,7 @@ from axplore.memory import Memory
 from axplore.runs.checkpoints import load_checkpoint
 from axplore.runs.history import history_of
 from axplore.runs.manifest import load_manifest
-from axplore.worlds.output_models import output_world
+from axplore.worlds.output_models import OutputModel, output_world
 from axplore.worlds.stepped import SteppedWorld
 from axplore.worlds.telling_apart import Teller
 from commands import run
@@ -27,6 +27,19 @@ from hidden_models import MODELS, model_named, tells_all_apart
 ALARM = model_named("faulty_car_alarm")
 ALARM_WORLD = f"outputs:{MODELS / 'faulty_car_alarm.json'}"
 RADIUS, EPSILON = 6.0, 1.0
+
+# The middle hides from which side it was entered, on which it depends where an action leads.
+CORRIDOR = OutputModel(
+    "start",
+    {"start": "start", "left": "middle", "right": "middle", "goal": "goal", "pit": "pit"},
+    {
+        "start": {"a": {"left": 1.0}, "b": {"right": 1.0}},
+        "left": {"a": {"goal": 0.8, "pit": 0.2}, "b": {"goal": 0.7, "pit": 0.3}},
+        "right": {"a": {"goal": 0.2, "pit": 0.8}, "b": {"goal": 0.3, "pit": 0.7}},
+        "goal": {"a": {"start": 1.0}, "b": {"start": 1.0}},
+        "pit": {"a": {"start": 1.0}, "b": {"start": 1.0}},
+    },
+)
 
 
 def explored(**settings: Any) -> axplore.Atlas:
@@ -176,9 +189,9 @@ def test_the_test_that_runs_along_ends_an_attempt_and_the_next_begins_with_situa
         return None
 
     monkeypatch.setattr(Teller, "propose", blind_at_first)
-    atlas = explored(run=tmp_path / "run")
+    atlas = axplore.explore(CORRIDOR.system, 4.0, 0.3, memory=8, seed=3, run=tmp_path / "run")
     assert atlas.verdict.kind is VerdictKind.PROVEN
-    assert tells_all_apart(ALARM, memory_of(atlas))
+    assert tells_all_apart(CORRIDOR, memory_of(atlas))
     events = [event["event"] for event in history_of(tmp_path / "run").events]
     assert "refined" in events
     rounds = history_of(tmp_path / "run").rounds
