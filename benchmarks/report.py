@@ -15,10 +15,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "report"))
 
-from browsing import Browser
-
 from axplore.report.page import page_of
 from axplore.runs.history import History
+from browsing import Browser
 from trees import tree_atlas
 
 SIZES = ((40, 10), (250, 50), (1700, 300))

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browsing import Browser
 from selenium.webdriver.common.keys import Keys
 
 from axplore import Atlas, explore
@@ -17,6 +16,7 @@ from axplore.report import write_report
 from axplore.report.page import SECTIONS, Section, page_of
 from axplore.runs.history import History
 from axplore.types import Status
+from browsing import Browser
 from commands import run
 from trees import tree_atlas
 

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browsing import Browser
 
 from axplore import Atlas, explore
 from axplore.errors import StorageError
 from axplore.explorers.base import RoundReport
 from axplore.report.watching import HOST, MAX_CONNECTIONS, WatchServer
 from axplore.runs.folder import atlas_now, has_ended, version_of
+from browsing import Browser
 
 
 @pytest.fixture

@@ -53,26 +53,32 @@ class Sweeper:
             values[goal] = 0.0
         return values
 
-    def greatest_means(self, vector: FloatArray, goal: int, outside: float, policy: IntArray) -> FloatArray:
+    def greatest_means(
+        self, vector: FloatArray, goal: int, outside: float, policy: IntArray, enough: FloatArray
+    ) -> FloatArray:
         """The greatest mean of values at the next state under a policy, [n]; RESET leads to the initial state.
 
-        A successor never seen may be any state, known or not, so it has the greatest of all values.
+        A successor never seen may be any state, known or not, so it has the greatest of all values. Means are bounded
+        from above, as sharply as need be: a bound is `enough`, [n], if no smaller one says more.
         """
         values = self.spread(vector, goal, outside)
         greatest = max(float(values.max()), outside)
-        means = greatest - self.region.least_means(greatest - values)
         plays = policy != RESET_ACTION
+        played = (self.state_pairs[:-1] + policy)[plays]
+        enough_of_pair = np.full(self.region.n_pairs, -np.inf)
+        enough_of_pair[played] = greatest - enough[plays]
         result = np.full(len(vector), values[0])
-        result[plays] = means[(self.state_pairs[:-1] + policy)[plays]]
+        result[plays] = greatest - self.region.least_means(greatest - values, enough_of_pair)[played]
         return result
 
-    def least_means(self, vector: FloatArray, goal: int) -> FloatArray:
+    def least_means(self, vector: FloatArray, goal: int, enough: FloatArray) -> FloatArray:
         """The least mean of step counts at the next state for every pair, [P].
 
         A successor never seen may be the goal, so it has the value 0. Where the goal was seen nothing better is known:
-        its probability has no upper bound other than what the others leave, as that of the unseen.
+        its probability has no upper bound other than what the others leave, as that of the unseen. Means are bounded
+        from below, as sharply as need be: a bound is `enough`, [n], for a pair of a state if no greater one says more.
         """
-        return self.region.least_means(self.spread(vector, goal, 1.0 + vector[0]))
+        return self.region.least_means(self.spread(vector, goal, 1.0 + vector[0]), enough[self.owners])
 
 
 def bounds_along_way(

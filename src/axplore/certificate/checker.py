@@ -180,7 +180,8 @@ def _proven_upper(certificate: Certificate, sweeper: Sweeper, claim: Reachable |
         certificate.counts, sweeper.state_pairs, claim.goal, claim.policy, sweeper.region.shared_budget
     )
     if along is None or not (upper >= along).all():
-        needed = 1.0 + sweeper.greatest_means(upper, claim.goal, 1.0 + upper[0], claim.policy)
+        enough = upper - 1.0 - margin(upper)
+        needed = 1.0 + sweeper.greatest_means(upper, claim.goal, 1.0 + upper[0], claim.policy, enough)
         _require(certificate, claim.goal, "upper bound", upper, needed + margin(upper))
     return upper
 
@@ -189,7 +190,8 @@ def _proven_lower(certificate: Certificate, sweeper: Sweeper, claim: TooFar | Ne
     """A lower bound of the expected steps of every policy in every model of the region, [n]."""
     lower = corrected_lower(_numbers(claim.lower, claim.goal))
     allowed = np.full(len(lower), 1.0 + lower[0])  # RESET; from the initial state it leads nowhere
-    np.minimum.at(allowed, sweeper.owners, 1.0 + sweeper.least_means(lower, claim.goal))
+    means = sweeper.least_means(lower, claim.goal, lower - 1.0 + margin(lower))
+    np.minimum.at(allowed, sweeper.owners, 1.0 + means)
     _require(certificate, claim.goal, "lower bound", lower, allowed - margin(lower), at_most=True)
     return lower
 
@@ -204,8 +206,10 @@ def _proven_regret(
     rival[0] = np.inf  # RESET in the initial state is never the best
     is_rival = np.ones(sweeper.region.n_pairs, dtype=bool)
     is_rival[(sweeper.state_pairs[:-1] + claim.policy)[plays]] = False
-    np.minimum.at(rival, sweeper.owners[is_rival], 1.0 + sweeper.least_means(lower, claim.goal)[is_rival])
-    means = sweeper.greatest_means(regret, claim.goal, regret[0], claim.policy)
+    enough = regret - margin(upper) - margin(regret)
+    rival_means = sweeper.least_means(lower, claim.goal, upper - enough - 1.0)
+    np.minimum.at(rival, sweeper.owners[is_rival], 1.0 + rival_means[is_rival])
+    means = sweeper.greatest_means(regret, claim.goal, regret[0], claim.policy, enough)
     needed = np.maximum(means, upper - rival)
     _require(certificate, claim.goal, "bound of the loss", regret, needed + margin(upper) + margin(regret))
     return regret

@@ -53,8 +53,11 @@ PARTS: Final = np.array([[0.375], [0.375], [0.15], [0.1]])
 CENTRAL_ROUNDS: Final = 2
 """How often the point of a tangent that suits all directions is improved."""
 
-SHARP_ROUNDS: Final = 4
-"""How often the point of a tangent is moved to where the mean is least."""
+SHARP_ROUNDS: Final = 100
+"""How often, at most, the point of a tangent is moved to where the mean is least."""
+
+SETTLED: Final = 1e-11
+"""A mean of distances up to 1 that grows by less than this is not improved further."""
 
 HALVINGS: Final = 10
 NEWTON_STEPS: Final = 4
@@ -96,6 +99,13 @@ class Draws:
     starts: IntArray
     owners: IntArray
     counts: FloatArray
+
+    def of(self, chosen: IntArray) -> Draws:
+        """The same of some of the pairs, by their places in ascending order."""
+        entries = np.isin(self.owners, chosen)
+        owners = np.searchsorted(chosen, self.owners[entries])
+        starts = np.searchsorted(owners, np.arange(len(chosen)))
+        return Draws(self.totals[chosen], self.log_levels[chosen], starts, owners, self.counts[entries])
 
     @cached_property
     def common_terms(self) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -227,14 +237,16 @@ class Region:
     shared_budget: float
     several: npt.NDArray[np.bool_]
 
-    def least_means(self, values: FloatArray) -> FloatArray:
+    def least_means(self, values: FloatArray, enough: FloatArray | float = np.inf) -> FloatArray:
         """A lower bound, over the region, of the mean of values >= 0 at the next state, [P].
 
         A successor that was never seen has the value 0. Beside the balls that suit all directions, tangents are taken
-        where the mean is least by the balls before; the greatest of all these lower bounds counts.
+        where the mean is least by the balls before; the greatest of all these lower bounds counts. They approach the
+        least mean of the row's own region, and no further tangent is taken once a bound is enough.
 
         Args:
             values: of each position, [n + others].
+            enough: a bound that is as good as any greater one, for each pair, [P], or for all.
         """
         values = np.append(values, 0.0)  # the last place is that of UNKNOWN: an outcome may lead to any state
         result, base = self.supports.least_means(values)
@@ -247,9 +259,17 @@ class Region:
         unit = np.where(largest > 0, largest, 1.0)
         distances = distances / unit[draws.owners]
         best, row = draws.least_means(self.shares, self.slack, distances)
-        for _ in range(SHARP_ROUNDS if self.several.any() else 0):
-            mean, row = draws.least_means(*draws.balls(row), distances)
-            best = np.where(self.several, np.maximum(best, mean), best)
+        wanted = (np.broadcast_to(enough, self.n_pairs)[self.pairs] - base) / unit + SETTLED
+        moving = np.flatnonzero(self.several & (best < wanted))
+        for _ in range(SHARP_ROUNDS):
+            if not moving.size:
+                break
+            entries = np.isin(draws.owners, moving)
+            some = draws.of(moving)
+            mean, row[entries] = some.least_means(*some.balls(row[entries]), distances[entries])
+            gained = mean - best[moving]
+            best[moving] = np.maximum(best[moving], mean)
+            moving = moving[(gained > SETTLED) & (best[moving] < wanted[moving])]
         result[self.pairs] = np.maximum(result[self.pairs], base + unit * best)
         return result
 
