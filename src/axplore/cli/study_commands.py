@@ -43,8 +43,8 @@ def reproduce(
         list[str] | None,
         typer.Argument(
             metavar="[WHAT]...",
-            help="table2, table3, fig3, lock, fig-lock or all; or, not among all, certified, limits, or theory, which "
-            "takes 10^10 steps.",
+            help="table2, table3, fig3, lock, fig-lock or all; or, not among all, certified, limits, "
+            "assumptions, or theory, which takes 10^10 steps.",
             show_default="all",
         ),
     ] = None,
