@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from statistics import mean
 
 import pytest
 
@@ -48,8 +49,11 @@ def test_forecasts_on_the_chain_are_near_the_committed_totals(chain: tuple[float
 def test_forecasts_on_the_chain_are_near_what_certified_takes_with_other_seeds(chain: tuple[float, Forecast]) -> None:
     epsilon, found = chain
     for explorer in ("certified", "certified-within-radius"):
-        real = axplore.explore("confusing-chain", 4.5, epsilon, explorer=explorer, seed=11).steps
-        assert close(found[explorer].steps, real)
+        steps = [
+            axplore.explore("confusing-chain", 4.5, epsilon, explorer=explorer, seed=seed).steps
+            for seed in range(11, 16)
+        ]
+        assert close(found[explorer].steps, mean(steps))
 
 
 def test_disco_with_all_constants_is_seen_to_take_ten_thousand_million_steps() -> None:
