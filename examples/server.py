@@ -15,6 +15,7 @@ class Walk(BaseHTTPRequestHandler):
     """Answers {"reset": true} and {"action": "left"} or {"action": "right"}; one step in five goes the other way."""
 
     protocol_version = "HTTP/1.1"  # so that the connection stays open
+    disable_nagle_algorithm = True  # or every answer may wait 40 ms for the acknowledgement of its header
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
