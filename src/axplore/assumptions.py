@@ -23,10 +23,10 @@ NONE: Final = "none"
 
 PROBABILITY: Final = real(above=0, most=1)
 
-Tying: TypeAlias = Callable[[State, Action, State], tuple[Hashable, Hashable] | None]
+OutcomeOf: TypeAlias = Callable[[State, Action, State], tuple[Hashable, Hashable] | None]
 """Gives for a state, an action and the next state the class of the action and the name of the outcome, or None."""
 
-Predicting: TypeAlias = Callable[[State, Action, Hashable], State | None]
+LeadsTo: TypeAlias = Callable[[State, Action, Hashable], State | None]
 """Gives for a state, an action and the name of an outcome the state that it leads to, or None if that is not known."""
 
 
@@ -52,8 +52,8 @@ class Assumptions:
 
     deterministic: bool | Callable[[State, Action], bool] = False
     min_probability: float | Callable[[State, Action], float] = 0.0
-    tied: Tying | None = None
-    leads_to: Predicting | None = None
+    tied: OutcomeOf | None = None
+    leads_to: LeadsTo | None = None
 
     def __post_init__(self) -> None:
         given = plain(self.deterministic)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -67,7 +66,6 @@ def test_the_hook_counts_finished_runs(tmp_path: Path) -> None:
     assert calls == [(0, 2), (1, 2), (2, 2)]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 def test_workers_killed_in_the_middle_change_no_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -118,7 +118,6 @@ def test_a_run_says_what_was_called_and_not_what_its_worker_is(tmp_path: Path) -
     assert load_manifest(tmp_path / "certified-0").command == shlex.join(sys.orig_argv)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 def test_killed_workers_change_no_run(
     tmp_path: Path, wanted: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

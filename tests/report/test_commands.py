@@ -159,7 +159,6 @@ def test_an_interrupted_comparison_says_how_to_go_on(tmp_path: Path, monkeypatch
     assert "the same command resumes it" in result.stderr
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is another signal there")
 def test_watching_says_where_and_ends_with_an_interruption(chain_run: Path) -> None:
     # A shell lets what it starts in the background ignore interruptions; here they have to be heard.
     program = (

@@ -3,7 +3,6 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -51,7 +50,6 @@ def test_an_error_of_a_task_ends_the_sweep() -> None:
         list(results_of(refuse, [1, 2, 3], InProcess()))
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 def test_the_task_of_a_killed_process_is_done_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "axplore"), engine_for(2, None) as engine:
         assert sorted(results_of(partial(die_once, tmp_path), range(6), engine)) == [0, 1, 4, 9, 16, 25]

@@ -100,12 +100,12 @@ class Draws:
     owners: IntArray
     counts: FloatArray
 
-    def of(self, chosen: IntArray) -> Draws:
-        """The same of some of the pairs, by their places in ascending order."""
-        entries = np.isin(self.owners, chosen)
+    def of(self, chosen: IntArray) -> tuple[Draws, IntArray]:
+        """The same of some of the pairs, by their places in ascending order, and the places of their entries."""
+        entries = np.flatnonzero(np.isin(self.owners, chosen))
         owners = np.searchsorted(chosen, self.owners[entries])
         starts = np.searchsorted(owners, np.arange(len(chosen)))
-        return Draws(self.totals[chosen], self.log_levels[chosen], starts, owners, self.counts[entries])
+        return Draws(self.totals[chosen], self.log_levels[chosen], starts, owners, self.counts[entries]), entries
 
     @cached_property
     def common_terms(self) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -264,8 +264,7 @@ class Region:
         for _ in range(SHARP_ROUNDS):
             if not moving.size:
                 break
-            entries = np.isin(draws.owners, moving)
-            some = draws.of(moving)
+            some, entries = draws.of(moving)
             mean, row[entries] = some.least_means(*some.balls(row[entries]), distances[entries])
             gained = mean - best[moving]
             best[moving] = np.maximum(best[moving], mean)

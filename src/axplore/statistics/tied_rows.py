@@ -12,7 +12,7 @@ docs/algorithms/certified.md has the proof, "Tied pairs".
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Final, TypeAlias
@@ -20,6 +20,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from axplore.assumptions import LeadsTo, OutcomeOf
 from axplore.errors import InvalidSettingError
 from axplore.labels import canonical_json, decode_label, encode_label
 from axplore.statistics.counts import CountedRows, entries_in, rows_of
@@ -32,8 +33,6 @@ UNKNOWN: Final = -1
 """In place of the state to which an outcome leads, where that is not known."""
 
 Pair: TypeAlias = tuple[State, Action]
-Outcome: TypeAlias = tuple[Hashable, Hashable]
-"""A class and the name of an outcome."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,8 +136,8 @@ class Tying:
         leads_to: the state to which an outcome leads in a pair; None if there is no such function.
     """
 
-    outcome_of: Callable[[State, Action, State], Outcome | None]
-    leads_to: Callable[[State, Action, Hashable], State | None] | None = None
+    outcome_of: OutcomeOf
+    leads_to: LeadsTo | None = None
 
     def extended(self, before: Ties, rows: CountedRows, pairs: Sequence[Pair], states: Sequence[State]) -> Ties:
         """The ties of grown rows. Entries are only ever added at the end of a row, and pairs at the end of all.
