@@ -102,6 +102,11 @@ def test_an_explorer_that_is_no_name_is_refused_like_an_unknown_one() -> None:
         forecast("two-branch", 2, 1, explorers=[1])  # type: ignore[list-item]
 
 
+def test_a_target_beyond_all_measure_is_forecast_too() -> None:
+    found = forecast("two-branch", 2, 1e12, explorers=["certified"], probe_steps=10)
+    assert found["certified"].steps > 0
+
+
 def test_an_initial_state_without_actions_takes_no_time() -> None:
     found = forecast(axplore.TabularMdp.from_rows({0: {}}, 0), 2)
     assert found.states == 1

@@ -34,6 +34,9 @@ from axplore.worlds.contract import Answer, Episodes
 LONGEST: Final = 4.0
 """Horizons are sought up to this multiple of the bound, and a little more."""
 
+LONGEST_HORIZON: Final = 4000
+"""No episode of a test is longer, however large the bound: a test keeps a count for each number of steps."""
+
 
 @dataclass(frozen=True, eq=False)
 class EpisodeTest:
@@ -179,7 +182,7 @@ def cheapest_test(
 def _new_test(
     tests: EpisodeTests, model: IntervalModel, estimate: GoalValues, bound: float, share: float
 ) -> EpisodePlan:
-    longest = math.ceil(LONGEST * bound) + 10
+    longest = math.ceil(min(LONGEST * bound + 10, LONGEST_HORIZON))
     arrivals: FloatArray = arrival_times(model.rows, estimate.goal, estimate.policy, len(model.numbers), longest)
     forecast = forecast_horizon(arrivals, bound)
     line, turn = tests.place_for_next()

@@ -30,10 +30,13 @@ LARGEST_FRACTION: Final = 0.98
 """No larger part of the wealth is staked: a loss of 1 leaves something, and certain gains grow almost as fast."""
 
 SPREAD: Final = 20
-"""So many fractions, each smaller than the one before by the square root of 2, serve where nothing is known."""
+"""The number of fractions that serve where nothing is known, each smaller than the one before by the square root of 2."""
 
 FOCUS: Final = ((0.5, 0.2), (1.0, 0.6), (1.7, 0.2))
 """Where the best fraction was predicted: its multiples that are staked, and their parts of the wealth."""
+
+MOST_HORIZONS: Final = 500
+"""Where there are more horizons to choose from, this number of them is tried: each takes time that grows with itself."""
 
 ROUNDING: Final = 1e-11
 """Wealth is lowered by this part of the sum of the sizes of all logarithms, far above the rounding of that sum."""
@@ -211,7 +214,7 @@ def _best_fraction(losses: FloatArray, probabilities: FloatArray) -> tuple[float
 @compiled
 def _best_horizon(arrivals: FloatArray, bound: float, first: int, last: int) -> tuple[int, float, float, float]:
     chosen, fraction, growth, episode_steps = last, 0.0, 0.0, 0.0
-    for horizon in range(first, last + 1):
+    for horizon in range(first, last + 1, 1 + (last - first) // MOST_HORIZONS):
         losses = (np.arange(horizon + 2, dtype=np.float64) - bound) / (horizon + 1.0)
         losses[-1] = 1.0
         probabilities = np.empty(horizon + 2)
