@@ -30,13 +30,13 @@ LARGEST_FRACTION: Final = 0.98
 """No larger part of the wealth is staked: a loss of 1 leaves something, and certain gains grow almost as fast."""
 
 SPREAD: Final = 20
-"""The number of fractions that serve where nothing is known, each smaller than the one before by the square root of 2."""
+"""The number of fractions where nothing is known, each smaller than the one before by the square root of 2."""
 
 FOCUS: Final = ((0.5, 0.2), (1.0, 0.6), (1.7, 0.2))
 """Where the best fraction was predicted: its multiples that are staked, and their parts of the wealth."""
 
 MOST_HORIZONS: Final = 500
-"""Where there are more horizons to choose from, this number of them is tried: each takes time that grows with itself."""
+"""The number of horizons tried where there are more: each takes time that grows with its length."""
 
 ROUNDING: Final = 1e-11
 """Wealth is lowered by this part of the sum of the sizes of all logarithms, far above the rounding of that sum."""
