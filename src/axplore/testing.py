@@ -209,6 +209,7 @@ class _CheckedWorld:
         orders.append(Episodes(goal, TIMES, MAX_JOURNEY, way))
         orders.append(Episodes(goal, TIMES, MAX_JOURNEY, np.tile(way, (MAX_JOURNEY, 1)), allowance=0.0, slack=0.0))
         orders.append(Episodes(goal, TIMES, 1, way))
+        orders.append(Episodes(goal, TIMES, MAX_JOURNEY, nothing, always_reset=True))
         if latest:
             orders.append(self._tour(latest))
         orders.append(Survey(nothing, nothing, nothing, max_depth=1, plays=TIMES))
@@ -334,10 +335,10 @@ def _check_episodes(order: Episodes, answer: Answer, n_faults: int) -> None:
         _require(arrivals == completed and travelled == 0, f"{told} steps: to the initial state there are none to take")
     if n_faults or ended_early:
         return
-    least, most = travelled, travelled + completed
-    _require(
-        least <= answer.steps <= most, f"{told} steps, but {answer.steps} steps in all: at most one RESET begins each"
-    )
+    least, most, rule = travelled, travelled + completed, "at most one RESET begins each"
+    if order.always_reset:
+        least, most, rule = most, most + completed, "a RESET begins each"
+    _require(least <= answer.steps <= most, f"{told} steps, but {answer.steps} steps in all: {rule}")
     if order.horizon == 1 and order.policy.size and order.policy.flat[0] != RESET_ACTION and order.goal != 0:
         hits = _successors(answer, (0, int(order.policy.flat[0]))).get(order.goal, 0)
         _require(arrivals == hits, f"{told} steps, but {hits} draws led to the goal")

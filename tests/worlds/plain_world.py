@@ -64,7 +64,7 @@ class PlainWorld:
         arrivals = 0
         self._outcomes = [0] * (order.horizon + 2)
         while len(lengths) < order.times:
-            if self.position != 0:
+            if self.position != 0 or order.always_reset:
                 self._play(-1)
             length = 0
             while self.position != order.goal and length < order.horizon:

@@ -274,6 +274,16 @@ def test_an_episode_starts_with_a_reset_unless_the_agent_stands_in_the_initial_s
     assert (answer.steps, answer.travelled) == (3, 2)
 
 
+@pytest.mark.parametrize(("always_reset", "steps"), [(False, 3 * 2), (True, 3 * (1 + 2))])
+def test_an_episode_that_ends_in_the_initial_state_is_followed_by_a_reset_if_that_is_asked_for(
+    always_reset: bool, steps: int
+) -> None:
+    world = all_discovered(LINE)
+    order = Episodes(goal=2, times=3, horizon=2, policy=policy(STAY, GO), always_reset=always_reset)
+    answer = one(world, order)
+    assert (answer.steps, answer.completed, answer.arrivals, answer.travelled) == (steps, 3, 0, 6)
+
+
 @pytest.mark.parametrize(("horizon", "arrivals", "steps"), [(1, 0, 1 + 2 + 2), (2, 3, 2 + 3 + 3)])
 def test_an_episode_ends_at_its_horizon(horizon: int, arrivals: int, steps: int) -> None:
     world = all_discovered(LINE)
@@ -406,7 +416,7 @@ def orders(draw: st.DrawFn, action_counts: Sequence[int]) -> Order:
         return Visit(state, action, times, plan(longest), longest, max_cuts)
     horizon = draw(st.integers(1, 6))
     allowance, slack = draw(st.sampled_from([(math.inf, math.inf), (2.0, 1.0), (0.0, 4.0)]))
-    return Episodes(state, times, horizon, plan(horizon), allowance, slack)
+    return Episodes(state, times, horizon, plan(horizon), allowance, slack, always_reset=draw(st.booleans()))
 
 
 @settings(max_examples=300)

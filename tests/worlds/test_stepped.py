@@ -4,6 +4,7 @@ import logging
 import math
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -473,6 +474,34 @@ def test_a_journey_by_step_that_is_cut_leaves_the_agent_in_the_initial_state() -
     answer = one(world, Visit(2, 0, 1, by_step(1, 0), max_journey=1, max_cuts=2))
     assert (answer.steps, answer.completed, answer.cut_journeys) == (1 + 2 * 2, 0, 2)
     assert one(world, Episodes(0, times=1, horizon=1, policy=policy())).steps == 0
+
+
+class Doorbell:
+    """Opens at the second ring since RESET; the first one changes nothing that could be seen."""
+
+    actions = ("ring",)
+
+    def __init__(self) -> None:
+        self.rings = 0
+
+    def reset(self) -> str:
+        self.rings = 0
+        return "closed"
+
+    def step(self, _: str) -> str:
+        self.rings += 1
+        return "closed" if self.rings < 2 else "open"
+
+
+def test_episodes_that_always_reset_do_not_begin_with_what_the_one_before_has_left() -> None:
+    world = SteppedWorld(Doorbell())
+    one(world, Episodes(0, times=1, horizon=1, policy=policy()))
+    one(world, Visit(0, 0, 2, policy(), max_journey=1))
+    assert list(world.states) == ["closed", "open"]
+    ring_once = Episodes(1, times=10, horizon=1, policy=policy(0))
+    assert one(world, ring_once).arrivals == 5  # every second one: the label of the start is shown after the first
+    apart = one(world, replace(ring_once, always_reset=True))
+    assert (apart.arrivals, apart.steps) == (0, 20)
 
 
 LOOP = {0: [0, 1], 1: [1, 2], 2: [2, 0]}

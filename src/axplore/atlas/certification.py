@@ -258,7 +258,8 @@ class _OrderedArena(_Arena):
         size = 1
         while goal is not None and self.steps < self.max_steps:
             n_planned = len(self._table)
-            answers = self._world.carry_out([Episodes(goal, 1, self._horizon, self._choices(self._horizon))] * size)
+            episode = Episodes(goal, 1, self._horizon, self._choices(self._horizon), always_reset=True)
+            answers = self._world.carry_out([episode] * size)
             self._learn()
             yield [self._outcome(answer, goal, n_planned) for answer in answers]
             size = min(2 * size, LARGEST_BATCH)

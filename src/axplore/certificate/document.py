@@ -37,7 +37,7 @@ from axplore.types import Action, IntArray, State
 
 NAME: Final = "certificate"
 FORMAT: Final = "axplore certificate"
-VERSION: Final = 6
+VERSION: Final = 7
 CLAIMS: Final[dict[str, type[Any]]] = {
     "reachable": Reachable,
     "too_far": TooFar,

@@ -90,10 +90,13 @@ class EpisodeTest:
         return forecast_growth(arrivals, self.bound, self.horizon)
 
     def order(self, known: Sequence[int], times: int) -> Episodes:
-        """So many more episodes, in a world in which the known states have these numbers."""
+        """Returns an order for more episodes, in a world in which the known states have these numbers.
+
+        Each starts with a RESET, so that they are independent of each other even where labels hide something.
+        """
         policy = np.full(max(known) + 1, RESET_ACTION, dtype=np.int64)
         policy[list(known[: len(self.policy)])] = self.policy
-        return Episodes(self.goal, times, self.horizon, policy)
+        return Episodes(self.goal, times, self.horizon, policy, always_reset=True)
 
     def after(self, answer: Answer) -> EpisodeTest:
         """The test with the outcomes of more episodes."""

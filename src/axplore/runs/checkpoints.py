@@ -150,7 +150,7 @@ class _Decoder:
 
 
 FORMAT: Final = "axplore checkpoint"
-VERSION: Final = 3
+VERSION: Final = 4
 
 _NUMBERED: Final = re.compile(r"(?:checkpoint-(\d+)\.(?:json|npz)|journal-(\d+))")
 

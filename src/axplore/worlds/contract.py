@@ -64,6 +64,9 @@ class Episodes:
     steps. The RESET counts as a step of the world, not of the episode; one that the policy plays counts as both. An
     episode towards the initial state has no steps.
 
+    Where labels hide something, the agent may stand at the label of the initial state and yet not be where RESET leads.
+    Only episodes that all start with a RESET are independent of each other then: see `always_reset`.
+
     Attributes:
         goal: the state to reach.
         times: the largest number of episodes.
@@ -71,6 +74,7 @@ class Episodes:
         policy: the action to play, by state, [n], or by step and state, [horizon, n]; RESET_ACTION resets, and so
             does the agent in every state from n on.
         allowance, slack: stop once the steps of the first j episodes exceed `j * allowance + slack`.
+        always_reset: whether an episode starts with a RESET even where the agent stands in the initial state.
     """
 
     goal: int
@@ -79,6 +83,7 @@ class Episodes:
     policy: IntArray
     allowance: float = math.inf
     slack: float = math.inf
+    always_reset: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -177,7 +177,7 @@ class SimulatedWorld(World):
                 return partial(
                     kernels.run_episodes, self._tables, self._record, stream, np.atleast_2d(_writable(order.policy)),
                     self._index_of(order.goal), int(order.times), int(order.horizon), float(order.allowance),
-                    float(order.slack), outcomes,
+                    float(order.slack), bool(order.always_reset), outcomes,
                 )  # fmt: skip
             case Tour():
                 return partial(

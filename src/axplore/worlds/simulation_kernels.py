@@ -485,6 +485,7 @@ def run_episodes(
     horizon: int,
     allowance: float,
     slack: float,
+    always_reset: bool,
     outcomes: IntArray,
     progress: Progress,
     max_steps: int,
@@ -505,10 +506,9 @@ def run_episodes(
     stopped = False
     pause = steps + max_steps
     while completed < times and not stopped and steps < pause:
-        if journey == 0 and state != initial:
+        if journey == 0 and (state != initial or always_reset):
             state = initial
             steps += 1
-            continue
         if state == goal or journey == horizon:
             arrivals += state == goal
             outcomes[np.uint64(journey if state == goal else horizon + 1)] += 1

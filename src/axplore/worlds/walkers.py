@@ -103,7 +103,7 @@ def _run_episodes(order: Episodes, agent: Agent) -> Walker:
     completed = arrivals = travelled = journey = 0
     outcomes = [0] * (horizon + 2)
     while completed < times:
-        if journey == 0 and position != 0:
+        if journey == 0 and (position != 0 or order.always_reset):
             position = yield RESET_ACTION
         if position == goal or journey == horizon:
             arrivals += position == goal
