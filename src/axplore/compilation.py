@@ -24,11 +24,23 @@ _logger = logging.getLogger("axplore")
 
 def compiled(function: Function) -> Function:
     """Returns the function, compiled for the types with which it is first called."""
+    return _compiled(function)
+
+
+def compiled_inner(function: Function) -> Function:
+    """Returns the function, compiled for calls from other kernels, which own the arrays; it must not make any itself.
+
+    It does not count references to arrays. Where a call takes less than a microsecond, that would take most of it.
+    """
+    return _compiled(function, _nrt=False)
+
+
+def _compiled(function: Function, **options: Any) -> Function:
     try:
-        return cast(Function, njit(cache=True, nogil=True)(function))
+        return cast(Function, njit(cache=True, nogil=True, **options)(function))
     except RuntimeError:  # Numba finds no writable folder
         _say_that_nothing_is_kept()
-        return cast(Function, njit(nogil=True)(function))
+        return cast(Function, njit(nogil=True, **options)(function))
 
 
 def is_kept(kernel: Any) -> bool:

@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from axplore.compilation import compiled
+from axplore.compilation import compiled, compiled_inner
 from axplore.types import RESET_PAIR, FloatArray, IntArray
 
 NO_LIMIT: Final = np.inf
@@ -34,6 +34,9 @@ SAME: Final = 1e-12
 """Values nearer than this are taken as equal when an action is chosen."""
 
 UNKNOWN_SHIFT: Final = -1.0
+
+MANY: Final = -1.0
+"""In place of the least probability of a single successor."""
 
 BEYOND_LIMIT: Final = -1.0
 """In place of a residual: no policy stays below the limit."""
@@ -79,7 +82,7 @@ class Rows(NamedTuple):
     rest: FloatArray
 
 
-@compiled
+@compiled_inner
 def least_mean(
     rows: Rows, pair: int, values: FloatArray, free: float, sign: float, slack: float
 ) -> tuple[float, float, float]:
@@ -94,7 +97,7 @@ def least_mean(
     return _least_mean_from(rows, pair, values, free, sign, slack, UNKNOWN_SHIFT, -1.0)
 
 
-@compiled
+@compiled_inner
 def _least_mean_from(
     rows: Rows, pair: int, values: FloatArray, free: float, sign: float, slack: float, guess: float, enough: float
 ) -> tuple[float, float, float]:
@@ -113,6 +116,41 @@ def _least_mean_from(
 
 
 @compiled
+def single_factors(rows: Rows) -> FloatArray:
+    """The least probability of the only successor of a pair, [P]; MANY for a pair that has several, or another ball.
+
+    Solvers look at each pair many times, and for most pairs this is all that they need to know of its ball.
+    """
+    factors = np.full(len(rows.slack), MANY)
+    for pair in range(len(factors)):
+        first = rows.row_offsets[pair]
+        has_one = rows.row_offsets[pair + 1] == first + 1 and rows.shares[first] > 0.0 and rows.rest[pair] == 0.0
+        is_plain = not rows.closed[pair] and rows.floors[pair] == 0.0 and 0.0 < rows.slack[pair] < np.inf
+        if has_one and is_plain:
+            factors[pair] = math.exp(-rows.slack[pair])
+    return factors
+
+
+@compiled_inner
+def _least_mean_by(
+    rows: Rows,
+    factors: FloatArray,
+    pair: int,
+    values: FloatArray,
+    free: float,
+    sign: float,
+    guess: float,
+    enough: float,
+) -> tuple[float, float, float]:
+    """`_least_mean_from` with what `single_factors` has found, which gives the same numbers."""
+    if factors[pair] == MANY:
+        return _least_mean_from(rows, pair, values, free, sign, rows.slack[pair], guess, enough)
+    distance = _distance(rows, rows.row_offsets[pair], values, free, sign)
+    mean = distance * factors[pair] if distance > enough else distance
+    return mean, mean, 0.0
+
+
+@compiled_inner
 def _ball_mean(
     rows: Rows,
     pair: int,
@@ -166,7 +204,7 @@ def _ball_mean(
     return base + max(weight - shift, 0.0), weight, shift
 
 
-@compiled
+@compiled_inner
 def _best_shift(
     rows: Rows,
     pair: int,
@@ -199,7 +237,7 @@ def _best_shift(
     return shift, log_mean
 
 
-@compiled
+@compiled_inner
 def _known_mean(rows: Rows, pair: int, values: FloatArray, free: float, sign: float) -> float:
     """The mean of the distances where the shares are the probabilities."""
     mean = 0.0
@@ -208,13 +246,13 @@ def _known_mean(rows: Rows, pair: int, values: FloatArray, free: float, sign: fl
     return mean
 
 
-@compiled
+@compiled_inner
 def _distance(rows: Rows, entry: int, values: FloatArray, free: float, sign: float) -> float:
     """How far the value of a successor is from the free one; 0 if it is beyond."""
     return float(max(sign * (free - values[rows.successors[entry]]), 0.0))
 
 
-@compiled
+@compiled_inner
 def _floor_mean(rows: Rows, pair: int, values: FloatArray, free: float, sign: float) -> tuple[float, float]:
     """The least distance that mass may move to, 0 unless the support is closed; and the least mean by floors alone."""
     least, total, kinds = np.inf, 0.0, 0
@@ -228,7 +266,7 @@ def _floor_mean(rows: Rows, pair: int, values: FloatArray, free: float, sign: fl
     return base, floor * total + max(1.0 - kinds * floor, 0.0) * base
 
 
-@compiled
+@compiled_inner
 def _means(
     rows: Rows, pair: int, values: FloatArray, free: float, sign: float, shift: float
 ) -> tuple[float, float, float]:
@@ -249,14 +287,15 @@ def _means(
     return log_mean, inverse_mean, square_mean
 
 
-@compiled
+@compiled_inner
 def extreme_row(
     rows: Rows, pair: int, values: FloatArray, free: float, sign: float, weight: float, shift: float, row: FloatArray
 ) -> None:
     """Writes the probabilities, [E], at which a least mean with this derivative and shift is attained."""
     first, end = rows.row_offsets[pair], rows.row_offsets[pair + 1]
     if rows.slack[pair] == 0.0:
-        row[first:end] = rows.shares[first:end]
+        for entry in range(first, end):
+            row[entry] = rows.shares[entry]
         return
     base, nearest, least = 0.0, first, np.inf
     if rows.closed[pair]:
@@ -276,7 +315,7 @@ def extreme_row(
         row[nearest] += max(1.0 - total, 0.0)
 
 
-@compiled
+@compiled_inner
 def spread_values(rows: Rows, values: FloatArray, n_known: int, goal: int) -> None:
     """Gives the states outside their value, which resets, and the goal its own."""
     values[n_known:] = rows.reset_cost + values[0]
@@ -284,7 +323,7 @@ def spread_values(rows: Rows, values: FloatArray, n_known: int, goal: int) -> No
         values[goal] = 0.0
 
 
-@compiled
+@compiled_inner
 def _in_turn(place: int, n_known: int, turn: int) -> int:
     """The state at a place of a sweep: every other one goes backwards.
 
@@ -394,19 +433,20 @@ def upper_bound(
     row = np.zeros(len(rows.shares))
     chance = np.zeros(n_known)
     order = np.argsort(values[:n_known])
+    factors = single_factors(rows)
     for turn in range(200 if inner else 3000):
         spread_values(rows, values, n_known, goal)
         rise, fall = 0.0, 0.0
         for state in order:
             if state != goal:
-                value = _improve_upper(rows, state, allowed, values, policy, row, shifts)
+                value = _improve_upper(rows, factors, state, allowed, values, policy, row, shifts)
                 rise = max(rise, value - values[state])
                 fall = max(fall, values[state] - value)
                 values[state] = value
         if values[0] >= limit and fall <= tolerance:
             return BEYOND_LIMIT  # the operator is monotone: from values that it raises it goes up to its fixed point
         if max(rise, fall) <= tolerance:  # both: sweeps under an early policy may have gone too high
-            residual = _upper_residual(rows, goal, values, policy, shifts)
+            residual = _upper_residual(rows, factors, goal, values, policy, shifts)
             if residual <= tolerance:
                 return residual
         sweeps = _sweeps_in(turn, inner)
@@ -416,7 +456,7 @@ def upper_bound(
     return np.inf
 
 
-@compiled
+@compiled_inner
 def _sweeps_in(turn: int, inner: int) -> int:
     """Fewer sweeps in later turns: policies and worst rows that are evaluated exactly may go in circles."""
     return inner if turn < 12 else min(inner, 1) if turn < 24 else 0
@@ -480,7 +520,7 @@ def _evaluate(
     spread_values(rows, values, n_known, goal)
 
 
-@compiled
+@compiled_inner
 def _evaluated(
     rows: Rows, goal: int, pair: int, row: FloatArray, rest_resets: bool, own: FloatArray, chance: FloatArray
 ) -> tuple[float, float]:
@@ -505,9 +545,10 @@ def _evaluated(
     return steps, again
 
 
-@compiled
+@compiled_inner
 def _improve_upper(
     rows: Rows,
+    factors: FloatArray,
     state: int,
     allowed: IntArray,
     values: FloatArray,
@@ -526,8 +567,8 @@ def _improve_upper(
     for turn in range(end - first):
         pair = before if turn == 0 else first + turn - (first + turn <= before)
         enough = rows.costs[pair] + free - best + SAME
-        mean, weight, shift = _least_mean_from(
-            rows, pair, values, free, 1.0, rows.slack[pair], shifts[pair], enough if best < np.inf else -1.0
+        mean, weight, shift = _least_mean_by(
+            rows, factors, pair, values, free, 1.0, shifts[pair], enough if best < np.inf else -1.0
         )
         shifts[pair] = shift
         value = rows.costs[pair] + free - mean
@@ -540,8 +581,10 @@ def _improve_upper(
     return best
 
 
-@compiled
-def _upper_residual(rows: Rows, goal: int, values: FloatArray, policy: IntArray, shifts: FloatArray) -> float:
+@compiled_inner
+def _upper_residual(
+    rows: Rows, factors: FloatArray, goal: int, values: FloatArray, policy: IntArray, shifts: FloatArray
+) -> float:
     """By how much the cost plus the greatest mean under the policy exceeds the values, at most."""
     spread_values(rows, values, len(policy), goal)
     free = rows.reset_cost + values[0]
@@ -551,7 +594,7 @@ def _upper_residual(rows: Rows, goal: int, values: FloatArray, policy: IntArray,
     for state in range(len(policy)):
         pair = policy[state]
         if state != goal and pair != RESET_PAIR:
-            mean, _, _ = _least_mean_from(rows, pair, values, free, 1.0, rows.slack[pair], shifts[pair], -1.0)
+            mean, _, _ = _least_mean_by(rows, factors, pair, values, free, 1.0, shifts[pair], -1.0)
             residual = max(residual, rows.costs[pair] + free - mean - values[state])
         elif state != goal:
             residual = max(residual, free - values[state])
@@ -588,23 +631,24 @@ def lower_bound(
     row = np.zeros(len(rows.shares))
     chance = np.zeros(n_known)
     order = np.argsort(values[:n_known])
+    factors = single_factors(rows)
     for turn in range(200 if inner else 3000):
         spread_values(rows, values, n_known, goal)
         change = 0.0
         for state in order:
             if state != goal:
-                value = min(_improve_lower(rows, state, values, policy, row, shifts), limit)
+                value = min(_improve_lower(rows, factors, state, values, policy, row, shifts), limit)
                 change = max(change, abs(value - values[state]))
                 values[state] = value
         if change <= tolerance:
-            return lower_residual(rows, goal, values, n_known, shifts)
+            return lower_residual(rows, factors, goal, values, n_known, shifts)
         sweeps = _sweeps_in(turn, inner)
         if sweeps:
             _evaluate(rows, goal, order, policy, row, False, sweeps, change, tolerance, limit, values, chance)
     return np.inf
 
 
-@compiled
+@compiled_inner
 def lower_backup(rows: Rows, pair: int, values: FloatArray) -> tuple[float, float, float]:
     """The cost plus the least mean of the values under a pair, its derivative and the shift.
 
@@ -614,9 +658,15 @@ def lower_backup(rows: Rows, pair: int, values: FloatArray) -> tuple[float, floa
     return rows.costs[pair] + mean, weight, shift
 
 
-@compiled
+@compiled_inner
 def _improve_lower(
-    rows: Rows, state: int, values: FloatArray, policy: IntArray, row: FloatArray, shifts: FloatArray
+    rows: Rows,
+    factors: FloatArray,
+    state: int,
+    values: FloatArray,
+    policy: IntArray,
+    row: FloatArray,
+    shifts: FloatArray,
 ) -> float:
     """The optimistic value of the best action, which is written to the policy and its extreme row to `row`.
 
@@ -629,7 +679,7 @@ def _improve_lower(
         pair = before if turn == 0 else first + turn - (first + turn <= before)
         if best < np.inf and rows.costs[pair] + _quick_mean(rows, pair, values, shifts[pair]) >= best - SAME:
             continue
-        mean, weight, shift = _least_mean_from(rows, pair, values, 0.0, -1.0, rows.slack[pair], shifts[pair], -1.0)
+        mean, weight, shift = _least_mean_by(rows, factors, pair, values, 0.0, -1.0, shifts[pair], -1.0)
         shifts[pair] = shift
         value = rows.costs[pair] + mean
         if value < best - SAME:
@@ -641,7 +691,7 @@ def _improve_lower(
     return best
 
 
-@compiled
+@compiled_inner
 def _quick_mean(rows: Rows, pair: int, values: FloatArray, shift: float) -> float:
     """What a shift proves of the least mean of the values, without a search; nothing if there is none."""
     if shift <= 0.0 or rows.slack[pair] == np.inf:
@@ -654,8 +704,10 @@ def _quick_mean(rows: Rows, pair: int, values: FloatArray, shift: float) -> floa
     return math.exp(log_mean - rows.slack[pair]) - shift
 
 
-@compiled
-def lower_residual(rows: Rows, goal: int, values: FloatArray, n_known: int, shifts: FloatArray) -> float:
+@compiled_inner
+def lower_residual(
+    rows: Rows, factors: FloatArray, goal: int, values: FloatArray, n_known: int, shifts: FloatArray
+) -> float:
     """By how much the values exceed the cost plus the least mean of themselves, at most."""
     spread_values(rows, values, n_known, goal)
     residual = 0.0
@@ -663,17 +715,19 @@ def lower_residual(rows: Rows, goal: int, values: FloatArray, n_known: int, shif
         if state != goal:
             best = rows.reset_cost + values[0] if state > 0 or rows.state_pairs[1] == 0 else np.inf
             for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
-                best = min(best, _lower_backup_below(rows, pair, values, shifts[pair], best))
+                best = min(best, _lower_backup_below(rows, factors, pair, values, shifts[pair], best))
             residual = max(residual, values[state] - best)
     return residual
 
 
-@compiled
-def _lower_backup_below(rows: Rows, pair: int, values: FloatArray, shift: float, best: float) -> float:
+@compiled_inner
+def _lower_backup_below(
+    rows: Rows, factors: FloatArray, pair: int, values: FloatArray, shift: float, best: float
+) -> float:
     """`lower_backup` begun from a shift; infinite where that shift proves the backup to be no less than the best."""
     if best < np.inf and rows.costs[pair] + _quick_mean(rows, pair, values, shift) >= best:
         return np.inf
-    mean, _, _ = _least_mean_from(rows, pair, values, 0.0, -1.0, rows.slack[pair], shift, -1.0)
+    mean, _, _ = _least_mean_by(rows, factors, pair, values, 0.0, -1.0, shift, -1.0)
     return float(rows.costs[pair] + mean)
 
 
@@ -694,13 +748,14 @@ def local_regrets(
     `shifts` are the best ones for the lower values, or unknown, [P].
     """
     n_known = len(policy)
+    factors = single_factors(rows)
     for state in range(n_known):
         least, rival = np.inf, RESET_PAIR
         if policy[state] != RESET_PAIR and state > 0:
             least = rows.reset_cost + lower[0]
         for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
             if pair != policy[state]:
-                value = _lower_backup_below(rows, pair, lower, shifts[pair], least)
+                value = _lower_backup_below(rows, factors, pair, lower, shifts[pair], least)
                 if value < least:
                     least, rival = value, pair
         local_regret[state] = max(upper[state] - least, 0.0) if state != goal else 0.0
@@ -719,6 +774,7 @@ def regret_bound(rows: Rows, goal: int, policy: IntArray, local_regret: FloatArr
     regret[:] = greatest
     regret[goal] = 0.0
     shifts = np.full(n_known, UNKNOWN_SHIFT)
+    factors = single_factors(rows)
     for turn in range(300):
         change = 0.0
         greatest = regret.max()
@@ -729,9 +785,7 @@ def regret_bound(rows: Rows, goal: int, policy: IntArray, local_regret: FloatArr
             pair = policy[state]
             value = regret[0]
             if pair != RESET_PAIR:
-                mean, _, shift = _least_mean_from(
-                    rows, pair, regret, greatest, 1.0, rows.slack[pair], shifts[state], -1.0
-                )
+                mean, _, shift = _least_mean_by(rows, factors, pair, regret, greatest, 1.0, shifts[state], -1.0)
                 shifts[state] = shift
                 value = greatest - mean
             value = max(value, local_regret[state])
