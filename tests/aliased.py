@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from bisect import bisect
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
-from axplore.types import FloatArray
+from axplore.types import RESET, FloatArray
 
 ACTIONS = ("left", "right")
 
@@ -29,9 +31,20 @@ class AliasedModel:
     def system(self, seed: int = 0) -> AliasedSystem:
         return AliasedSystem(self, seed)
 
-    def arrival_law(self, policy: dict[int, str], goal: int, horizon: int) -> FloatArray:
+    def chain(self, play: Callable[[Any], Any]) -> FloatArray:
+        """The probabilities of the next hidden state if a function of the label says what to play, [n, n]."""
+        start = np.eye(len(self.labels))[0]
+        actions = [play(label) for label in self.labels]
+        return np.array(
+            [
+                start if action is RESET else self.rows[ACTIONS.index(action), state]
+                for state, action in enumerate(actions)
+            ]
+        )
+
+    def arrival_law(self, play: Callable[[Any], Any], goal: int, horizon: int) -> FloatArray:
         """The probability to see the goal first after k = 0, ..., horizon steps, and to miss it, [horizon + 2]."""
-        chain = np.array([self.rows[ACTIONS.index(policy[label]), state] for state, label in enumerate(self.labels)])
+        chain = self.chain(play)
         is_goal = np.array(self.labels) == goal
         mass = np.zeros(len(self.labels))
         mass[0] = 1.0
@@ -42,9 +55,9 @@ class AliasedModel:
         law[-1] = max(1.0 - law[:-1].sum(), 0.0)
         return law
 
-    def restarted_steps(self, policy: dict[int, str], goal: int, horizon: int) -> float:
+    def restarted_steps(self, play: Callable[[Any], Any], goal: int, horizon: int) -> float:
         """The expected steps of the policy that is restarted by RESET after every miss."""
-        law = self.arrival_law(policy, goal, horizon)
+        law = self.arrival_law(play, goal, horizon)
         arrives = float(law[:-1].sum())
         if arrives == 0.0:
             return np.inf
@@ -61,6 +74,9 @@ class AliasedSystem:
         self._labels = model.labels
         self._random = random.Random(seed)
         self._state = 0
+
+    def reseed(self, seed: int) -> None:
+        self._random = random.Random(seed)
 
     def reset(self) -> int:
         self._state = 0

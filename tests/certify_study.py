@@ -33,8 +33,8 @@ def ask(number: int) -> dict[str, Any]:
         model = random_model(rng, n_states=int(rng.integers(6, 13)), n_labels=int(rng.integers(3, 6)))
         policy, goal = random_policy(rng, model), int(rng.integers(1, max(model.labels) + 1))
         horizon = int(rng.integers(5, 40))
-        steps = model.restarted_steps(policy, goal, horizon)
-        arrives = 1.0 - float(model.arrival_law(policy, goal, horizon)[-1])
+        steps = model.restarted_steps(policy.__getitem__, goal, horizon)
+        arrives = 1.0 - float(model.arrival_law(policy.__getitem__, goal, horizon)[-1])
         if 1.5 <= steps <= 60 and 0.05 <= arrives <= 0.95:
             break
     chance = arrives * (1 - gap) if is_true else arrives + (1 - arrives) * gap

@@ -323,7 +323,7 @@ def test_a_row_says_what_the_atlas_says_of_its_state(which: str, request: pytest
 
 
 def test_tables_for_people_show_the_rows_with_headings_of_one_list(chain: Atlas, estimated: Atlas) -> None:
-    assert headings_of(chain) == ("state", "lower", "upper", "regret", "status", "visits", "found at")
+    assert headings_of(chain) == ("state", "lower", "upper", "regret", "by episodes", "status", "visits", "found at")
     assert headings_of(estimated) == ("state", "estimate", "status", "visits", "found at")
     assert rows_of(chain)[-1][:3] == ("s5", rounded_down(chain.lower[5]), rounded_up(chain.upper[5]))
 

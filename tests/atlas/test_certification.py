@@ -79,7 +79,7 @@ def test_at_most_one_claim_in_ten_is_decided_wrongly_at_delta_one_tenth() -> Non
         while True:
             model = random_model(rng, n_states=8, n_labels=4)
             policy, goal = random_policy(rng, model), 1 + number % 3
-            steps = model.restarted_steps(policy, goal, horizon=15)
+            steps = model.restarted_steps(policy.__getitem__, goal, horizon=15)
             if steps < 30:
                 break
         certificate = axplore.certify(
@@ -94,7 +94,7 @@ def test_clear_claims_are_decided_within_few_steps() -> None:
         rng = np.random.default_rng([4, number])
         model = random_model(rng, n_states=8, n_labels=4)
         policy = random_policy(rng, model)
-        steps = model.restarted_steps(policy, 1, horizon=15)
+        steps = model.restarted_steps(policy.__getitem__, 1, horizon=15)
         if steps > 30:
             continue
         for factor, decision in ((0.5, Decision.REFUTED), (2.0, Decision.PROVEN)):

@@ -23,6 +23,7 @@ from axplore.atlas.verification import RECORD
 from axplore.certificate import ClaimKind, document
 from axplore.certificate.assumed import Apart, Assumed
 from axplore.certificate.doubts import DOUBT, FaultRecord, FindingRecord
+from axplore.certificate.episode_records import EpisodeRecord
 from axplore.errors import AxploreError
 from axplore.experiments.runner import policy_steps_on
 from axplore.memory import Memory
@@ -49,6 +50,7 @@ DOUBTS: dict[str, list[Any]] = {
     "assumed": [Assumed(np.ones(1, dtype=np.int64), np.zeros(1))],
     "memory": [Memory(("s0", "s0"), ("s0", "s0 | after forward"), {})],
     "apart": [Apart(*(np.ones(1, dtype=np.int64) for _ in range(4)))],
+    "tests": [(EpisodeRecord(1, (0,), 1, 1.0, 1, 1, (0.5,), (1.0,), (0, 9, 0)),)],
 }
 
 
@@ -66,6 +68,7 @@ def answers(atlas: Atlas) -> dict[str, Any]:
     return {
         "reports": [(repr(report.state), report.status, report.bounds) for report in reports],
         "policies": [policy.tolist() for policy in atlas.policies],
+        "by episodes": [str(report.by_episodes) for report in reports],
         "counts": [atlas.successors(*pair) for pair in atlas.pairs],
         "model": [array.tolist() for array in atlas.model.rows[:5]],
         "question": (atlas.target, atlas.objective, atlas.complete),
@@ -83,6 +86,11 @@ def is_true(atlas: Atlas) -> bool:
         taken = policy_steps_on(CHAIN, list(atlas.states), atlas.policies[atlas.place_of(goal)], goal)
         if best < bounds.lower - 1e-9 or taken > bounds.upper + 1e-9 or taken - best > bounds.regret + 1e-9:
             return False
+        proof = atlas.by_episodes(goal)
+        if proof is not None:
+            taken = policy_steps_on(CHAIN, list(atlas.states), proof.policy.choices, goal)
+            if taken > proof.within + 1e-9:
+                return False
     others = {report.state: report for report in atlas.frontier}
     farther = {state: optimal_steps(CHAIN, state, allowed=known) for state in CHAIN.states if state not in known}
     unseen = [steps for state, steps in farther.items() if state not in others]

@@ -9,11 +9,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from axplore.arguments import checked, collection, file_path, label, optional, real, refusal, whole
 from axplore.atlas.policy import Policy
 from axplore.atlas.state_report import (
     REFUTED,
     Bounds,
+    ByEpisodes,
     StateReport,
     reason_for_member,
     reason_to_leave_out,
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from axplore.certificate import Certificate
     from axplore.certificate.assumed import Apart, Assumed
     from axplore.certificate.doubts import FaultRecord, FindingRecord
+    from axplore.certificate.episode_records import EpisodeRecord
     from axplore.proofs.bounds import IntervalModel
     from axplore.statistics.counts import CountedRows
 
@@ -80,6 +84,7 @@ class Atlas:
         assumed: what is assumed of each pair that was counted; None if nothing is.
         apart: states that were counted while something else was assumed; None if there are none.
         memory: what tells situations apart, if these are the states; None if the outputs of the system are.
+        tests: what episodes of single policies prove of states, by place; see `by_episodes`.
         certificate: the certificate, which others can verify; None if nothing is proven.
     """
 
@@ -109,6 +114,7 @@ class Atlas:
     assumed: Assumed | None = None
     apart: Apart | None = None
     memory: Memory | None = None
+    tests: tuple[EpisodeRecord, ...] = ()
     certificate: Certificate | None = None
 
     def __post_init__(self) -> None:
@@ -203,6 +209,20 @@ class Atlas:
     def policy(self, goal: State) -> Policy:
         """Returns the policy to a state of the atlas."""
         return Policy(goal, self.places, self.actions, self.policies[self.place_of(goal)], self.memory)
+
+    def by_episodes(self, goal: State) -> ByEpisodes | None:
+        """Returns what episodes prove of a state of the atlas, whatever its labels hide; None if none were played.
+
+        The certified explorer plays episodes where they are cheaper than knowing rows. `axplore.certify` plays them for
+        any policy and goal.
+        """
+        place = self.place_of(goal)
+        test = min((test for test in self.tests if test.goal == place), key=lambda test: test.bound, default=None)
+        if test is None:
+            return None
+        choices = np.broadcast_to(np.array(test.policy, dtype=np.int64), (test.horizon, len(test.policy)))
+        policy = Policy(goal, self.places, self.actions, choices, self.memory)
+        return ByEpisodes(goal, policy, test.bound, test.n_episodes, test.n_arrivals)
 
     @checked(state=label)
     def describe(self, state: State) -> StateReport:
@@ -389,7 +409,7 @@ class Atlas:
             reason = reason_for_member(status, bounds, self.target)
         else:
             reason = reason_to_leave_out(status, bounds.lower, self.target)
-        return StateReport(state, status, bounds, reason)
+        return StateReport(state, status, bounds, reason, self.by_episodes(state) if member else None)
 
     def _report_of_unseen(self, state: State) -> StateReport:
         bounds = Bounds(self.unseen_lower, math.inf, math.inf, self.can_be_relied_on)

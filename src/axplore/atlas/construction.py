@@ -199,5 +199,6 @@ def atlas_from_certificate(
         assumed=certificate.assumed,
         apart=certificate.apart,
         memory=certificate.memory,
+        tests=certificate.episodes,
         certificate=certificate,
     )

@@ -14,6 +14,7 @@ from axplore.certificate.contents import Counts
 from axplore.certificate.region import level_weights, spent_apart
 from axplore.errors import InvalidInputError, InvalidSettingError
 from axplore.proofs.bounds import IntervalModel, interval_model, upper_path
+from axplore.proofs.certificates import episode_records
 from axplore.proofs.episode_tests import EpisodeTest, EpisodeTests
 from axplore.proofs.evidence import Evidence, gather_evidence
 from axplore.proofs.surveys import survey_evidence
@@ -236,5 +237,6 @@ def _restricted(atlas: Atlas, evidence: Evidence, numbers: list[int], target: Ta
         statuses=(*(evidence.status(place) for place in range(len(lower))), *(status,) * len(rest)),
         unseen_lower=unseen,
         complete=evidence.complete,
+        tests=episode_records(evidence),
         certificate=None,
     )

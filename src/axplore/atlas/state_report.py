@@ -17,6 +17,7 @@ from axplore.types import State, Status
 
 if TYPE_CHECKING:
     from axplore.atlas.atlas import Atlas
+    from axplore.atlas.policy import Policy
 
 SHOWN_DIGITS: Final = Decimal("0.001")
 """The precision of printed bounds. Lower ones are rounded down and upper ones up, so that they stay bounds."""
@@ -51,6 +52,50 @@ class Bounds:
         return f"{rounded_down(self.lower)} to {rounded_up(self.upper)} steps"
 
 
+@dataclass(frozen=True, eq=False)
+class ByEpisodes:
+    """What episodes of one policy prove of a state. It needs no model, so it holds whatever the labels hide.
+
+    Policy, horizon and bound were fixed before the first episode, and every episode began with a RESET. The statements
+    about all states of an atlas hold at once with a probability of at least 1 - δ, if episodes are independent of each
+    other and alike: see docs/algorithms/episodes.md.
+
+    Attributes:
+        state: its label, which the episodes reached.
+        policy: the policy that was played; it restarts after its horizon. That of the atlas may be another one.
+        within: the expected steps within which the policy reaches the state, at most.
+        episodes, arrivals: the number of episodes, and of those that reached the state before the horizon.
+    """
+
+    state: State
+    policy: Policy
+    within: float
+    episodes: int
+    arrivals: int
+
+    @property
+    def horizon(self) -> int:
+        """The steps after which the policy restarts with a RESET."""
+        return len(self.policy.choices)
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns it as JSON values."""
+        return {
+            "within": self.within,
+            "horizon": self.horizon,
+            "episodes": self.episodes,
+            "arrivals": self.arrivals,
+        }
+
+    def __str__(self) -> str:
+        after = "1 step" if self.horizon == 1 else f"{self.horizon} steps"
+        return (
+            f"Whatever the labels hide, a policy that restarts after {after} reaches it within "
+            f"{rounded_up(self.within)} expected steps: {self.episodes:,} episodes from RESET prove it, if they are "
+            "independent of each other and alike."
+        )
+
+
 @dataclass(frozen=True)
 class StateReport:
     """What is known of a state.
@@ -60,15 +105,18 @@ class StateReport:
         status: certified, set aside or open.
         bounds: bounds on the expected steps to it.
         reason: the reason for the status, in a sentence; for an open state, what blocks its proof.
+        by_episodes: what episodes prove of it whatever the labels hide; None if none were played that do.
     """
 
     state: State
     status: Status
     bounds: Bounds
     reason: str
+    by_episodes: ByEpisodes | None = None
 
     def __str__(self) -> str:
-        return f"{self.state}: {self.status.value}. {self.reason}"
+        more = "" if self.by_episodes is None else f" {self.by_episodes}"
+        return f"{self.state}: {self.status.value}. {self.reason}{more}"
 
 
 def checked_regret(upper: float, lower: float, regret: float, target: Target) -> float:
@@ -148,6 +196,8 @@ class StateRow:
         regret: the steps that the best policy through the states of the atlas could save; infinite if unknown.
         visits: the number of times that its actions were played.
         found_at: the steps taken when it was admitted; None on the frontier.
+        by_episodes: an upper bound on the expected steps of a policy to it that holds whatever the labels hide; None if
+            no episodes prove one.
         status: certified, set aside or open; "not proven" if the explorer proves nothing, or its proofs are refuted.
         reason: for its status, in a sentence.
     """
@@ -159,6 +209,7 @@ class StateRow:
     regret: float
     visits: int
     found_at: int | None
+    by_episodes: float | None
     status: str
     reason: str
 
@@ -167,7 +218,7 @@ class StateRow:
         value = getattr(self, name)
         if name == "state":
             return readable(value)
-        if name in ("upper", "regret"):
+        if name in ("upper", "regret", "by_episodes") and value is not None:
             return rounded_up(value)
         if name == "lower":
             return rounded_down(value)
@@ -186,6 +237,7 @@ HEADINGS: Final = {
     "regret": "regret",
     "visits": "visits",
     "found_at": "found at",
+    "by_episodes": "by episodes",
     "status": "status",
     "reason": "reason",
 }
@@ -198,6 +250,17 @@ LEGEND: Final = (
     "lower, upper: bounds on the expected steps. regret: the steps that the best policy could save. visits: how often "
     "actions of the state were played. found at: the steps taken by then."
 )
+
+LEGEND_OF_EPISODES: Final = (
+    " by episodes: an upper bound that episodes from RESET prove of a policy; it holds whatever the labels hide."
+)
+
+
+def legend_of(atlas: Atlas) -> str:
+    """Returns what the headings of the table of states mean; nothing if nothing is proven."""
+    if not atlas.proven:
+        return ""
+    return LEGEND + (LEGEND_OF_EPISODES if atlas.tests else "")
 
 
 def state_rows(atlas: Atlas) -> list[StateRow]:
@@ -214,6 +277,7 @@ def state_rows(atlas: Atlas) -> list[StateRow]:
             regret=report.bounds.regret,
             visits=visits.get(number, 0),
             found_at=found_at[index],
+            by_episodes=None if report.by_episodes is None else report.by_episodes.within,
             status=report.status.value if atlas.can_be_relied_on else "not proven",
             reason=report.reason,
         )
@@ -226,7 +290,8 @@ def state_rows(atlas: Atlas) -> list[StateRow]:
 def shown_columns(atlas: Atlas) -> dict[str, str]:
     """Returns the attributes that a table of the states of the atlas shows, with their headings."""
     if atlas.proven:
-        names = ("state", "lower", "upper", "regret", "status", "visits", "found_at")
+        tested = ("by_episodes",) if atlas.tests else ()
+        names = ("state", "lower", "upper", "regret", *tested, "status", "visits", "found_at")
         return {name: HEADINGS[name] for name in names}
     # Without a proof, the lower bound is the explorer's optimistic estimate, and nothing else is known.
     return {name: HEADINGS[name] for name in ("state", "lower", "status", "visits", "found_at")} | {"lower": "estimate"}
@@ -290,6 +355,7 @@ def to_pandas(atlas: Atlas) -> Any:
     columns: dict[str, Any] = {field.name: [getattr(row, field.name) for row in rows] for field in fields(StateRow)}
     columns["state"] = pd.Series(columns["state"], dtype=object)
     columns["found_at"] = pd.array(columns["found_at"], dtype="Int64")
+    columns["by_episodes"] = pd.Series(columns["by_episodes"], dtype=float)
     return pd.DataFrame(columns)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
-from axplore.atlas.state_report import StateReport, rounded_down
+from axplore.atlas.state_report import StateReport, rounded_down, rounded_up
 from axplore.certificate.count_checks import contradicted_assumption
 from axplore.certificate.doubts import doubts_in, notes_in
 from axplore.errors import ExitCode
@@ -31,6 +31,9 @@ ASSUMPTIONS: Final = (
 
 PAPER_GUARANTEES: Final = {"disco-theory": "[DisCo] Thm. 1"}
 """Explorers whose result is correct with probability 1 - δ by a theorem, though no certificate shows it."""
+
+NOISE_PINNED: Final = "NOISE_PINNED"
+"""The finding that noise is seeded anew at every RESET, so that episodes repeat each other."""
 
 LISTED: Final = 5
 """The largest number of states that a sentence names."""
@@ -104,6 +107,8 @@ def verdict_of(atlas: Atlas) -> Verdict:
     doubts = doubts_in(atlas.findings, atlas.faults)
     kind = _kind_of(atlas, in_doubt=bool(doubts))
     headline, *sentences = _WORDS[kind](atlas)
+    if doubts or kind is VerdictKind.CONTRADICTED:
+        sentences += _what_holds_anyway(atlas)
     if atlas.memory is not None:
         sentences.append(f"{atlas.memory.summary}.")
     return Verdict(
@@ -241,6 +246,20 @@ def _what_is_decided(atlas: Atlas) -> list[str]:
     others = _states(len(atlas.frontier), "other ")
     farther = f"the {others} seen and all states never seen take" if atlas.frontier else "all others take"
     return [f"Nothing within the radius is missing: {farther} more than {atlas.target.radius:g} expected steps."]
+
+
+def _what_holds_anyway(atlas: Atlas) -> list[str]:
+    """Returns what is true of states even if labels hide something: that which episodes prove."""
+    is_pinned = any(finding.issue == NOISE_PINNED for finding in atlas.findings)  # then episodes are not independent
+    tested = {test.goal for test in atlas.tests}
+    if not tested or is_pinned:
+        return []
+    within = rounded_up(max(min(test.bound for test in atlas.tests if test.goal == goal) for goal in tested))
+    return [
+        f"Whatever the labels hide, {_states(len(tested))} {'is' if len(tested) == 1 else 'are'} reached within "
+        f"{within} expected steps from RESET, by policies that restart (`by episodes`). Episodes prove this with "
+        f"{_surely(atlas)}, if they are independent of each other and alike."
+    ]
 
 
 def _what_is_doubted(atlas: Atlas) -> str:

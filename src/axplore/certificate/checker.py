@@ -126,7 +126,8 @@ def _check_episodes(certificate: Certificate) -> list[ClaimCheck]:
     checks = []
     for record, refusal in zip(certificate.episodes, refusals, strict=True):
         why = f"{record.n_episodes} episodes by states admitted before it: within {record.bound:.6g} expected steps"
-        checks.append(_named(certificate, record, refusal is None, refusal or f"{why}, of {limit:.6g}"))
+        why += f", of {limit:.6g}, whatever the labels hide"
+        checks.append(_named(certificate, record, refusal is None, refusal or why))
     return checks
 
 

@@ -292,12 +292,12 @@ def _write_page(atlas: Atlas, folder: Path, look: Appearance | None) -> tuple[Pa
 
 
 def _print_atlas(atlas: Atlas, folder: Path, page: Path | None, mishaps: str, *, all_rows: bool) -> None:
-    from axplore.atlas.state_report import LEGEND, headings_of, rows_of, summary_of, title_of
+    from axplore.atlas.state_report import headings_of, legend_of, rows_of, summary_of, title_of
     from axplore.explorers.base import StopReason
     from axplore.runs.events import NAME as EVENTS
 
     print_table(title_of(atlas), headings_of(atlas), rows_of(atlas), all_rows=all_rows)
-    print_lines([*([LEGEND] if atlas.proven else []), *summary_of(atlas)])
+    print_lines([*filter(None, [legend_of(atlas)]), *summary_of(atlas)])
     hints = [f"The run is in {folder}."]
     if atlas.proven:
         hints.append(f"Check it: axplore verify {folder}")

@@ -313,7 +313,7 @@ def state(
     label: Annotated[str, typer.Argument(metavar="STATE", help="State, such as s5 or (1,2).", show_default=False)],
     as_json: AsJson = False,
 ) -> None:
-    """Show what a run says of one state: its status and bounds, why, and how wrong rows may be for that to hold.
+    """Show what a run says of one state: its status and bounds, why, and what holds even if rows are wrong.
 
     \b
     Example:
@@ -333,12 +333,20 @@ def state(
         bounds = {name: finite(getattr(report.bounds, name)) for name in ("lower", "upper", "regret")}
         shown = {"state": encode_label(chosen), "status": report.status.value, "reason": report.reason}
         print_json(
-            {"run": str(run), **shown, "proven": report.bounds.proven, **bounds, "break_even": survives.as_json()}
+            {
+                "run": str(run),
+                **shown,
+                "proven": report.bounds.proven,
+                **bounds,
+                "by_episodes": None if report.by_episodes is None else report.by_episodes.as_json(),
+                "break_even": survives.as_json(),
+            }
         )
         return
     why = [] if chosen in atlas.places else [atlas.why_not(chosen).text]
     print_lines([f"{readable(chosen)}: {report.status.value}, {report.bounds}.", report.reason])
-    print_lines([*(text for text in why if text != report.reason), str(survives)])
+    tested = [] if report.by_episodes is None else [str(report.by_episodes)]
+    print_lines([*(text for text in why if text != report.reason), *tested, str(survives)])
 
 
 @app.command()

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from axplore.arguments import checked, file_path, flag, function, optional
 from axplore.atlas import Atlas
 from axplore.atlas.drawing import layout_of
-from axplore.atlas.state_report import HEADINGS, LEGEND, shown_columns, state_rows
+from axplore.atlas.state_report import HEADINGS, legend_of, shown_columns, state_rows
 from axplore.errors import InvalidSettingError
 from axplore.report import charts, text
 from axplore.report.appearance import Appearance, Names, Render
@@ -182,7 +182,7 @@ def page_of(
         rows=rows,
         columns=shown_columns(atlas),
         frontier_columns={name: HEADINGS[name] for name in frontier},
-        legend=LEGEND,
+        legend=legend_of(atlas),
         limits={"rows": MAX_ROWS},
         charts=charts,
         text=text,
@@ -216,9 +216,9 @@ def _environment(folder: Path) -> Environment:
     return environment
 
 
-def _sortable(value: float) -> str:
-    """Returns a number as text for scripts to sort by."""
-    return repr(value) if math.isfinite(value) else "1e308"
+def _sortable(value: float | None) -> str:
+    """Returns a number as text for scripts to sort by; none comes last."""
+    return repr(value) if value is not None and math.isfinite(value) else "1e308"
 
 
 def _scripts() -> Iterator[str]:

@@ -100,6 +100,7 @@ def content_of(
         "statuses": [STATUSES.index(status if is_proven else Status.OPEN) for status in atlas.statuses],
         "reasons": [row.reason for row in rows],
         "breakEven": _break_evens(atlas),
+        "byEpisodes": [str(atlas.by_episodes(state) or "") for state in atlas.states],
         "lower": [finite(row.lower) for row in rows],
         "upper": [finite(row.upper) for row in rows],
         "shownSteps": [finite(steps) for steps in shown_steps(atlas).tolist()],

@@ -120,6 +120,7 @@ const panel = (() => {
     if (content.pictures[place]) shown.unshift(html("img", { class: "picture", src: content.pictures[place], alt: `Picture of ${labels[place]}` }));
     if (content.breakEven[place]) shown.push(html("p", { id: "panel-break-even" }, content.breakEven[place]));
     if (!atlas.isMember(place)) return shown;
+    if (content.byEpisodes[place]) shown.push(html("p", { id: "panel-by-episodes" }, content.byEpisodes[place]));
     shown.push(html("p", {}, `Found at step ${number(content.foundAt[place])}; ${number(content.visits[place])} visits.`));
     if (place === 0) return [...shown, html("p", {}, "RESET leads here.")];
     if (!met) return [...shown, html("p", {}, "Its policy is in the atlas, but too large for this page.")];

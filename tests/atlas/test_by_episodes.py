@@ -1,0 +1,184 @@
+"""What episodes prove of states stays true where labels hide something, and is shown there."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import binom
+
+import axplore
+from aliased import AliasedModel, random_model
+from axplore import Atlas
+from axplore.atlas.state_report import headings_of, legend_of, rows_of, state_rows
+from axplore.atlas.verdict import VerdictKind
+from axplore.certificate import verify
+from axplore.certificate.doubts import FindingRecord
+from axplore.cli.explore_commands import atlas_as_json
+from axplore.domains import confusing_chain
+from axplore.proofs.episode_tests import EpisodeTest
+from axplore.report.page import page_of
+from axplore.runs.history import history_of
+from axplore.statistics.episodes import focused_bets
+from axplore.worlds.contract import Visit
+from axplore.worlds.stepped import SteppedWorld
+from commands import run
+from hidden_study import true_steps
+
+
+def planted(number: int) -> AliasedModel:
+    """One of the systems of `make hidden-study`."""
+    rng = np.random.default_rng([17, number, True])
+    n_states = int(rng.integers(4, 8))
+    n_labels = max(3, n_states - int(rng.integers(1, 4)))
+    return random_model(rng, n_states, n_labels, successors=2 + number % 2, evenness=0.25)
+
+
+@cache
+def misled(folder: Path | None = None) -> tuple[AliasedModel, Atlas]:
+    """A system that is explored without any test of what its labels hide, so that nothing is noticed."""
+    model = planted(464)
+    atlas = axplore.explore(
+        model.system(464), 4, 1, delta=0.5, seed=464, objective="within-radius", doctor=False, run=folder
+    )
+    return model, atlas
+
+
+def steps_by_episodes(model: AliasedModel, atlas: Atlas, goal: int) -> float:
+    """The exact steps of the policy that was tested."""
+    proof = atlas.by_episodes(goal)
+    assert proof is not None
+    return model.restarted_steps(partial(proof.policy, step=0), goal, proof.horizon)
+
+
+def found(atlas: Atlas, issue: str) -> Atlas:
+    """The atlas as if this had been found before."""
+    finding = FindingRecord(issue, "A title", "Something was seen.", "It matters.", "Mend it.", "doubt")
+    return replace(atlas, findings=(finding,))
+
+
+def test_where_the_bound_from_the_rows_is_false_the_one_by_episodes_is_true() -> None:
+    model, atlas = misled()
+    assert atlas.verdict.kind is VerdictKind.PROVEN
+    assert true_steps(model, atlas.policy(2), 2) > 1.02 * atlas.bounds(2).upper
+    proofs = [proof for goal in atlas.states[1:] if (proof := atlas.by_episodes(goal)) is not None]
+    assert [proof.state for proof in proofs] == [2, 3]
+    assert all(steps_by_episodes(model, atlas, int(str(proof.state))) <= proof.within for proof in proofs)
+
+
+def test_it_is_shown_beside_the_bounds_and_in_every_form() -> None:
+    _, atlas = misled()
+    proof = atlas.by_episodes(2)
+    assert proof is not None
+    assert (proof.within, proof.horizon) == (5.0, proof.policy.horizon)
+    assert 0 < proof.arrivals <= proof.episodes
+    assert atlas.by_episodes(0) is None
+    assert "by episodes" in headings_of(atlas)
+    assert "whatever the labels hide" in legend_of(atlas)
+    column = headings_of(atlas).index("by episodes")
+    assert [row[column] for row in rows_of(atlas)] == ["", "", "5.000", "5.000"]
+    assert [row.as_json()["by_episodes"] for row in state_rows(atlas)] == [None, None, 5.0, 5.0]
+    report = atlas.describe(2)
+    assert report.by_episodes is not None
+    assert f"{proof.episodes} episodes from RESET prove it" in str(report)
+
+
+def test_commands_and_the_page_show_it(tmp_path: Path) -> None:
+    _, atlas = misled(tmp_path / "run")
+    shown = run("state", str(tmp_path / "run"), "2")
+    assert "Whatever the labels hide, a policy that restarts after" in shown.replace("\n", " ")
+    proof = json.loads(run("state", str(tmp_path / "run"), "2", "--json"))["by_episodes"]
+    assert (proof["within"], proof["episodes"] >= proof["arrivals"] > 0) == (5.0, True)
+    assert json.loads(run("state", str(tmp_path / "run"), "1", "--json"))["by_episodes"] is None
+    assert [state["by_episodes"] for state in atlas_as_json(atlas)["states"]] == [None, None, 5.0, 5.0]
+    page = page_of(atlas, history_of(tmp_path / "run"), tmp_path / "run")
+    assert ">by episodes<" in page
+    assert "a policy that restarts after" in page
+
+
+def test_a_finding_leaves_it_true_and_the_verdict_says_so() -> None:
+    _, atlas = misled()
+    sentence = "Whatever the labels hide, 2 states are reached within 5.000 expected steps from RESET"
+    assert sentence not in str(atlas.verdict)
+    doubtful = found(atlas, "HISTORY_MATTERS")
+    assert doubtful.verdict.kind is VerdictKind.PROVEN_UNDER_DOUBT
+    assert sentence in str(doubtful.verdict)
+    assert sentence not in str(found(atlas, "NOISE_PINNED").verdict)  # episodes that repeat each other prove nothing
+
+
+def test_counts_that_refute_each_other_leave_it_true() -> None:
+    model = planted(61)
+    atlas = axplore.explore(model.system(61), 4, 1, seed=2, doctor=False)
+    assert atlas.verdict.kind is VerdictKind.CONTRADICTED
+    assert "Whatever the labels hide, 1 state is reached" in str(atlas.verdict)
+    proof = atlas.by_episodes(2)
+    assert proof is not None
+    assert steps_by_episodes(model, atlas, 2) <= proof.within < true_steps(model, atlas.policy(2), 2)
+
+
+def test_what_an_atlas_says_by_episodes_is_verified_with_it() -> None:
+    _, atlas = misled()
+    assert axplore.verify(atlas).complete
+    forged = replace(atlas, tests=tuple(replace(test, bound=test.bound / 2) for test in atlas.tests))
+    assert [failure.why for failure in axplore.verify(forged).failures] == [
+        "its tests does not follow from the certificate"
+    ]
+    certificate = atlas.certificate
+    assert certificate is not None
+    tighter = replace(certificate, episodes=tuple(replace(test, bound=1.5) for test in certificate.episodes))
+    assert any("nats" in failure.why for failure in verify(tighter).failures)
+
+
+def test_a_part_of_an_atlas_keeps_what_was_proven_by_policies_through_its_states() -> None:
+    atlas = axplore.explore(confusing_chain(), 4.5, 0.4, objective="within-radius", seed=1)
+    part = atlas.within(4.2)
+    kept = [state for state in part.states if part.by_episodes(state) is not None]
+    assert kept
+    for state in kept:
+        old, new = atlas.by_episodes(state), part.by_episodes(state)
+        assert old is not None
+        assert new is not None
+        assert old.within == new.within
+        assert [old.policy(label, 0) for label in part.states] == [new.policy(label, 0) for label in part.states]
+
+
+def half_open(rng: np.random.Generator) -> AliasedModel:
+    """The goal, seen as 1, is nearer from a hidden state that looks like the start than from the start."""
+    rarely, often = rng.uniform(0.1, 0.4), rng.uniform(0.5, 0.9)
+    row = np.array([[0.0, 1.0 - rarely, rarely], [0.0, 1.0 - often, often], [0.0, 0.0, 1.0]])
+    return AliasedModel(np.array([row, row]), (0, 0, 1))
+
+
+def test_at_most_a_share_of_false_bounds_is_ever_proven_though_the_start_shares_its_label() -> None:
+    """Bounds are missed by a thousandth, where errors are likeliest, and the label of the start hides another state.
+
+    With 500 tests at the level 0.1 there are more errors than allowed for with a probability of 1e-6. If episodes began
+    without a RESET where the label of the start is shown, nearly half of the bounds would be proven.
+    """
+    level, repeats, wrong = 0.1, 500, 0
+    rng = np.random.default_rng(8)
+    for number in range(repeats):
+        model, horizon = half_open(rng), 1 + number % 3
+        world = SteppedWorld(model.system(number))
+        world.carry_out([Visit(0, 0, 20, np.zeros(0, dtype=np.int64), 1)])
+        test = EpisodeTest(
+            goal=1,
+            policy=np.array([0]),
+            horizon=horizon,
+            bound=0.999 * model.restarted_steps(lambda _: "left", 1, horizon),
+            line=1,
+            turn=1,
+            level=level,
+            bets=focused_bets(0.4),
+            outcomes=np.zeros(horizon + 2, dtype=np.int64),
+        )
+        for _ in range(10):
+            (answer,) = world.carry_out([test.order((0, 1), 20)])
+            test = test.after(answer)
+            if test.proven:
+                break
+        wrong += test.proven
+    assert wrong <= binom.isf(1e-6, repeats, level)
