@@ -35,7 +35,8 @@ def test_exploring_the_chain_prints_its_states_with_bounds_that_contain_the_exac
     output = run("explore", "confusing-chain", "--radius", "4.5", "--epsilon", "0.1")
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in output.splitlines() if "│ s" in line]
     assert {row[0] for row in rows} == set(EXACT)
-    for state, lower, upper, loss, status, _, _ in rows:
+    for state, lower, upper, loss, by_episodes, status, _, _ in rows:
+        assert float(by_episodes or upper) >= EXACT[state]
         assert float(lower) <= EXACT[state] <= float(upper)
         assert float(loss) <= 0.1
         assert status == "certified"

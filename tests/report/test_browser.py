@@ -237,13 +237,13 @@ def test_everything_that_can_be_used_has_a_name(browser: Browser, chain_run: Pat
 def test_tables_are_sorted_by_a_click(browser: Browser) -> None:
     atlas = tree_atlas(40)
     browser.open_text(page_of(atlas, History(), Path("run")))
-    heading = "#states thead th:nth-child(7)"
+    heading = "#states thead th:last-child"
 
     browser.find(f"{heading} button").click()
     browser.find(f"{heading} button").click()
 
     assert browser.find(heading).get_attribute("aria-sort") == "descending"
-    found = [int(text.replace(",", "")) for text in browser.texts("#states tbody td:nth-child(7)")]
+    found = [int(text.replace(",", "")) for text in browser.texts("#states tbody td:last-child")]
     assert found == sorted(atlas.found_at.tolist(), reverse=True)
 
 
