@@ -249,16 +249,25 @@ def test_allowed_states_mean_the_restricted_model(mdp: TabularMdp, data: st.Data
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_a_batch_equals_its_goals_one_by_one(order: SweepOrder) -> None:
+def test_a_batch_agrees_with_its_goals_one_by_one(order: SweepOrder) -> None:
     mdp = random_sparse(60, 3, (1, 6), seed=1)
     goals = [*mdp.states[::3], "s3", "s3"]
     batch = value_iteration(mdp, goals, precision=1e-7, order=order)
     assert batch.values.shape == (len(goals), 60)
+    # One goal alone is solved in an order of its own; the lemma leaves both within (1 + 2γ) of the optimal values.
+    apart = 2e-7 if order == "in-place" else 1e-13
     for position, goal in enumerate(goals):
         single = value_iteration(mdp, goal, precision=1e-7, order=order)
-        assert batch.values[position] == pytest.approx(single.values[0], rel=1e-13)
-        assert batch.sweeps[position] == single.sweeps[0]
+        assert batch.values[position] == pytest.approx(single.values[0], rel=apart)
         assert np.array_equal(batch.policy[position], single.policy[0])
+
+
+def test_a_single_goal_takes_a_fifth_of_the_sweeps_of_a_batch_on_a_grid() -> None:
+    mdp = slippery_grid(rows=40, columns=40)
+    goal = mdp.states[-1]
+    batch, single = (value_iteration(mdp, goals, precision=1e-6) for goals in ([goal, goal], goal))
+    assert single.sweeps[0] < batch.sweeps[0] / 5
+    assert single.values[0] == pytest.approx(batch.values[0], rel=2e-6)
 
 
 def test_threads_do_not_change_the_result() -> None:

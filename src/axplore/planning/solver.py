@@ -11,7 +11,7 @@ import numpy as np
 
 from axplore.errors import NotConvergedError
 from axplore.planning.rows import ROUNDING, UNFINISHED, Goals, Limits, Outcome, Rows
-from axplore.types import IntArray, State
+from axplore.types import FloatArray, IntArray, State
 
 SweepOrder: TypeAlias = Literal["in-place", "synchronous"]
 
@@ -45,11 +45,8 @@ def solve(
     from axplore.planning.simd import LANES
     from axplore.planning.sweep_kernels import iterate, iterate_in_place
 
-    # Kernels are compiled for the types of their arguments: whole numbers would bring another compilation.
     goals = goals._replace(echo_cost=float(goals.echo_cost))
-    limits = Limits(
-        float(limits.precision), float(limits.min_cost), int(limits.max_sweeps), float(limits.give_up_above)
-    )
+    limits = _as_compiled(limits)
     n_goals = len(goals.states)
     outcome = empty_outcome(n_goals, n_values, len(rows.reset_costs))
 
@@ -68,6 +65,21 @@ def solve(
         work(np.arange(n_goals))
     _check_converged(outcome, limits, names)
     return outcome
+
+
+def solve_one(rows: Rows, goal: int, limits: Limits, start: FloatArray, name: State) -> Outcome:
+    """Solves for one goal from given values, [n], or raises NotConvergedError; `rows` have no echoes."""
+    from axplore.planning.sweep_kernels import iterate_one
+
+    outcome = empty_outcome(1, len(start), len(start))
+    iterate_one(rows, goal, _as_compiled(limits), start, outcome)
+    _check_converged(outcome, limits, [name])
+    return outcome
+
+
+def _as_compiled(limits: Limits) -> Limits:
+    """Kernels are compiled for the types of their arguments: whole numbers would bring another compilation."""
+    return Limits(float(limits.precision), float(limits.min_cost), int(limits.max_sweeps), float(limits.give_up_above))
 
 
 def empty_outcome(n_goals: int, n_values: int, n_states: int) -> Outcome:

@@ -20,6 +20,7 @@ from axplore.types import FloatArray, IntArray
 _FIRST_WAIT: Final = 6.0
 _WAIT_GROWTH: Final = 1.25
 _STEADY: Final = 0.05
+_POLICY_SWEEPS: Final = 4
 
 # The rows of the memory that decides about extrapolation, [4, lanes].
 _LAST_CHANGE: Final = 0
@@ -67,6 +68,74 @@ def search(starts: IntArray, offsets: IntArray, successors: IntArray) -> npt.NDA
                 waiting[n_waiting] = successor
                 n_waiting += 1
     return met
+
+
+@compiled
+def near_to_far(
+    goal: int, state_pairs: IntArray, row_offsets: IntArray, successors: IntArray
+) -> tuple[IntArray, IntArray]:
+    """The states in the order of their distance to a goal along edges, [S], and these distances, by state, [S].
+
+    Where no way leads to the goal, the distance is the number of states.
+    """
+    n_states = len(state_pairs) - 1
+    ends = np.zeros(n_states + 1, dtype=np.int64)
+    for successor in successors:
+        ends[successor + 1] += 1
+    ends = np.cumsum(ends)
+    filled = ends[:-1].copy()
+    predecessors = np.empty(len(successors), dtype=np.int64)
+    for state in range(n_states):
+        for entry in range(row_offsets[state_pairs[state]], row_offsets[state_pairs[state + 1]]):
+            predecessors[filled[successors[entry]]] = state
+            filled[successors[entry]] += 1
+    distances = np.full(n_states, n_states)
+    order = np.empty(n_states, dtype=np.int64)
+    distances[goal] = 0
+    order[0] = goal
+    n_met = 1
+    for position in range(n_states):
+        if position == n_met:  # the others lead nowhere near
+            break
+        near = order[position]
+        for state in predecessors[ends[near] : ends[near + 1]]:
+            if distances[state] == n_states:
+                distances[state] = distances[near] + 1
+                order[n_met] = state
+                n_met += 1
+    for state in range(n_states):
+        if distances[state] == n_states:
+            order[n_met] = state
+            n_met += 1
+    return order, distances
+
+
+@compiled
+def reordered(
+    order: IntArray, state_pairs: IntArray, row_offsets: IntArray, successors: IntArray, weights: FloatArray
+) -> tuple[IntArray, IntArray, IntArray, FloatArray, IntArray]:
+    """The model with its states in this order: its four arrays, and which pair each of its pairs was, [P]."""
+    n_states = len(order)
+    positions = np.empty(n_states, dtype=np.int64)
+    positions[order] = np.arange(n_states)
+    new_pairs = np.zeros(n_states + 1, dtype=np.int64)
+    new_offsets = np.zeros(len(row_offsets), dtype=np.int64)
+    new_successors = np.empty(len(successors), dtype=np.int64)
+    new_weights = np.empty(len(weights))
+    pairs = np.empty(len(row_offsets) - 1, dtype=np.int64)
+    n_pairs = 0
+    n_entries = 0
+    for position in range(n_states):
+        for pair in range(state_pairs[order[position]], state_pairs[order[position] + 1]):
+            for entry in range(row_offsets[pair], row_offsets[pair + 1]):
+                new_successors[n_entries] = positions[successors[entry]]
+                new_weights[n_entries] = weights[entry]
+                n_entries += 1
+            pairs[n_pairs] = pair
+            n_pairs += 1
+            new_offsets[n_pairs] = n_entries
+        new_pairs[position + 1] = n_pairs
+    return new_pairs, new_offsets, new_successors, new_weights, pairs
 
 
 @compiled
@@ -127,6 +196,94 @@ def iterate(rows: Rows, goals: Goals, limits: Limits, positions: IntArray, out: 
         out.status[position] = status
 
 
+@compiled
+def iterate_one(rows: Rows, goal: int, limits: Limits, values: FloatArray, out: Outcome) -> None:
+    """In-place iteration for one goal from given values, quick if the states come in the order of their distance to it.
+
+    After each sweep its greedy policy is swept over a few times, for a part of the cost.
+    """
+    changes = np.zeros(len(values))
+    memory = np.array([np.inf, 0.0, 0.0, _FIRST_WAIT])
+    policy = out.policy[0]
+    while True:
+        rise, fall = _sweep(rows, goal, values, policy)
+        out.sweeps[0] += 1
+        scale = 1.0 + fall / limits.min_cost
+        lower = out.values[0]
+        if values[rows.initial] / scale > limits.give_up_above:
+            lower[:] = values / scale
+            out.residuals[0] = np.inf
+            out.status[0] = GAVE_UP
+            policy[:] = -1
+            return
+        if rise + fall / limits.min_cost <= limits.precision:
+            lower[:] = values / scale
+            residual, _ = back_up(rows, goal, lower, changes, policy)
+            out.residuals[0] = residual
+            if residual <= limits.precision:
+                out.status[0] = CONVERGED
+                return
+        if max(rise, fall) <= ROUNDING * values[rows.initial] or out.sweeps[0] >= limits.max_sweeps:
+            lower[:] = values / scale
+            out.residuals[0] = max(rise, fall)
+            return
+        for _ in range(_POLICY_SWEEPS):
+            change = _sweep_policy(rows, goal, values, policy, changes)
+            if change <= limits.precision / 4:
+                break
+            factor = _extrapolation_factor(memory, change)
+            if factor > 0.0:
+                values[:] = np.maximum(0.0, values + factor * changes)
+
+
+@compiled
+def _sweep(rows: Rows, goal: int, values: FloatArray, policy: IntArray) -> tuple[float, float]:
+    """One in-place sweep; `policy` becomes what it chose. Returns the largest rise and fall."""
+    width = rows.successors.shape[1]
+    rise = 0.0
+    fall = 0.0
+    for state in range(len(rows.reset_costs)):
+        best = rows.reset_costs[state] + values[rows.initial]
+        choice = -1
+        for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
+            cost = rows.costs[pair]
+            for chunk in range(rows.pair_chunks[pair], rows.pair_chunks[pair + 1]):
+                for place in range(width):
+                    cost += rows.weights[chunk, place] * values[rows.successors[chunk, place]]
+            if cost < best:
+                best = cost
+                choice = pair
+        if state == goal:
+            best = 0.0
+        rise = max(rise, best - values[state])
+        fall = max(fall, values[state] - best)
+        values[state] = best
+        policy[state] = choice
+    return rise, fall
+
+
+@compiled
+def _sweep_policy(rows: Rows, goal: int, values: FloatArray, policy: IntArray, changes: FloatArray) -> float:
+    """One in-place sweep of a policy; returns the largest change."""
+    width = rows.successors.shape[1]
+    largest = 0.0
+    for state in range(len(rows.reset_costs)):
+        pair = policy[state]
+        if state == goal:
+            cost = 0.0
+        elif pair < 0:
+            cost = rows.reset_costs[state] + values[rows.initial]
+        else:
+            cost = rows.costs[pair]
+            for chunk in range(rows.pair_chunks[pair], rows.pair_chunks[pair + 1]):
+                for place in range(width):
+                    cost += rows.weights[chunk, place] * values[rows.successors[chunk, place]]
+        changes[state] = cost - values[state]
+        largest = max(largest, abs(changes[state]))
+        values[state] = cost
+    return largest
+
+
 class Lanes(NamedTuple):
     """Goals that are solved in parallel; n_lanes is 1 or `LANES`.
 
@@ -178,7 +335,8 @@ def iterate_in_place(rows: Rows, goals: Goals, limits: Limits, positions: IntArr
                 lanes.positions[lane] = -1
                 n_running -= 1
             else:
-                lanes.factors[lane] = _extrapolation(lanes, lane)
+                change = max(lanes.rise[0, lane], lanes.fall[0, lane])
+                lanes.factors[lane] = _extrapolation_factor(lanes.memory[:, lane], change)
         if lanes.factors.any():
             _extrapolate(rows, goals, lanes)
 
@@ -312,14 +470,12 @@ def _finished(rows: Rows, goals: Goals, limits: Limits, lanes: Lanes, lane: int,
 
 
 @compiled
-def _extrapolation(lanes: Lanes, lane: int) -> float:
+def _extrapolation_factor(memory: FloatArray, change: float) -> float:
     """Returns the number of times the last change is added again; 0 unless changes shrink at a steady rate.
 
     If each change is the last one times a ratio q, then all that are to come sum to q/(1 - q) times the last one. The
     wait between two tries grows, so that a model on which it does not help is left in peace.
     """
-    memory = lanes.memory[:, lane]
-    change = max(lanes.rise[0, lane], lanes.fall[0, lane])
     ratio = change / memory[_LAST_CHANGE]
     steady = ratio < 1.0 and abs(ratio - memory[_LAST_RATIO]) < _STEADY * (1.0 - ratio)
     memory[_LAST_CHANGE] = change
