@@ -587,12 +587,13 @@ def tour(  # noqa: PLR0915 (a function call would take longer than the step, see
         number = numbers[state]
         target = waiting[number] if number < up_to_last else NO_TARGET
         if target != NO_TARGET:
-            play = target_plays[target]
-            for other in range(play + _ONE, target_plays[target + _ONE]):
-                if shares[other] > shares[play]:
-                    play = other
-            remaining[play] -= 1
-            shares[play] = remaining[play] / asked[play]
+            play, end = target_plays[target], target_plays[target + _ONE]
+            if end - play > _ONE:  # a single play has no share to compare, and a division takes as long as a draw
+                for other in range(play + _ONE, end):
+                    if shares[other] > shares[play]:
+                        play = other
+                remaining[play] -= 1
+                shares[play] = remaining[play] / asked[play]
             outstanding[target] -= 1
             if outstanding[target] == 0:
                 waiting[number] = NO_TARGET
