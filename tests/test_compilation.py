@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,24 @@ print(kept_before, round(least_mass(0.5, 0.0), 3), is_kept(least_mass))
 """
 
 
+FOLLOW_A_COMPILATION = """
+import threading
+from axplore.compilation import compiling
+from axplore.statistics.confidence import least_mass
+said, over = [], threading.Event()
+def look():
+    while not over.wait(0.01):
+        said.append(compiling())
+thread = threading.Thread(target=look)
+thread.start()
+least_mass(0.5, 0.0)
+over.set()
+thread.join()
+words = [line for line in said if line]
+print(compiling(), words[0] if words else None)
+"""
+
+
 def run(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", program], env={**os.environ, **environment}, capture_output=True, text=True, check=True
@@ -26,6 +45,12 @@ def run(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
 def test_only_the_first_use_compiles(tmp_path: Path) -> None:
     assert run(USE_A_KERNEL, NUMBA_CACHE_DIR=str(tmp_path)).stdout.split() == ["False", "0.5", "True"]
     assert run(USE_A_KERNEL, NUMBA_CACHE_DIR=str(tmp_path)).stdout.split() == ["True", "0.5", "True"]
+
+
+def test_what_is_being_compiled_is_said_in_words_with_an_end(tmp_path: Path) -> None:
+    first, again = (run(FOLLOW_A_COMPILATION, NUMBA_CACHE_DIR=str(tmp_path)).stdout.strip() for _ in range(2))
+    assert re.fullmatch(r"None compiling, on first use only: 0 of at most \d+ functions", first)
+    assert again == "None None"
 
 
 def test_it_runs_where_neither_the_package_nor_the_home_can_be_written(tmp_path: Path) -> None:

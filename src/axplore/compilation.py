@@ -1,7 +1,8 @@
 """Compilation of kernels: with Numba, without the GIL, and cached.
 
 Compiled code is cached on disk, beside the source or in the user's cache folder, so that only the first use after an
-installation waits for it. If neither can be written, every process compiles for itself.
+installation waits for it. If neither can be written, every process compiles for itself. `compiling` says what a user
+waits for meanwhile.
 """
 
 from __future__ import annotations
@@ -13,11 +14,9 @@ from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
 from numba import njit
+from numba.core.event import Event, Listener, register
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-NOTICE: Final = "compiling (first use only) ..."
-"""The message to a user who waits for kernels that are not cached yet."""
 
 _logger = logging.getLogger("axplore")
 
@@ -35,12 +34,19 @@ def compiled_inner(function: Function) -> Function:
     return _compiled(function, _nrt=False)
 
 
+def compiling() -> str | None:
+    """Returns what is being compiled now, in words with an end; None if nothing is."""
+    return _compilations.in_words()
+
+
 def _compiled(function: Function, **options: Any) -> Function:
     try:
-        return cast(Function, njit(cache=True, nogil=True, **options)(function))
+        kernel = njit(cache=True, nogil=True, **options)(function)
     except RuntimeError:  # Numba finds no writable folder
         _say_that_nothing_is_kept()
-        return cast(Function, njit(nogil=True, **options)(function))
+        kernel = njit(nogil=True, **options)(function)
+    _compilations.kernels.append(kernel)
+    return cast(Function, kernel)
 
 
 def is_kept(kernel: Any) -> bool:
@@ -50,6 +56,37 @@ def is_kept(kernel: Any) -> bool:
     source = Path(kernel.py_func.__code__.co_filename)
     kept = Path(kernel.stats.cache_path).glob(f"{source.stem}.{kernel.__name__}-*.nbi")
     return any(index.stat().st_mtime >= source.stat().st_mtime for index in kept)
+
+
+class _Compilations(Listener):
+    """Counts kernels that are compiled in this process; those loaded from the cache do not count."""
+
+    def __init__(self) -> None:
+        self.kernels: list[Any] = []
+        self._under_way = 0
+        self._done: set[int] = set()
+        self._kept: dict[int, bool] = {}
+
+    def on_start(self, _: Event) -> None:
+        if not self._under_way:
+            for kernel in self.kernels:
+                self._kept.setdefault(id(kernel), is_kept(kernel))
+        self._under_way += 1
+
+    def on_end(self, event: Event) -> None:
+        self._under_way -= 1
+        self._done.add(id(event.data["dispatcher"]))
+
+    def in_words(self) -> str | None:
+        if not self._under_way:
+            return None
+        missing = [id(kernel) for kernel in self.kernels if not self._kept.get(id(kernel), False)]
+        done = len(self._done.intersection(missing))
+        return f"compiling, on first use only: {done} of at most {len(missing)} functions"
+
+
+_compilations: Final = _Compilations()
+register("numba:compile", _compilations)  # type: ignore[no-untyped-call]
 
 
 @cache

@@ -248,7 +248,7 @@ class Session:
         """Explores with the labels as they are; returns the atlas, and the failure that ended it early, if any."""
         if self.watched is not None:
             self.watched.watch_history()
-        with on_standard_error(self.explorer, world) if self.progress else nullcontext() as watch:
+        with on_standard_error(world) if self.progress else nullcontext() as watch:
             alarm = None if self.refiner is None else self.refiner.note
             observers = (None if recorder is None else recorder.note, watch, self.on_round, alarm)
             pace = Pace(self.explorer, [observer for observer in observers if observer is not None])

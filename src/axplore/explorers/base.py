@@ -73,9 +73,6 @@ class Explorer(ABC, Generic[StateT]):
     state_types: ClassVar[tuple[type[Any], ...]] = (ExplorerState,)
     """The class of its states, then those of their parts that are dataclasses too: all that a checkpoint may hold."""
 
-    kernels: ClassVar[tuple[Callable[..., Any], ...]] = ()
-    """Compiled functions that stand for those that it needs: if they are not compiled yet, its first use takes long."""
-
     if TYPE_CHECKING:  # a field or a property of every explorer, and no attribute of this class
 
         @property

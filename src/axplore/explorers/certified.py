@@ -32,7 +32,6 @@ from axplore.explorers.base import (
     frontier_of,
     with_known,
 )
-from axplore.proofs.bound_kernels import upper_bound
 from axplore.proofs.bounds import IntervalModel, empirical_path, interval_model, looks_within
 from axplore.proofs.claims import Claim, Draws, NearOptimal, Reachable, TooFar, cheapest_draws
 from axplore.proofs.episode_tests import EpisodePlan, EpisodeTest, EpisodeTests, cheapest_test
@@ -108,7 +107,6 @@ class Certified(Explorer[CertifiedState]):
     """
 
     state_types = (CertifiedState, Reachable, TooFar, NearOptimal, EpisodeTests, EpisodeTest, Bets, AssumedRows, Ties)
-    kernels = (upper_bound,)
 
     target: Target
     objective: Objective = Objective.OPTIMAL

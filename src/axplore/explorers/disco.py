@@ -49,7 +49,6 @@ from axplore.statistics.counts import CountedRows, TransitionCounts
 from axplore.target import Target
 from axplore.types import RESET_ACTION, RESET_PAIR, FloatArray, IntArray
 from axplore.worlds.contract import Visit, World
-from axplore.worlds.simulation_kernels import visit
 
 PRECISION_DIVISOR: Final = 6
 """Value iteration stops at ε/(6L) ([DisCo] Alg. 1, steps 3 and 5)."""
@@ -105,7 +104,6 @@ class DisCo(Explorer[DiscoState]):
     """
 
     state_types = (DiscoState,)
-    kernels = (visit,)
 
     target: Target
     allocation: Allocation

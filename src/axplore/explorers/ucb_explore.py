@@ -41,7 +41,6 @@ from axplore.statistics.counts import CountedRows, TransitionCounts
 from axplore.target import Target
 from axplore.types import RESET_ACTION, FloatArray, IntArray
 from axplore.worlds.contract import Episodes, Visit, World
-from axplore.worlds.simulation_kernels import visit
 
 EPISODES_FACTOR: Final = 6
 """Before (L/ε)³ in λ ([DisCo] App. "Outline of the Algorithm")."""
@@ -195,7 +194,6 @@ class UcbExplore(Explorer[UcbExploreState]):
     """
 
     state_types = (UcbExploreState,)
-    kernels = (visit,)
 
     target: Target
     episodes: EpisodesRule

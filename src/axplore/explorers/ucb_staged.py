@@ -56,7 +56,6 @@ class StagedUcbExplore(Explorer[StagedState]):
     """
 
     state_types = (StagedState, UcbExploreState)
-    kernels = UcbExplore.kernels
 
     final: UcbExplore
 

@@ -50,21 +50,17 @@ _logger = logging.getLogger("axplore")
 
 
 @contextmanager
-def on_standard_error(explorer: Explorer[Any], world: World) -> Iterator[Watcher]:
-    """Shows progress on standard error; first says if kernels have to be compiled."""
+def on_standard_error(world: World) -> Iterator[Watcher]:
+    """Shows progress on standard error, also that of compilation on first use."""
     from rich.console import Console
 
-    from axplore.compilation import NOTICE, is_kept
+    from axplore.compilation import compiling
 
-    has_to_compile = not all(map(is_kept, explorer.kernels))
     if in_notebook():
-        with in_cell(NOTICE if has_to_compile else STARTING) as watch:
+        with in_cell(compiling) as watch:
             yield watch
         return
-    console = Console(stderr=True)
-    if has_to_compile:
-        console.print(NOTICE)
-    with showing(console, lambda: world.steps_by_now, "compiling" if has_to_compile else STARTING) as watch:
+    with showing(Console(stderr=True), lambda: world.steps_by_now, compiling) as watch:
         yield watch
 
 
@@ -76,12 +72,12 @@ def in_notebook() -> bool:
 
 
 @contextmanager
-def in_cell(first: str) -> Iterator[Watcher]:
+def in_cell(compiling: Callable[[], str | None] = lambda: None) -> Iterator[Watcher]:
     """Gives what to call with every report: it renews one line with a bar below the cell of a notebook."""
     from IPython.display import HTML, display
 
-    shown = display(HTML(_as_html(first)), display_id=True)
-    line, latest, due = Line(), first, 0.0
+    shown = display(HTML(_as_html(STARTING)), display_id=True)
+    line, latest, due = Line(), STARTING, 0.0
 
     def watch(report: RoundReport) -> None:
         nonlocal latest, due
@@ -90,8 +86,13 @@ def in_cell(first: str) -> Iterator[Watcher]:
             due = time.monotonic() + SECONDS_BETWEEN_LOOKS
             shown.update(HTML(_as_html(latest, report.remaining)))
 
+    def show_compilation() -> None:
+        if (words := compiling()) is not None:
+            shown.update(HTML(_as_html(words)))
+
     try:
-        yield watch
+        with _repeating(show_compilation):
+            yield watch
     finally:
         shown.update(HTML(f"<code>{escape(latest)}</code>"))
 
@@ -103,16 +104,16 @@ def _as_html(text: str, left: Remaining | None = None) -> str:
 
 @contextmanager
 def showing(
-    console: Console, steps: Callable[[], int] = lambda: 0, first_activity: str = STARTING
+    console: Console, steps: Callable[[], int] = lambda: 0, compiling: Callable[[], str | None] = lambda: None
 ) -> Iterator[Watcher]:
     """Yields a function to call with every report. On a terminal the line is removed at the end.
 
     Args:
         console: the console to show progress on.
         steps: returns the steps taken so far, which may grow for long between two reports.
-        first_activity: what is shown in place of `STARTING` until the first round is over.
+        compiling: returns what is being compiled, which is then shown as the activity; None if nothing is.
     """
-    board = Board(steps, first_activity)
+    board = Board(steps, compiling)
     if console.is_terminal:
         with console.status(LivingLine(board), spinner="dots"):
             yield board.take
@@ -128,11 +129,11 @@ def showing(
 
 
 class Board:
-    """The latest report, with the steps taken by the time it is read."""
+    """The latest report, with the steps taken by the time it is read, and what is being compiled."""
 
-    def __init__(self, steps: Callable[[], int], first_activity: str = STARTING) -> None:
+    def __init__(self, steps: Callable[[], int], compiling: Callable[[], str | None]) -> None:
         self._steps = steps
-        self._first_activity = first_activity
+        self._compiling = compiling
         self._latest = RoundReport(0, 0, 0, 0, STARTING)
 
     def take(self, report: RoundReport) -> None:
@@ -142,7 +143,7 @@ class Board:
     def report(self) -> RoundReport:
         """Returns the latest report, with current steps."""
         latest = self._latest
-        activity = self._first_activity if latest.activity == STARTING else latest.activity
+        activity = self._compiling() or latest.activity
         return replace(latest, steps=max(latest.steps, self._steps()), activity=activity)
 
 

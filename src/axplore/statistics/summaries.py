@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betaincinv, stdtrit
 
 from axplore.errors import InvalidInputError
 from axplore.types import FloatArray
@@ -32,6 +31,8 @@ def estimate(samples: Sequence[float]) -> Estimate:
 
 def half_widths(samples: FloatArray) -> FloatArray:
     """Returns the half-width of the 95 % confidence interval of each column's mean, [runs, n] -> [n]."""
+    from scipy.special import stdtrit  # takes a quarter of a second
+
     runs = len(samples)
     if runs < 2:
         return np.full(samples.shape[1], math.inf)
@@ -42,6 +43,8 @@ def half_widths(samples: FloatArray) -> FloatArray:
 
 def proportion_interval(number: int, total: int) -> tuple[float, float]:
     """Returns the exact 95 % confidence interval of a probability (Clopper and Pearson 1934)."""
+    from scipy.special import betaincinv
+
     if not 0 <= number <= total or total < 1:
         raise InvalidInputError(f"{number} of {total} is not a proportion")
     tail = (1 - CONFIDENCE) / 2

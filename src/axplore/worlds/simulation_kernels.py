@@ -557,7 +557,7 @@ def nearest_target(tour_state: TourProgress, number: np.uint64) -> np.uint64:
 
 
 @compiled
-def tour(  # noqa: PLR0915 (a function call would take longer than the step, see above)
+def tour(  # noqa: PLR0912, PLR0915 (a function call would take longer than the step, see above)
     tables: Tables,
     record: Record,
     stream: UnsignedArray,
