@@ -44,12 +44,12 @@ SETTINGS = {
 MEMORY = 12
 
 
-def study(name: str, seed: int) -> dict[str, Any]:
+def study(name: str, seed: int, memory: Any) -> dict[str, Any]:
     setting, model = SETTINGS[name], model_named(name)
     began = time.process_time()
     world = SteppedWorld(model.system, seed)
     atlas = axplore.explore(
-        world, setting.radius, setting.epsilon, objective="within-radius", seed=seed, memory=MEMORY,
+        world, setting.radius, setting.epsilon, objective="within-radius", seed=seed, memory=memory,
         max_steps=setting.max_steps,
     )  # fmt: skip
     assert atlas.memory is not None
@@ -82,6 +82,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("seeds", type=int)
     parser.add_argument("--model", action="append")
+    parser.add_argument("--aalpy", action="store_true", help="have AALpy merge histories into situations")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     logging.getLogger("axplore").setLevel(logging.ERROR)
@@ -97,7 +98,7 @@ def main() -> None:
             "runs": [],
         }
         for seed in range(arguments.seeds):
-            results[name]["runs"].append(study(name, seed))
+            results[name]["runs"].append(study(name, seed, "aalpy" if arguments.aalpy else MEMORY))
             print(name, results[name]["runs"][-1], flush=True)
         if arguments.out:
             arguments.out.write_text(json.dumps(results, indent=1) + "\n", encoding="ascii")

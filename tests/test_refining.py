@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import logging
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -43,7 +45,7 @@ CORRIDOR = OutputModel(
 
 
 def explored(**settings: Any) -> axplore.Atlas:
-    return axplore.explore(ALARM.system, RADIUS, EPSILON, **{"memory": 8, "seed": 3, **settings})
+    return axplore.explore(ALARM.system, **{"radius": RADIUS, "epsilon": EPSILON, "memory": 8, "seed": 3, **settings})
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +131,64 @@ def test_a_system_that_hides_nothing_is_explored_as_without_a_memory() -> None:
     assert with_memory.memory is None
     assert with_memory.verdict.kind is VerdictKind.PROVEN
     assert with_memory.states == without.states
+
+
+# Which of two hidden states it is shows only in what presses lead to: every second one rings.
+SWITCH = OutputModel(
+    "off",
+    {"off": "quiet", "on": "quiet", "ringing": "loud"},
+    {"off": {"press": {"on": 1.0}}, "on": {"press": {"ringing": 1.0}}, "ringing": {"press": {"off": 1.0}}},
+)
+
+
+def test_aalpy_may_learn_the_automaton_whose_states_are_the_labels() -> None:
+    pytest.importorskip("aalpy")
+    atlas = axplore.explore(SWITCH.system, 3.0, 0.5, memory="aalpy", seed=1)
+    assert tells_all_apart(SWITCH, memory_of(atlas))
+    assert atlas.states == ("quiet", "quiet | after press", "loud")
+    assert atlas.verdict.kind is VerdictKind.PROVEN
+    assert axplore.verify(atlas).complete
+
+
+def test_where_a_test_rejects_what_aalpy_proposes_it_learns_again_from_more_traces(tmp_path: Path) -> None:
+    pytest.importorskip("aalpy")
+    sizes: list[int] = []
+
+    class Counting(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            found = re.search(r"stand for (\d+) situations", record.getMessage())
+            sizes.extend([int(found[1])] if found else [])
+
+    logger, handler = logging.getLogger("axplore"), Counting(logging.INFO)
+    logger.addHandler(handler)
+    level = logger.level
+    logger.setLevel(logging.INFO)
+    try:
+        atlas = explored(
+            memory="aalpy", seed=1, radius=8.0, epsilon=0.5, objective="within-radius", run=tmp_path / "run"
+        )
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+    assert len(sizes) > 1
+    assert tells_all_apart(ALARM, memory_of(atlas))
+    assert atlas.verdict.kind is VerdictKind.PROVEN
+    again = axplore.resume(tmp_path / "run", SteppedWorld(ALARM.system, 1), radius=9.0)
+    assert again.memory == atlas.memory
+    assert load_manifest(tmp_path / "run").memory == "aalpy"
+
+
+def test_without_aalpy_its_memory_is_refused_before_the_first_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "aalpy", None)
+    with pytest.raises(InvalidSettingError, match=r"pip install 'axplore\[aalpy\]'"):
+        explored(memory="aalpy")
+
+
+def test_a_memory_is_a_number_or_aalpy(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSettingError, match="a number of outputs, 1 or more, or 'aalpy'"):
+        explored(memory="something")
+    with pytest.raises(InvalidSettingError, match="memory is '-1'"):
+        run("explore", ALARM_WORLD, "--radius", "6", "--memory", "-1", "--out", tmp_path / "run")
 
 
 @pytest.mark.parametrize("settings", [{"workers": 2}, {"doctor": False}, {"memory": 0}])

@@ -8,7 +8,7 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from axplore.arguments import checked, file_path, flag, function, optional, real, refusal, settings, text, whole
 from axplore.assumptions import Assumed, assumptions_from
@@ -28,7 +28,7 @@ from axplore.explorers.base import (
 from axplore.explorers.base import run as run_explorer
 from axplore.explorers.registry import DEFAULT_EXPLORER, preset
 from axplore.mdp import TabularMdp
-from axplore.refining import Refiner, examined, hides_something, refiner_of
+from axplore.refining import Refiner, examined, hides_something, memory_setting, refiner_of
 from axplore.report.progress import Pace, on_standard_error
 from axplore.runs.folder import begin_run
 from axplore.runs.manifest import RunManifest, plain_parameters
@@ -69,7 +69,7 @@ OBJECTIVES: Final[Mapping[str, Objective]] = {
     doctor=flag,
     workers=optional(whole()),
     ray=optional(text),
-    memory=optional(whole(least=1)),
+    memory=optional(memory_setting),
 )
 def explore(
     world: WorldLike,
@@ -89,7 +89,7 @@ def explore(
     workers: int | None = None,
     ray: str | None = None,
     assume: Assumed = None,
-    memory: int | None = None,
+    memory: int | Literal["aalpy"] | None = None,
 ) -> Atlas:
     """Finds every state that can be reached reliably within a number of expected steps, and a policy to each.
 
@@ -123,6 +123,7 @@ def explore(
             that contradicts it ends the exploration: see docs/assumptions.md.
         memory: N, to tell situations apart that share a label, by histories of at most N outputs, whenever a test finds
             that labels hide something. Exploring then begins anew with a label for each situation: see docs/hidden.md.
+            With `aalpy`, AALpy (an extra) learns the automaton of situations.
 
     Raises:
         WorldError: the world failed. What was known by then is saved in `run`, and is the `atlas` of the error.

@@ -144,6 +144,18 @@ class Follower:
         return self._labels[situation] if situation >= 0 else output
 
 
+def memory_of(
+    outputs: Sequence[State],
+    histories: Sequence[History],
+    moves: Mapping[tuple[int, Action, State], int],
+    draws: Mapping[tuple[int, Action, State], int],
+) -> Memory | None:
+    """Returns the memory of situations, named by a history that leads to each; None if no output has more than one."""
+    if len(set(outputs)) == len(outputs):
+        return None
+    return Memory(tuple(outputs), names_of(outputs, histories), dict(moves), dict(draws))
+
+
 def names_of(outputs: Sequence[State], histories: Sequence[History]) -> tuple[State, ...]:
     """Returns a readable label for each situation, made of its output and as much of a history as sets it apart.
 

@@ -11,12 +11,14 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
+from axplore.arguments import refusal, whole
 from axplore.atlas.construction import finding_records
 from axplore.certificate.doubts import FindingRecord
 from axplore.errors import InvalidSettingError, WorldError
 from axplore.explorers.base import Explorer, ExplorerState, RoundReport, StopReason
+from axplore.worlds.aalpy import check_aalpy, merged_by_alergia
 from axplore.worlds.diagnosis import Issue
 from axplore.worlds.stepped import SteppedWorld
 from axplore.worlds.telling_apart import Teller
@@ -27,6 +29,12 @@ TELLABLE: Final = frozenset(
     {Issue.NOISE_PINNED.name, Issue.TIME_LIMIT.name, Issue.KEY_TOO_COARSE.name, Issue.HISTORY_MATTERS.name}
 )
 """Findings that hidden situations may explain."""
+
+BY_AALPY: Final[Literal["aalpy"]] = "aalpy"
+"""The memory for which AALpy merges histories into situations,"""
+
+LONGEST_FOR_AALPY: Final = 12
+"""while draws are made where situations by histories of this many outputs lack them."""
 
 MOST_PROPOSALS: Final = 4
 """The number of memories that are proposed for a system, each on twice the draws of the one before."""
@@ -39,6 +47,16 @@ SHARE_FOR_TELLING: Final = 0.7
 
 MOST_STEPS_FOR_TELLING: Final = 1_000_000
 """and the number of steps that it may take in any case."""
+
+
+def memory_setting(name: str, value: Any) -> int | Literal["aalpy"]:
+    """Checks that an argument says how situations are told apart: a number of outputs, or `aalpy`."""
+    if isinstance(value, str) and value == BY_AALPY:
+        return BY_AALPY
+    if isinstance(value, str):
+        raise refusal(name, value, f"a number of outputs, 1 or more, or {BY_AALPY!r}")
+    number: int = whole(least=1)(name, value)
+    return number
 
 
 class Refiner:
@@ -103,7 +121,7 @@ class Refiner:
 
 
 def refiner_of(
-    memory: int | None,
+    memory: int | Literal["aalpy"] | None,
     world: SteppedWorld | None,
     explorer: Explorer[Any],
     seed: int,
@@ -114,7 +132,8 @@ def refiner_of(
     """Returns what tells situations apart; None if that is not asked for.
 
     Args:
-        memory: the largest number of outputs of a history that begins a situation of its own; None for none.
+        memory: the largest number of outputs of a history that begins a situation of its own; `aalpy` if AALpy is to
+            merge histories into situations; None for none.
         world: the system, if it is stepped and tested.
         explorer: what will explore it.
         seed: of what is played.
@@ -123,6 +142,8 @@ def refiner_of(
     """
     if memory is None:
         return None
+    if memory == BY_AALPY:
+        check_aalpy()
     if has_workers:
         raise InvalidSettingError("memory needs to follow the system step by step: leave workers and ray out")
     if world is None:
@@ -130,7 +151,10 @@ def refiner_of(
             "memory is for systems that are stepped, and needs the tests of the doctor: known models hide nothing, and "
             "doctor=False (--no-doctor) leaves the tests out"
         )
-    teller = Teller(world, memory, REACH_FACTOR * explorer.target.reach, seed)
+    reach = REACH_FACTOR * explorer.target.reach
+    if memory == BY_AALPY:
+        return Refiner(world, Teller(world, LONGEST_FOR_AALPY, reach, seed, merged_by_alergia), seed, last_step)
+    teller = Teller(world, memory, reach, seed)
     return Refiner(world, teller, seed, last_step)
 
 

@@ -7,9 +7,10 @@ import pytest
 import axplore
 from axplore import TabularMdp, controllable_states
 from axplore.errors import InvalidInputError, InvalidSettingError
-from axplore.worlds.aalpy import START, AalpySystem
+from axplore.worlds.aalpy import START, AalpySystem, merged_by_alergia
 from axplore.worlds.catalogue import world_of
 from axplore.worlds.stepped import SteppedWorld
+from axplore.worlds.telling_apart import Met
 
 
 class Turnstile:
@@ -90,3 +91,31 @@ def test_letters_must_be_said() -> None:
     assert world_of(Silent(), 0, alphabet=["coin"]).actions_of(0) == ("coin",)
     with pytest.raises(InvalidInputError, match="is not a system under learning"):
         AalpySystem(object(), ())
+
+
+def test_alergia_merges_histories_into_the_states_of_an_automaton() -> None:
+    pytest.importorskip("aalpy")
+    root = Met("quiet")
+    for length in range(1, 40):
+        met = root
+        met.visits += 1
+        for press in range(1, length + 1):
+            met = met.add("press", "loud" if press % 2 == 0 else "quiet", ("press",))
+    memory = merged_by_alergia(root)
+    assert memory is not None
+    assert sorted(map(str, memory.outputs)) == ["loud", "quiet", "quiet"]
+    assert sum(memory.draws.values()) == sum(range(1, 40))
+    follower = memory.follower()
+    labels = [follower.reset("quiet"), *(follower.step("press", output) for output in ("quiet", "loud", "quiet"))]
+    assert labels == ["quiet", "quiet | after press", "loud", "quiet | after press"]
+
+
+def test_alergia_proposes_nothing_where_every_output_says_all_that_matters() -> None:
+    pytest.importorskip("aalpy")
+    root = Met(0)
+    for _ in range(30):
+        met = root
+        root.visits += 1
+        for state in (1, 2, 0, 1, 2, 0):
+            met = met.add("on", state, ("on",))
+    assert merged_by_alergia(root) is None

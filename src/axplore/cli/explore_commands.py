@@ -81,11 +81,11 @@ def explore(
         bool, typer.Option("--pictures/--no-pictures", help="Show Gymnasium's own pictures of states on the page.")
     ] = True,
     memory: Annotated[
-        int | None,
+        str | None,
         typer.Option(
-            metavar="N",
-            min=1,
-            help="Where labels turn out to hide something, tell situations apart by up to N outputs back.",
+            metavar="N|aalpy",
+            help="Where labels turn out to hide something, tell situations apart by up to N outputs back, or by an "
+            "automaton that AALpy learns.",
             show_default="labels are taken as they are",
         ),
     ] = None,
@@ -136,7 +136,7 @@ def explore(
             workers=workers,
             ray=ray,
             assume=assume,
-            memory=memory,
+            memory=int(memory) if memory is not None and memory.isdecimal() else memory,  # type: ignore[arg-type]
         )
     )
     look = _look(atlas, folder) if pictures and world.startswith("gym:") else None

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 from uuid import uuid4
 
 import numpy as np
@@ -55,7 +55,7 @@ class RunManifest:
         states_bound: S, as it was given to the preset.
         steps_before: the steps that the world had taken before the run.
         workers, ray: the workers at the beginning of the run; None for the process itself.
-        memory: the number of outputs back that situations may be told apart by; None if they are not.
+        memory: the number of outputs back that situations may be told apart by, or `aalpy`; None if they are not.
         findings: the findings of the examination before the run.
         run: a unique name of the run.
         command: the command that began it.
@@ -74,7 +74,7 @@ class RunManifest:
     steps_before: int
     workers: int | None = None
     ray: str | None = None
-    memory: int | None = None
+    memory: int | Literal["aalpy"] | None = None
     findings: tuple[FindingRecord, ...] = ()
     run: str = field(default_factory=lambda: uuid4().hex)
     command: str = field(default_factory=current_command)

@@ -16,12 +16,12 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from itertools import cycle
 from typing import Final, TypeAlias
 
-from axplore.memory import History, Memory, names_of
+from axplore.memory import History, Memory, memory_of
 from axplore.statistics.dependence import log_difference
 from axplore.types import Action, State
 from axplore.worlds.stepped import SteppedWorld
@@ -159,10 +159,8 @@ class Situations:
 
     def as_memory(self) -> Memory | None:
         """Returns the situations as a memory; None if every output has only one."""
-        if len(set(self.outputs)) == len(self.outputs):
-            return None
         draws = {(here, action, output): self.rows[here][action][output] for here, action, output in self.moves}
-        return Memory(tuple(self.outputs), names_of(self.outputs, self.histories), dict(self.moves), draws)
+        return memory_of(self.outputs, self.histories, self.moves, draws)
 
     def distances(self) -> tuple[dict[int, float], dict[int, Move]]:
         """Returns the steps to each situation along its likeliest way, and the last move of that way.
@@ -302,7 +300,14 @@ class _Known:
 class Teller:
     """Plays a system, and proposes memories for it, each on more draws than the one before."""
 
-    def __init__(self, world: SteppedWorld, longest: int, reach: float, seed: int) -> None:
+    def __init__(
+        self,
+        world: SteppedWorld,
+        longest: int,
+        reach: float,
+        seed: int,
+        merge: Callable[[Met], Memory | None] | None = None,
+    ) -> None:
         """Begins without any draw.
 
         Args:
@@ -310,8 +315,10 @@ class Teller:
             longest: the largest number of outputs of a history that may begin a situation of its own.
             reach: the number of steps beyond which situations need not be told apart.
             seed: of what is played.
+            merge: makes the memory of all histories met, in place of `Situations`, which then only say where draws are
+                lacking.
         """
-        self._world, self._longest, self._reach = world, longest, reach
+        self._world, self._longest, self._reach, self._merge = world, longest, reach, merge
         self._random = random.Random(seed)
         self._root: Met | None = None
         self._repeats: Counter[Met | Move] = Counter()
@@ -337,7 +344,9 @@ class Teller:
             n_before, situations = len(situations.outputs), self._situations()
             steady = steady + 1 if len(situations.outputs) == n_before else 0
         self._effort *= 2
-        return situations.as_memory()
+        if self._merge is None or self._root is None:
+            return situations.as_memory()
+        return self._merge(self._root)
 
     def _situations(self) -> Situations:
         if self._root is None:
@@ -406,6 +415,7 @@ class Teller:
             nonlocal met, expected, played, left
             if met is None:
                 met = self._root = self._root or Met(output, offered)
+                met.visits += 1
                 expected = next(ahead, None)
             else:
                 met = met.add(played, output, offered)
