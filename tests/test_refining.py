@@ -64,6 +64,15 @@ def test_without_a_memory_the_verdict_is_in_doubt() -> None:
     assert atlas.verdict.doubts
 
 
+def test_what_follows_a_reset_is_looked_at_before_anything_is_promised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The label of the start is shown again and again, so that exploring never resets."""
+    monkeypatch.setattr("axplore.exploring.examined", lambda *_: ())
+    atlas = explored(memory=None, max_steps=20_000)
+    assert atlas.complete
+    assert atlas.verdict.kind is VerdictKind.PROVEN_UNDER_DOUBT
+    assert any("on short walks from RESET" in finding.seen for finding in atlas.findings)
+
+
 def test_with_a_memory_every_hidden_state_is_found_and_what_is_promised_of_it_is_true(atlas: axplore.Atlas) -> None:
     assert atlas.verdict.kind is VerdictKind.PROVEN
     assert tells_all_apart(ALARM, memory_of(atlas))

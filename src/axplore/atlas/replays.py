@@ -4,7 +4,8 @@ A claim that is false because labels hide something shows when its own policy is
 otherwise on that way than while exploring, or the policy takes longer than its upper bound, or less than the lower
 bound of every policy. Three tests ask this, each valid at any time, with `FALSE_ALARM` for all of them together:
 
-- whether the successors of a pair depend on whose policy was being played, exploring included (`HistoryTest`);
+- whether the successors of a pair depend on whose policy was being played, exploring and short random walks from RESET
+  included (`HistoryTest`). Exploring resets only where a policy does, so it may never have seen what follows a RESET;
 - whether the policy to a goal takes longer than proven (as in `axplore.atlas.validation`);
 - whether it takes less, if it is restarted after the horizon: no policy may (`axplore.statistics.episodes`).
 
@@ -14,6 +15,7 @@ The steps are not counted, and what they meet proves nothing.
 from __future__ import annotations
 
 import math
+import random
 import time
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -27,7 +29,7 @@ from axplore.explorers.base import policy_by_number
 from axplore.labels import readable
 from axplore.statistics.dependence import HistoryTest, two_that_differ
 from axplore.statistics.episodes import log_wealth, losses_if_slower, spread_bets
-from axplore.types import State
+from axplore.types import Action, State
 from axplore.worlds.contract import Answer, Episodes, World
 from axplore.worlds.diagnosis import Finding, Issue
 from axplore.worlds.hindsight import pair_of
@@ -50,8 +52,17 @@ HORIZON_FACTOR: Final = 10
 ROUNDS: Final = 5
 """The steps are spent in this many rounds over all goals."""
 
+WALKING: Final = 0.1
+"""A part of the steps is spent on random walks from RESET,"""
+
+LONGEST_WALK: Final = 8
+"""of at most this many actions."""
+
 EXPLORING: Final = "exploring"
 """The context of what was counted before."""
+
+WALKS: Final = "walks"
+"""The context of random walks from RESET."""
 
 
 def history_finding(world: SteppedWorld) -> Finding | None:
@@ -114,6 +125,12 @@ def _found(atlas: Atlas, world: SteppedWorld) -> Iterator[Finding]:
     test = _begun(atlas, indices)
     budget = min(max(FEWEST_STEPS, int(SHARE * atlas.steps)), MOST_STEPS)
     first, ends = world.steps, time.monotonic() + SECONDS
+    generator = random.Random(atlas.steps)
+    while world.steps - first < WALKING * budget and time.monotonic() < ends:
+        test.add(_walked(world, indices, generator))
+        if test.alarm is not None:
+            yield _dependence_finding(atlas, world, test.alarm)
+    first = world.steps
     for round_number in range(1, ROUNDS + 1):
         for number, goal in enumerate(goals, 1):
             share = budget * (round_number - 1 + number / len(goals)) / ROUNDS
@@ -153,6 +170,35 @@ def _play(goal: _Goal, world: SteppedWorld, test: HistoryTest) -> None:
         test.add(_draws(goal.place, answer))
 
 
+def _walked(
+    world: SteppedWorld, indices: dict[State, int], generator: random.Random
+) -> list[tuple[str, tuple[int, int], int, int]]:
+    """Plays a few random actions after a RESET, and returns what followed each.
+
+    Args:
+        world: the world.
+        indices: of its states; those met for the first time are added.
+        generator: what chooses the actions.
+    """
+    draws: list[tuple[str, tuple[int, int], int, int]] = []
+    before: tuple[int, int] | None = None
+    left = generator.randint(1, LONGEST_WALK)
+
+    def choose(label: State, offered: tuple[Action, ...]) -> Action | None:
+        nonlocal before, left
+        here = indices.setdefault(label, len(indices))
+        if before is not None:
+            draws.append((WALKS, before, here, 1))
+        left -= 1
+        if left < 0 or not offered:
+            return None
+        before = here, generator.randrange(len(offered))
+        return offered[before[1]]
+
+    world.walk(choose)
+    return draws
+
+
 def _draws(context: int, answer: Answer) -> Iterator[tuple[int, tuple[int, int], int, int]]:
     pairs = list(zip(answer.pair_states.tolist(), answer.pair_actions.tolist(), strict=True))
     for place, successor, times in zip(
@@ -181,6 +227,8 @@ def _dependence_finding(atlas: Atlas, world: SteppedWorld, alarm: Any) -> Findin
     def describe(context: object) -> str:
         if context == EXPLORING:
             return "while exploring"
+        if context == WALKS:
+            return "on short walks from RESET"
         assert isinstance(context, int)
         return f"on the way to {readable(atlas.states[context])}"
 
