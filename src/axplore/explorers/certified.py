@@ -467,6 +467,8 @@ class Certified(Explorer[CertifiedState]):
     def _is_reachable(self, tests: EpisodeTests, model: IntervalModel, goal: int) -> bool:
         if tests.proof_of(int(model.numbers[goal]), self.reach) is not None:
             return True
+        if model.least_upper[goal] > self.reach:
+            return False
         return looks_within(model, goal, self.reach) and Reachable(goal, self.reach).is_proven(model)
 
     def _admit(self, state: CertifiedState, world: World, model: IntervalModel, goals: list[int]) -> CertifiedState:

@@ -44,6 +44,16 @@ BEYOND_LIMIT: Final = -1.0
 ENOUGH_CHANGE: Final = 0.03
 """A policy is evaluated until values change by this part of what its improvement changed."""
 
+ESTIMATE_CHANGE: Final = 1e-7
+"""Estimates are improved until no value changes by more than this."""
+
+MOST_COST: Final = 1e12
+"""Estimates are cut here."""
+
+UNKNOWN_VALUE: Final = -1.0
+
+NOT_MET: Final = -1
+
 NEGLIGIBLE: Final = 1e-100
 """Distances up to this count as none: their squares might be zero."""
 
@@ -332,41 +342,180 @@ def _in_turn(place: int, n_known: int, turn: int) -> int:
     return place if turn % 2 else n_known - 1 - place
 
 
-@compiled
-def empirical_values(rows: Rows, goal: int, values: FloatArray, policy: IntArray, limit: float) -> bool:
-    """Value iteration with the frequencies as probabilities; returns whether it converged below the limit.
+class Predecessors(NamedTuple):
+    """The known states from which a pair was seen to lead to each position.
 
-    A pair that was never drawn is left out. Starts from `values`, which may come from earlier frequencies.
+    Attributes:
+        offsets: the first of each position, and the end of the last one, [n + others + 1].
+        states: once for each entry, [E].
+    """
+
+    offsets: IntArray
+    states: IntArray
+
+
+@compiled
+def predecessors_of(rows: Rows, n_seen: int) -> Predecessors:
+    offsets = np.zeros(n_seen + 2, np.int64)
+    for successor in rows.successors:
+        offsets[successor + 2] += 1
+    offsets = np.cumsum(offsets)
+    states = np.empty(len(rows.successors), np.int64)
+    for state in range(len(rows.state_pairs) - 1):
+        first, end = rows.row_offsets[rows.state_pairs[state]], rows.row_offsets[rows.state_pairs[state + 1]]
+        for successor in rows.successors[first:end]:
+            states[offsets[successor + 1]] = state
+            offsets[successor + 1] += 1
+    return Predecessors(offsets[:-1], states)
+
+
+@compiled
+def _leading_to(predecessors: Predecessors, goal: int, n_allowed: int, n_known: int) -> IntArray:
+    """The first `n_allowed` known states from which some pairs may lead to the goal, the nearest first."""
+    order = np.empty(n_allowed, np.int64)
+    is_met = np.zeros(n_known + 1, np.bool_)
+    is_met[min(goal, n_known)] = True
+    n_met, here, looked_at = 0, goal, 0
+    while True:
+        for state in predecessors.states[predecessors.offsets[here] : predecessors.offsets[here + 1]]:
+            if state < n_allowed and not is_met[state]:
+                is_met[state] = True
+                order[n_met] = state
+                n_met += 1
+        if looked_at == n_met:
+            return order[:n_met]
+        here = order[looked_at]
+        looked_at += 1
+
+
+@compiled
+def empirical_values(
+    rows: Rows,
+    predecessors: Predecessors,
+    goal: int,
+    n_allowed: int,
+    values: FloatArray,
+    policy: IntArray,
+    limit: float,
+) -> bool:
+    """The least costs if the frequencies were the probabilities; returns whether that of the start is within the limit.
+
+    A pair that was never drawn is left out. Policies are improved and evaluated in turn, from a first one that goes
+    nearer to the goal whenever it can.
+
+    Args:
+        rows: counts.
+        predecessors: from which states each position was met.
+        goal: a position.
+        n_allowed: later states only reset.
+        values: the result, [n + others].
+        policy: what attains it, [n].
+        limit: of the value of the initial state.
     """
     n_known = len(policy)
-    for turn in range(20_000):
+    order = _leading_to(predecessors, goal, n_allowed, n_known)
+    policy[:] = RESET_PAIR
+    values[:] = UNKNOWN_VALUE
+    if goal < len(values):
+        values[goal] = 0.0
+    for state in order:
+        values[state], policy[state] = _going_nearer(rows, state, values)
+    if goal != 0 and values[0] == UNKNOWN_VALUE:
+        return False
+    chance = np.ones(n_known)
+    chance[order] = 0.0
+    resetting = np.flatnonzero(values[:n_known] == UNKNOWN_VALUE)
+    change = 0.0
+    for _ in range(1000):
+        values[resetting] = rows.reset_cost + values[0]
+        _evaluate(
+            rows, goal, order, policy, rows.frequencies, False, 10, change, ESTIMATE_CHANGE, MOST_COST, values, chance
+        )
         change = 0.0
-        spread_values(rows, values, n_known, goal)
-        for place in range(n_known):
-            state = _in_turn(place, n_known, turn)
-            if state == goal:
-                continue
-            best, choice = np.inf, RESET_PAIR
-            for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
-                first, end = rows.row_offsets[pair], rows.row_offsets[pair + 1]
-                if first == end:
-                    continue
-                value = rows.costs[pair]
-                for entry in range(first, end):
-                    value += rows.frequencies[entry] * values[rows.successors[entry]]
-                if value < best - SAME:
-                    best, choice = value, pair
-            if choice == RESET_PAIR or (state > 0 and rows.reset_cost + values[0] < best - SAME):
-                best, choice = rows.reset_cost + values[0], RESET_PAIR
-            change = max(change, abs(best - values[state]))
-            values[state] = best
-            policy[state] = choice
-        if values[0] > limit:
-            return False
-        if change <= 1e-7:
+        for state in order:
+            value, policy[state] = _best_by_frequency(rows, state, values)
+            change = max(change, abs(value - values[state]))
+            values[state] = value
+        if change <= ESTIMATE_CHANGE:
+            values[resetting] = rows.reset_cost + values[0]
             spread_values(rows, values, n_known, goal)
-            return True
+            return bool(values[0] <= limit)
     return False
+
+
+@compiled
+def least_upper_bounds(rows: Rows, n_seen: int) -> FloatArray:
+    """What no upper bound of the steps to each position falls below, [n + others]; infinite if none leads there.
+
+    Whatever is known of all other pairs, a journey takes at least as many steps as the shortest way that was seen, and
+    in some model of the region its last pair leads to the goal as often as was observed; a single successor, only with
+    the least probability of its ball, and the journey starts anew otherwise.
+    """
+    n_known = len(rows.state_pairs) - 1
+    only_single, likeliest, nearest = np.full(n_seen, np.inf), np.zeros(n_seen), np.full(n_seen, np.inf)
+    has_other = np.zeros(n_seen, np.bool_)
+    hops = np.full(n_seen, NOT_MET)
+    queue = np.empty(n_known, np.int64)
+    queue[0], hops[0], n_queued, looked_at = 0, 0, 1, 0
+    while looked_at < n_queued:
+        state = queue[looked_at]
+        looked_at += 1
+        for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
+            first, end = rows.row_offsets[pair], rows.row_offsets[pair + 1]
+            is_plain = not rows.closed[pair] and rows.floors[pair] == 0.0 and rows.rest[pair] == 0.0
+            for entry in range(first, end):
+                after = rows.successors[entry]
+                if hops[after] == NOT_MET:
+                    hops[after] = hops[state] + 1
+                    if after < n_known:
+                        queue[n_queued] = after
+                        n_queued += 1
+                chance = rows.frequencies[entry] if is_plain else 1.0
+                if is_plain and end == first + 1:
+                    chance = math.exp(-rows.slack[pair])
+                    if chance > 0.0:
+                        only_single[after] = min(only_single[after], (hops[state] + 2.0 - chance) / chance)
+                else:
+                    has_other[after] = True
+                nearest[after] = min(nearest[after], hops[state])
+                likeliest[after] = max(likeliest[after], chance)
+    # Where a pair has other outcomes, one attempt after the other may be made without starting anew.
+    least = np.where(has_other, nearest + 1.0 / np.maximum(likeliest, NEGLIGIBLE), only_single)
+    least[0] = 0.0
+    return least
+
+
+@compiled_inner
+def _going_nearer(rows: Rows, state: int, values: FloatArray) -> tuple[float, int]:
+    """The best pair if outcomes of unknown value led back to the state, and its value."""
+    best, choice = np.inf, RESET_PAIR
+    for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
+        value, known = rows.costs[pair], 0.0
+        for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
+            if values[rows.successors[entry]] != UNKNOWN_VALUE:
+                value += rows.frequencies[entry] * values[rows.successors[entry]]
+                known += rows.frequencies[entry]
+        if known > 0.0 and value < best * known - SAME:
+            best, choice = value / known, pair
+    return best, choice
+
+
+@compiled_inner
+def _best_by_frequency(rows: Rows, state: int, values: FloatArray) -> tuple[float, int]:
+    """The least value of a pair, or of RESET, if frequencies were probabilities, and the choice that has it."""
+    best, choice = np.inf, RESET_PAIR
+    for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
+        first, end = rows.row_offsets[pair], rows.row_offsets[pair + 1]
+        if first == end:
+            continue
+        value = rows.costs[pair]
+        for entry in range(first, end):
+            value += rows.frequencies[entry] * values[rows.successors[entry]]
+        if value < best - SAME:
+            best, choice = value, pair
+    if choice == RESET_PAIR or (state > 0 and rows.reset_cost + values[0] < best - SAME):
+        best, choice = rows.reset_cost + values[0], RESET_PAIR
+    return best, choice
 
 
 @compiled

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,12 +26,15 @@ from axplore.proofs.bound_kernels import (
     ANY_POLICY,
     BEYOND_LIMIT,
     UNKNOWN_SHIFT,
+    Predecessors,
     Rows,
     allowed_pairs,
     empirical_values,
     grown_balls,
+    least_upper_bounds,
     local_regrets,
     lower_bound,
+    predecessors_of,
     regret_bound,
     upper_bound,
 )
@@ -71,10 +74,23 @@ NOT_SEEN: Final = -1
 """In place of the position of a state that is not among those seen."""
 
 MOST_SHARP: Final = 64
-"""So many balls for single goals are remembered: more than a round uses again, and little memory."""
+"""The number of balls for single goals that are remembered: more than a round uses again, and little memory."""
+
+MOST_NUMBERS: Final = 2**24
+"""The number of values and choices that are remembered of estimates, and of starts: up to 128 MB each."""
 
 
 Start: TypeAlias = tuple[FloatArray, FloatArray]
+
+Key = TypeVar("Key")
+Item = TypeVar("Item")
+
+
+def _remember(remembered: dict[Key, Item], key: Key, item: Item, size: int) -> None:
+    """Adds an item of a number of numbers, and forgets all others first if they would be too many."""
+    if (len(remembered) + 1) * size > MOST_NUMBERS:
+        remembered.clear()
+    remembered[key] = item
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +180,7 @@ class IntervalModel:
 
     def rows_for(self, goal: int, side: float, n_allowed: int | None = None) -> Rows:
         """The region with balls that are sharp for a goal: for upper bounds (side 1) or for lower ones (side -1)."""
-        if self.counts is None or self.log_levels is None:
+        if self.counts is None or self.log_levels is None or not self.has_several:
             return self.rows
         key = goal, side, self.n_known if n_allowed is None else n_allowed
         if key not in self.sharp:
@@ -195,6 +211,21 @@ class IntervalModel:
         """The same region with other costs: of each pair, above 0 and at most 1, [P], and of RESET."""
         rows = self.rows._replace(costs=costs, reset_cost=reset_cost)
         return replace(self, rows=rows, estimates={}, farther={}, starts={}, sharp={})
+
+    @cached_property
+    def has_several(self) -> bool:
+        """Whether some pair has shown several successors; if none has, no ball can be sharper for one goal."""
+        return bool((np.diff(self.rows.row_offsets) > 1).any())
+
+    @cached_property
+    def least_upper(self) -> FloatArray:
+        """What no upper bound of the steps to each position falls below, at little cost, [n + others]."""
+        return least_upper_bounds(self.rows, len(self.numbers))
+
+    @cached_property
+    def predecessors(self) -> Predecessors:
+        """From which states each position was met."""
+        return predecessors_of(self.rows, len(self.numbers))
 
     @cached_property
     def min_cost(self) -> float:
@@ -317,7 +348,7 @@ def empirical_path(model: IntervalModel, goal: int, n_allowed: int | None = None
         n_allowed = model.n_known
     if (goal, n_allowed) not in model.estimates and not _estimate(model, goal, n_allowed, 10 * model.limit):
         nowhere = np.full(len(model.numbers), np.inf), np.full(model.n_known, RESET_PAIR)
-        model.estimates[goal, n_allowed] = GoalValues(goal, *nowhere, proven=False)
+        _remember_estimate(model, n_allowed, GoalValues(goal, *nowhere, proven=False))
     return model.estimates[goal, n_allowed]
 
 
@@ -338,11 +369,14 @@ def _estimate(model: IntervalModel, goal: int, n_allowed: int, limit: float) -> 
     """Keeps the empirical path to a goal and returns True, unless it takes more than the limit."""
     values = np.zeros(len(model.numbers))
     policy = np.full(model.n_known, RESET_PAIR)
-    rows = model.rows if n_allowed == model.n_known else _only(model.rows, n_allowed)
-    found = empirical_values(rows, goal, values, policy, limit)
+    found = empirical_values(model.rows, model.predecessors, goal, n_allowed, values, policy, limit)
     if found:
-        model.estimates[goal, n_allowed] = GoalValues(goal, values, policy, proven=False)
+        _remember_estimate(model, n_allowed, GoalValues(goal, values, policy, proven=False))
     return found
+
+
+def _remember_estimate(model: IntervalModel, n_allowed: int, path: GoalValues) -> None:
+    _remember(model.estimates, (path.goal, n_allowed), path, len(model.numbers) + model.n_known)
 
 
 def upper_path(
@@ -360,12 +394,15 @@ def upper_path(
         goal: a position.
         follow: play as this path does, or RESET; the robust optimum when not given.
         n_allowed: the number of known states to which the policy is restricted; all when not given.
-        at_most: bounds beyond it are of no use.
+        at_most: bounds beyond it are of no use, and within it any will do.
     """
     rows = model.rows_for(goal, 1.0, n_allowed)
     playing = model.n_known if n_allowed is None else n_allowed
     allowed = allowed_pairs(rows.state_pairs, playing, ANY_POLICY if follow is None else follow.policy)
     estimate = empirical_path(model, goal, n_allowed)
+    way = _along_certain_way(model, follow or estimate, n_allowed)
+    if way is not None and way.at_most <= at_most < np.inf:
+        return way
     limit = min(model.limit, at_most)
     policy = np.full(model.n_known, RESET_PAIR)
     asked = ("upper" if follow is None else "following", goal, playing)
@@ -377,13 +414,10 @@ def upper_path(
         if residual == BEYOND_LIMIT:
             break
         if residual < model.min_cost:
-            model.starts[asked] = values, shifts
+            _remember(model.starts, asked, (values, shifts), len(values) + len(shifts))
             path = GoalValues(goal, values / (1 - residual / model.min_cost), policy, proven=True)
-            return _better(path, _along_certain_way(model, follow or estimate, n_allowed))
-    return _better(
-        GoalValues(goal, np.full(len(model.numbers), np.inf), policy, proven=False),
-        _along_certain_way(model, follow or estimate, n_allowed),
-    )
+            return _better(path, way)
+    return _better(GoalValues(goal, np.full(len(model.numbers), np.inf), policy, proven=False), way)
 
 
 def _better(path: GoalValues, other: GoalValues | None) -> GoalValues:
@@ -410,14 +444,6 @@ def _along_certain_way(model: IntervalModel, estimate: GoalValues, n_allowed: in
     return GoalValues(goal, values, policy, proven=True)
 
 
-def _only(rows: Rows, n_allowed: int) -> Rows:
-    """The rows for estimates in which later states only reset: their pairs look as if never drawn."""
-    offsets = rows.row_offsets.copy()
-    first = rows.state_pairs[n_allowed]
-    offsets[first:] = offsets[first]
-    return rows._replace(row_offsets=offsets)
-
-
 def lower_path(model: IntervalModel, goal: int, guess: FloatArray | None = None) -> GoalValues:
     """A proven lower bound of the steps of every policy restricted to the known states, and what attains it."""
     rows = model.rows_for(goal, -1.0)
@@ -431,7 +457,7 @@ def lower_path(model: IntervalModel, goal: int, guess: FloatArray | None = None)
             values[:] = np.minimum(start, model.limit)
         residual = lower_bound(rows, goal, values, policy, shifts, inner, model.limit, model.residual)
         if residual < np.inf:
-            model.starts[asked] = values, shifts
+            _remember(model.starts, asked, (values, shifts), len(values) + len(shifts))
             return GoalValues(goal, values / (1 + residual / model.min_cost), policy, proven=True)
     return GoalValues(goal, np.zeros(len(model.numbers)), policy, proven=True)
 

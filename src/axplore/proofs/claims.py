@@ -196,7 +196,8 @@ def _grown_visits(visits: FloatArray, gain: FloatArray, travel: FloatArray, lack
     best = by_step.max()
     if not best > 0.0:  # no hint
         return visits * LEAST_GROWTH + 0.5
-    part = np.maximum(by_step / best, 0.0) ** LEVELLING
+    bringing = np.flatnonzero(by_step > 0.0)
+    gain, part = gain[bringing], (by_step[bringing] / best) ** LEVELLING
     low, high = np.log(LEAST_GROWTH), np.log(MOST_GROWTH)
     if lacking == np.inf:
         low = high = np.log(BLIND_GROWTH)
@@ -207,5 +208,9 @@ def _grown_visits(visits: FloatArray, gain: FloatArray, travel: FloatArray, lack
             low = middle
         else:
             high = middle
-    growth = part * np.exp(high)
-    return np.where(growth > 1.0, visits * growth + 0.5, visits)
+    grown = visits.copy()
+    for place, pair in enumerate(bringing):
+        growth_of_pair = part[place] * np.exp(high)
+        if growth_of_pair > 1.0:
+            grown[pair] = visits[pair] * growth_of_pair + 0.5
+    return grown

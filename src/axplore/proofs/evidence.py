@@ -112,7 +112,10 @@ def gather_evidence(
     regrets: tuple[Regret, ...] = ()
     if objective is Objective.OPTIMAL:
         regrets = tuple(NearOptimal(goal, target.epsilon).regret(model) for goal in known)
-    lower = tuple(TooFar(goal, target.radius).path(model) for goal in range(len(model.numbers)))
+    lower = tuple(
+        regrets[goal].lower if goal < len(regrets) else TooFar(goal, target.radius).path(model)
+        for goal in range(len(model.numbers))
+    )
     return Evidence(
         model=model,
         target=target,

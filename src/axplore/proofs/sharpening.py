@@ -63,7 +63,8 @@ def sharp_for_lower(
     row = np.zeros(len(rows.shares))
     for state in range(n_known):
         for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
-            if state != goal and lower_backup(rows, pair, values)[0] <= values[state]:
+            has_several = rows.row_offsets[pair + 1] > rows.row_offsets[pair] + 1  # with one, the ball is exact
+            if state != goal and has_several and lower_backup(rows, pair, values)[0] <= values[state]:
                 _sharpen(sharp, counts, log_levels, pair, values, 0.0, -1.0, row)
     return sharp.shares, sharp.slack
 

@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 
+from axplore.compilation import compiled
+from axplore.proofs.bound_kernels import Predecessors, Rows, empirical_values
 from axplore.proofs.bounds import IntervalModel, empirical_path
 from axplore.target import Target
 from axplore.types import RESET_ACTION, RESET_PAIR, FloatArray, IntArray
@@ -14,13 +16,21 @@ from axplore.worlds.contract import Tour
 
 def travel_per_draw(model: IntervalModel) -> FloatArray:
     """The steps that one more draw of each pair takes, the way back to its state included, by the frequencies, [P]."""
-    rows = model.rows
-    per_draw = np.ones(model.n_pairs)
-    for state in range(model.n_known):
-        way_back = np.minimum(empirical_path(model, state).values, model.limit)
+    return _travel_per_draw(model.rows, model.predecessors, len(model.numbers), model.limit)
+
+
+@compiled
+def _travel_per_draw(rows: Rows, predecessors: Predecessors, n_seen: int, limit: float) -> FloatArray:
+    n_known = len(rows.state_pairs) - 1
+    per_draw = np.ones(len(rows.slack))
+    policy = np.empty(n_known, np.int64)
+    values = np.empty(n_seen)
+    for state in range(n_known):
+        if not empirical_values(rows, predecessors, state, n_known, values, policy, 10.0 * limit):
+            values[:] = limit
         for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
-            entries = slice(rows.row_offsets[pair], rows.row_offsets[pair + 1])
-            per_draw[pair] += rows.frequencies[entries] @ way_back[rows.successors[entries]]
+            for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
+                per_draw[pair] += rows.frequencies[entry] * min(values[rows.successors[entry]], limit)
     return per_draw
 
 
