@@ -150,17 +150,17 @@ def explore(
         system = shared_by_workers(system, workers, ray, closing)
         state = chosen.start(system)
         session = Session(
-            chosen,
-            explorer_name,
-            world_name,
-            steps_before,
-            max_steps,
-            progress,
-            on_round,
-            state,
-            findings,
-            watched,
-            refiner,
+            explorer=chosen,
+            explorer_name=explorer_name,
+            world_name=world_name,
+            steps_before=steps_before,
+            max_steps=max_steps,
+            progress=progress,
+            on_round=on_round,
+            state=state,
+            findings=findings,
+            watched=watched,
+            refiner=refiner,
         )
         if run is None:
             return session.run(system, None)
@@ -197,7 +197,7 @@ def shared_by_workers(world: World, workers: int | None, ray: str | None, closin
     return shared
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Session:
     """What is to be explored in this process, with a world and perhaps in a run.
 

@@ -125,17 +125,17 @@ def resume(
         if watched is not None and watched.memory is not None:  # what was found of other labels says nothing of these
             findings = examined(watched, manifest.seed)
         session = Session(
-            chosen,
-            manifest.explorer,
-            manifest.world,
-            manifest.steps_before,
-            limit,
-            progress,
-            on_round,
-            state,
-            findings,
-            watched,
-            refiner,
+            explorer=chosen,
+            explorer_name=manifest.explorer,
+            world_name=manifest.world,
+            steps_before=manifest.steps_before,
+            max_steps=limit,
+            progress=progress,
+            on_round=on_round,
+            state=state,
+            findings=findings,
+            watched=watched,
+            refiner=refiner,
         )
         return session.run(recorder.world, recorder)
 
