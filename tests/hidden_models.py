@@ -35,7 +35,7 @@ def situations_of(model: OutputModel, memory: Memory) -> dict[int, set[str]]:
 
 
 def tells_all_apart(model: OutputModel, memory: Memory) -> bool:
-    """Whether each situation is one hidden state, and each hidden state one situation."""
+    """Whether each situation is one hidden state, and each hidden state that can be reached one situation."""
     found = situations_of(model, memory)
     hidden = [state for states in found.values() for state in states]
-    return all(len(states) == 1 for states in found.values()) and len(hidden) == len(set(hidden)) == len(model.outputs)
+    return all(len(states) == 1 for states in found.values()) and len(hidden) == len(set(hidden))

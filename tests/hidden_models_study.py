@@ -1,4 +1,4 @@
-"""Explores AALpy's models through their outputs only, and compares what was learnt with the models themselves.
+"""Explores models through their outputs only, AALpy's and made-up ones, and compares what was learnt with them.
 
     make hidden-models
 
@@ -22,6 +22,7 @@ import numpy as np
 import axplore
 from axplore.worlds.stepped import SteppedWorld
 from hidden_models import model_named, tells_all_apart
+from made_models import MADE
 
 WITHIN = (2, 5, 10, 20)
 
@@ -33,19 +34,20 @@ class Setting:
     radius: float
     epsilon: float
     max_steps: int
-    steps_of_aalpy: int
+    steps_of_aalpy: int | None
 
 
 SETTINGS = {
     "faulty_car_alarm": Setting(8.0, 0.5, 100_000, 131_000),
     "mqtt": Setting(8.0, 4.0, 275_000, 291_000),
     "first_grid": Setting(20.0, 5.0, 400_000, 2_460_000),
+    **{name: Setting(8.0, 1.0, 300_000, None) for name in MADE},
 }
 MEMORY = 12
 
 
 def study(name: str, seed: int, memory: Any) -> dict[str, Any]:
-    setting, model = SETTINGS[name], model_named(name)
+    setting, model = SETTINGS[name], MADE.get(name) or model_named(name)
     began = time.process_time()
     world = SteppedWorld(model.system, seed)
     atlas = axplore.explore(
@@ -88,7 +90,7 @@ def main() -> None:
     logging.getLogger("axplore").setLevel(logging.ERROR)
     results: dict[str, Any] = {}
     for name in arguments.model or SETTINGS:
-        setting, model = SETTINGS[name], model_named(name)
+        setting, model = SETTINGS[name], MADE.get(name) or model_named(name)
         results[name] = {
             "hidden_states": len(model.outputs),
             "outputs": len(set(model.outputs.values())),

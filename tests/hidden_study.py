@@ -89,6 +89,7 @@ def explored(number: int, aliased: bool) -> dict[str, Any]:
         alone, atlas = atlas, explored_once(model, number, doctor=True)
         assert (alone.states, alone.steps, alone.lower.tolist()) == (atlas.states, atlas.steps, atlas.lower.tolist())
     return {
+        "number": number,
         "complete": atlas.complete,
         "false": len(missed),
         "factor": max(missed, default=1.0),
@@ -155,6 +156,7 @@ def summary(aliased: list[dict[str, Any]], healthy: list[dict[str, Any]]) -> dic
         ),
         "noticed_by_the_test_that_runs_along": len(along),
         "noticed_by_replays_alone": len(in_hindsight) - len(along),
+        "systems_missed": [run["number"] for run in false if not run["issues"]],
         "factors_of_those_missed": factors(run for run in false if not run["issues"]),
         "factors_missed_but_for_the_doctor": factors(run for run in false if run not in in_hindsight),
         "states_proven_by_episodes": sum(len(run["by_episodes"]) for run in aliased),

@@ -34,7 +34,8 @@ BY_AALPY: Final[Literal["aalpy"]] = "aalpy"
 """The memory for which AALpy merges histories into situations,"""
 
 LONGEST_FOR_AALPY: Final = 12
-"""while draws are made where situations by histories of this many outputs lack them."""
+EFFORT_FOR_AALPY: Final = 2
+"""while draws are made where situations by histories of this many outputs lack them, as its test needs more of them."""
 
 MOST_PROPOSALS: Final = 4
 """The number of memories that are proposed for a system, each on twice the draws of the one before."""
@@ -153,7 +154,8 @@ def refiner_of(
         )
     reach = REACH_FACTOR * explorer.target.reach
     if memory == BY_AALPY:
-        return Refiner(world, Teller(world, LONGEST_FOR_AALPY, reach, seed, merged_by_alergia), seed, last_step)
+        by_aalpy = Teller(world, LONGEST_FOR_AALPY, reach, seed, merged_by_alergia, EFFORT_FOR_AALPY)
+        return Refiner(world, by_aalpy, seed, last_step)
     teller = Teller(world, memory, reach, seed)
     return Refiner(world, teller, seed, last_step)
 

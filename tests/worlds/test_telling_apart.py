@@ -5,10 +5,11 @@ import pytest
 from axplore.statistics.dependence import log_difference
 from axplore.worlds.output_models import OutputModel
 from axplore.worlds.stepped import SteppedWorld
-from axplore.worlds.telling_apart import Met, Situations, Teller
+from axplore.worlds.telling_apart import ANY, Met, Situations, Teller
 from hidden_models import model_named, situations_of, tells_all_apart
+from made_models import MADE
 
-ANYWHERE = 1e9
+ANYWHERE, REACH = 1e9, 36.0
 
 # A lamp that shows nothing of its switch: two presses turn it on, a third one turns it off.
 LAMP = OutputModel(
@@ -40,6 +41,36 @@ def test_the_seven_states_of_the_car_alarm_are_told_apart_though_it_shows_two_ou
     assert memory is not None
     assert tells_all_apart(model, memory)  # type: ignore[arg-type]
     assert steps < 20_000
+
+
+@pytest.mark.parametrize("name", ["deterministic, 12 states", "vending machine", "coins", "random, 8 states"])
+def test_models_on_which_nothing_was_tuned_are_told_apart(name: str) -> None:
+    world = SteppedWorld(MADE[name].system, 1)
+    teller = Teller(world, 12, REACH, 1)
+    proposed = [teller.propose(60_000) for _ in range(2)]
+    assert any(memory is not None and tells_all_apart(MADE[name], memory) for memory in proposed)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_lock_is_told_apart_though_nothing_is_seen_until_all_letters_are_right(seed: int) -> None:
+    """What a wrong letter leaves of the right ones shows only if all the others follow, as random ones hardly do."""
+    world = SteppedWorld(MADE["lock"].system, seed)
+    memory = Teller(world, 12, REACH, seed).propose(60_000)
+    assert memory is not None
+    assert tells_all_apart(MADE["lock"], memory)
+    assert world.steps < 6_000
+
+
+def test_two_situations_are_separated_by_the_shortest_way_that_is_known() -> None:
+    root = Met("off", ("press",))
+    for _ in range(30):
+        met = root
+        for output in ("dark", "dark", "bright", "dark", "dark", "bright"):
+            met = met.add("press", output, ("press",))
+    situations = Situations(root, 12)
+    assert situations.outputs == ["off", "dark", "dark", "bright"]
+    assert situations.separating(1, 2) == (("press", ANY),)
+    assert situations.separating(0, 3) is None  # nothing that follows differs
 
 
 def test_situations_that_no_number_of_last_outputs_tells_apart_are_found() -> None:

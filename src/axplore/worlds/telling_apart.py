@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import math
 import random
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from heapq import heappop, heappush
 from itertools import cycle
 from typing import Final, TypeAlias
@@ -56,6 +56,13 @@ LONGEST_TAIL: Final = 6
 """An episode plays at most this many actions after it has arrived where draws are lacking."""
 
 EPISODES_IN_A_ROW: Final = 2
+
+LEAST_DECIDED: Final = 5
+"""Where no draws are lacking, this many of the moves decided on the fewest draws are made, beside random walks."""
+
+LONGEST_SEPARATION: Final = 8
+LIKELY: Final = 0.1
+"""Two situations are told apart by at most this many actions, through outputs that are at least this likely in both."""
 
 Row: TypeAlias = dict[State, int]
 """How often each output followed."""
@@ -125,7 +132,8 @@ class Situations:
         histories: the shortest history that leads to each.
         moves: the situation that each move leads to.
         examples: a history that ends with each move.
-        ambiguous: the moves that might as well lead to another situation.
+        ambiguous: the moves that might as well lead to another situation, each with all that they may lead to, of
+            which the first is taken.
         decided_on: the number of draws from which it was decided where each move leads.
     """
 
@@ -143,7 +151,7 @@ class Situations:
         self.histories: list[History] = []
         self.moves: dict[Move, int] = {}
         self.examples: dict[Move, Met] = {}
-        self.ambiguous: set[Move] = set()
+        self.ambiguous: dict[Move, list[int]] = {}
         self.decided_on: dict[Move, int] = {}
         self._waiting: dict[Move, list[Met]] = {}
         self._queue: list[tuple[int, int, Move]] = []
@@ -182,6 +190,31 @@ class Situations:
                         heappush(queue, (there, target))
         return steps, last
 
+    def separating(self, one: int, other: int) -> Way | None:
+        """Returns the shortest way from either of two situations to an action that is known to tell them apart.
+
+        None if there is none among ways of outputs that are likely in both.
+        """
+        queue: deque[tuple[int, int, Way]] = deque([(one, other, ())])
+        met = {(one, other)}
+        while queue:
+            here, there, way = queue.popleft()
+            if len(way) > LONGEST_SEPARATION:
+                return None
+            for action, row in self.rows[here].items():  # in an order that does not depend on hashes
+                rows = row, self.rows[there].get(action, {})
+                if not rows[1]:
+                    continue
+                if log_difference(*rows) > CLEAR:
+                    return (*way, (action, ANY))
+                for output in filter(rows[1].__contains__, row):
+                    after = self.moves[here, action, output], self.moves[there, action, output]
+                    likely = all(counts[output] >= LIKELY * sum(counts.values()) for counts in rows)
+                    if likely and after not in met and after[0] != after[1]:
+                        met.add(after)
+                        queue.append((*after, (*way, (action, output))))
+        return None
+
     def _begin(self, met: Met, history: History) -> int:
         self.outputs.append(met.output)
         self.actions.append(met.actions)
@@ -201,8 +234,9 @@ class Situations:
         (is_clear, _), nearest = min(compared, default=((True, 0.0), -1))
         if is_clear and (not compared or len(self.histories[source]) < self._longest):
             return self._begin(self._waiting[move][0], (*self.histories[source], (action, output)))
-        if sum(not differs for (differs, _), _ in compared) > 1:
-            self.ambiguous.add(move)
+        alike = [number for (differs, _), number in sorted(compared) if not differs]
+        if len(alike) > 1:
+            self.ambiguous[move] = alike
         return nearest
 
     def _fold(self, situation: int, histories: Iterable[Met]) -> None:
@@ -307,6 +341,7 @@ class Teller:
         reach: float,
         seed: int,
         merge: Callable[[Met], Memory | None] | None = None,
+        effort: int = 1,
     ) -> None:
         """Begins without any draw.
 
@@ -317,12 +352,13 @@ class Teller:
             seed: of what is played.
             merge: makes the memory of all histories met, in place of `Situations`, which then only say where draws are
                 lacking.
+            effort: the factor of the draws of the first proposal.
         """
         self._world, self._longest, self._reach, self._merge = world, longest, reach, merge
         self._random = random.Random(seed)
         self._root: Met | None = None
-        self._repeats: Counter[Met | Move] = Counter()
-        self._effort = 1
+        self._repeats: Counter[Hashable] = Counter()
+        self._effort = effort
 
     def propose(self, max_steps: int) -> Memory | None:
         """Returns a memory, for a world that has forgotten its own; None if no output is told apart by its history.
@@ -340,7 +376,10 @@ class Teller:
             if enough and not lacking and steady >= STEADY_ROUNDS:
                 break
             taken = self._world.steps - first
-            self._play(lacking, first + min(max(int(taken * GROWTH), taken + SMALLEST_ROUND), max_steps))
+            self._play(
+                lacking or self._least_decided(situations),
+                first + min(max(int(taken * GROWTH), taken + SMALLEST_ROUND), max_steps),
+            )
             n_before, situations = len(situations.outputs), self._situations()
             steady = steady + 1 if len(situations.outputs) == n_before else 0
         self._effort *= 2
@@ -388,6 +427,8 @@ class Teller:
                         self._repeats[move] += EPISODES_IN_A_ROW
                     if share < 1 and not too_rare:
                         found.append((share, distance, planned))
+                    if min(share, decided) >= 1 and not too_rare and move in situations.ambiguous:
+                        found += self._separations(situations, move, distance)
                     if share < 1 and self._repeats[example] < MOST_REPEATS * self._effort:
                         history = example.history
                         if history != planned:
@@ -396,9 +437,32 @@ class Teller:
         found.sort(key=lambda entry: entry[:2])
         return [way for _, _, way in found]
 
+    def _least_decided(self, situations: Situations) -> list[Way]:
+        """Returns a random walk, and the ways along those moves of which it was decided on the fewest draws."""
+        steps, _ = situations.distances()
+        moves = [move for move in situations.moves if steps.get(move[0], math.inf) <= self._reach]
+        moves.sort(key=situations.decided_on.__getitem__)
+        return [
+            (),
+            *((*situations.histories[here], (action, output)) for here, action, output in moves[:LEAST_DECIDED]),
+        ]
+
+    def _separations(self, situations: Situations, move: Move, distance: float) -> Iterator[tuple[float, float, Way]]:
+        """Yields ways along a move that might lead to several situations, and on to what tells these apart.
+
+        Random actions would hardly ever find a long one: a lock looks the same until all of its letters were right.
+        """
+        source, *played = move
+        nearest, *others = situations.ambiguous[move]
+        for other in others:
+            onward = situations.separating(nearest, other)
+            if onward is not None and self._repeats[move, onward] < MOST_REPEATS * self._effort:
+                self._repeats[move, onward] += EPISODES_IN_A_ROW
+                yield 1.0, distance, (*situations.histories[source], (played[0], played[1]), *onward)
+
     def _play(self, lacking: list[Way], until: int) -> None:
-        """Plays episodes to where draws are lacking, or anywhere if they are not, until a number of steps."""
-        for way in cycle(lacking or [()]):
+        """Plays episodes to where draws are lacking, until a number of steps."""
+        for way in cycle(lacking):
             for _ in range(EPISODES_IN_A_ROW):
                 if self._world.steps >= until:
                     return
