@@ -8,6 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
+import pytest
 from scipy.stats import binom
 
 import axplore
@@ -19,6 +20,7 @@ from axplore.certificate import verify
 from axplore.certificate.doubts import FindingRecord
 from axplore.cli.explore_commands import atlas_as_json
 from axplore.domains import confusing_chain
+from axplore.errors import InvalidInputError
 from axplore.proofs.episode_tests import EpisodeTest
 from axplore.report.page import page_of
 from axplore.runs.history import history_of
@@ -97,6 +99,20 @@ def test_commands_and_the_page_show_it(tmp_path: Path) -> None:
     page = page_of(atlas, history_of(tmp_path / "run"), tmp_path / "run")
     assert ">by episodes<" in page
     assert "a policy that restarts after" in page
+
+
+def test_what_certify_has_decided_is_shown_with_the_state_unless_it_was_forged(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    run("explore", "confusing-chain", "--radius", "2", "--epsilon", "1", "--out", folder)
+    run("certify", folder, "s2", "--within", "4")
+    assert "Proven: the policy to s2 of the atlas" in run("state", folder, "s2")
+    (certified,) = json.loads(run("state", folder, "s2", "--json"))["certified"]
+    assert (certified["decision"], certified["within"]) == ("proven", 4.0)
+    assert json.loads(run("state", folder, "s1", "--json"))["certified"] == []
+    forged = replace(axplore.EpisodeCertificate.load(folder / "certified-s2.json"), within=1.5)
+    forged.save(folder / "certified-s2.json")
+    with pytest.raises(InvalidInputError, match="does not follow from its episodes"):
+        run("state", folder, "s2")
 
 
 def test_a_finding_leaves_it_true_and_the_verdict_says_so() -> None:

@@ -6,7 +6,7 @@ import re
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -27,11 +27,16 @@ from axplore.cli.console import (
     print_table,
     with_consent,
 )
-from axplore.errors import ExitCode
+from axplore.errors import ExitCode, InvalidInputError
 
 if TYPE_CHECKING:
     from axplore.atlas import Atlas
     from axplore.atlas.plans import Plan
+    from axplore.certificate import EpisodeCertificate
+    from axplore.types import State
+
+CERTIFIED: Final = "certified-{}.json"
+"""The file in a run that holds what `certify` has decided about a goal."""
 
 
 @app.command()
@@ -297,7 +302,7 @@ def certify(
             on_progress=lambda progress: show(progress.evidence_for, progress.evidence_against),
         )  # fmt: skip
     certificate = replace(certificate, world=name)
-    file = out or run / f"certified-{_file_part(goal)}.json"
+    file = out or run / CERTIFIED.format(_file_part(goal))
     certificate.save(file)
     if as_json:
         print_json({"run": str(run), "file": str(file), **certificate.as_json()})
@@ -329,6 +334,7 @@ def state(
     atlas = Atlas.load(run)
     chosen = named(atlas.seen, label, "state that was seen")
     report, survives = atlas.describe(chosen), atlas.break_even(chosen)
+    certified = _certified_in(run, chosen)
     if as_json:
         bounds = {name: finite(getattr(report.bounds, name)) for name in ("lower", "upper", "regret")}
         shown = {"state": encode_label(chosen), "status": report.status.value, "reason": report.reason}
@@ -339,14 +345,30 @@ def state(
                 "proven": report.bounds.proven,
                 **bounds,
                 "by_episodes": None if report.by_episodes is None else report.by_episodes.as_json(),
+                "certified": [certificate.as_json() for certificate in certified],
                 "break_even": survives.as_json(),
             }
         )
         return
     why = [] if chosen in atlas.places else [atlas.why_not(chosen).text]
     print_lines([f"{readable(chosen)}: {report.status.value}, {report.bounds}.", report.reason])
-    tested = [] if report.by_episodes is None else [str(report.by_episodes)]
+    tested = [str(words) for words in (report.by_episodes, *certified) if words is not None]
     print_lines([*(text for text in why if text != report.reason), *tested, str(survives)])
+
+
+def _certified_in(run: Path, state: State) -> list[EpisodeCertificate]:
+    """Returns what `axplore certify` has decided about a state and left in the run; refuses what does not follow."""
+    from axplore.certificate import EpisodeCertificate, verify_episodes
+
+    found = []
+    for file in sorted(run.glob(CERTIFIED.format("*"))):
+        certificate = EpisodeCertificate.load(file)
+        if certificate.goal != state:
+            continue
+        if not verify_episodes(certificate).holds:
+            raise InvalidInputError(f"what {file} says does not follow from its episodes: see `axplore verify {file}`")
+        found.append(certificate)
+    return found
 
 
 @app.command()
