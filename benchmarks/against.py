@@ -56,11 +56,12 @@ def compare(name: str, older: Path, seconds: float) -> None:
     print(f"{'rung':>8} {heads[0]:>9} {heads[1]:>9} {heads[2]:>7} {heads[3]:>14} {heads[4]:>14} {heads[5]:>7}")
     for rung in ladder.LADDERS[name]:
         before, now = (ladder.run_rung(name, rung, seconds, python) for python in (str(older), sys.executable))
-        cells = [f"{found['cpu_seconds']:9.2f}" if found else f"{'–':>9}" for found in (before, now)]
-        steps = [f"{found['steps']:14,}" if found else f"{'–':>14}" for found in (before, now)]
-        print(f"{rung:>8} {' '.join(cells)} {ratio(before, now, 'cpu_seconds')} {' '.join(steps)} ", end="")
-        print(ratio(before, now, "steps"), flush=True)
-        if before is None and now is None:
+        runs = [found if found and found["ended"] else None for found in (before, now)]
+        cells = [f"{found['cpu_seconds']:9.2f}" if found else f"{'cut':>9}" for found in runs]
+        steps = [f"{found['steps']:14,}" if found else f"{'–':>14}" for found in runs]
+        print(f"{rung:>8} {' '.join(cells)} {ratio(runs[0], runs[1], 'cpu_seconds')} {' '.join(steps)} ", end="")
+        print(ratio(runs[0], runs[1], "steps"), flush=True)
+        if runs == [None, None]:
             return
 
 

@@ -2,13 +2,15 @@
 
     python benchmarks/ladder.py [LADDER ...] [--seconds N] [--json FILE]
 
-Every rung runs in a process of its own, which is ended after N seconds of CPU time. The exponent compares a rung with
-the one before: time ~ states^exponent. `make bench-against COMMIT` runs the same ladders with an older commit.
+Every rung runs in a process of its own, and is cut after N seconds of CPU time; then the row says how far it came. The
+exponent compares a rung with the one before: time ~ states^exponent. `make bench-against COMMIT` runs the same ladders
+with an older commit.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
 import os
@@ -25,12 +27,16 @@ import numpy as np
 import axplore
 from axplore import TabularMdp
 
-SECONDS: Final = 70
-"""CPU seconds after which a rung is ended, unless given otherwise."""
+SECONDS: Final = 120
+"""CPU seconds after which a rung is cut, unless given otherwise."""
 
 Rows = dict[Any, dict[Any, dict[Any, float]]]
 Rung = tuple[Callable[[], TabularMdp], dict[str, Any]]
-"""A model, and the arguments of `explore`."""
+"""A model, and the arguments of `explore`; `until` ends it at a number of known states."""
+
+
+class EnoughError(Exception):
+    """The time is up, or as many states are known as were asked for."""
 
 
 def grid(size: int, slip: float) -> TabularMdp:
@@ -45,7 +51,7 @@ def binary_tree(depth: int) -> TabularMdp:
 
 
 def random_sparse(states: int) -> TabularMdp:
-    return axplore.domain("random-sparse", states=states, actions=2, branching=(2, 3), seed=1)
+    return axplore.domain("random-sparse", states=states, actions=4, branching=(1, 3), seed=1)
 
 
 def many_actions(actions: int) -> TabularMdp:
@@ -88,14 +94,17 @@ def settings(radius: float, epsilon: float = 1.0, **more: Any) -> dict[str, Any]
 
 
 LADDERS: Final[Mapping[str, dict[str, Rung]]] = {
-    "slippery grid n×n, L = n": {f"{n}": (partial(grid, n, 0.1), settings(n)) for n in (6, 10, 15, 20)},
+    "slippery grid n×n, L = n": {f"{n}": (partial(grid, n, 0.1), settings(n)) for n in (6, 10, 15)},
+    "large slippery grid n×n": {
+        f"{n}": (partial(grid, n, 0.1), settings(radius)) for n, radius in ((20, 15), (30, 25))
+    },
     "deterministic grid n×n, L = n": {f"{n}": (partial(grid, n, 0.0), settings(n)) for n in (10, 20, 40)},
     "star of n arms": {
         f"{n}": (partial(axplore.domain, "star", arms=n, arm_length=1), settings(2)) for n in (500, 1000, 2000, 5000)
     },
     "binary tree of depth d": {f"{d}": (partial(binary_tree, d), settings(d)) for d in (6, 8, 10)},
-    "random sparse, L = 8": {
-        f"{n}": (partial(random_sparse, n), settings(8, max_steps=100_000)) for n in (50, 200, 2000)
+    "first known states of 2,000, random sparse, L = 8": {
+        f"{n}": (partial(random_sparse, 2000), settings(8, until=n)) for n in (29, 57, 114)
     },
     "actions of 30 states": {f"{n}": (partial(many_actions, n), settings(30)) for n in (5, 20, 100)},
     "uniform fan, L = 2n": {f"{n}": (partial(fan, n), settings(2 * n)) for n in (5, 20, 100)},
@@ -114,7 +123,7 @@ def main() -> None:
     parser.add_argument("--rung", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.rung:
-        print(json.dumps(measured(*given.rung)))
+        print(json.dumps(measured(given.rung[0], given.rung[1], given.seconds)))
         return
     figures = {}
     for name in LADDERS:
@@ -124,22 +133,33 @@ def main() -> None:
         given.json.write_text(json.dumps(figures, indent=1) + "\n")
 
 
-def measured(ladder: str, rung: str) -> dict[str, Any]:
+def measured(ladder: str, rung: str, seconds: float) -> dict[str, Any]:
     """Explores one model and returns what it took; compilation is done before on a small model."""
     import resource
 
     make, arguments = LADDERS[ladder][rung]
+    until = arguments.get("until", math.inf)
+    arguments = {name: value for name, value in arguments.items() if name != "until"}
     small = {name: value for name, value in arguments.items() if name in ("epsilon", "objective")}
     axplore.explore("slippery-grid", radius=3, world_parameters={"rows": 3, "columns": 3}, **small)
     mdp = make()
     began = time.process_time()
-    atlas = axplore.explore(mdp, **arguments)
+    found = {"steps": 0, "states": 0, "ended": True}
+
+    def watch(report: Any) -> None:
+        found.update(steps=report.steps, states=report.known)
+        found["ended"] = time.process_time() - began <= seconds
+        if not found["ended"] or report.known >= until:
+            raise EnoughError
+
+    with contextlib.suppress(EnoughError):
+        atlas = axplore.explore(mdp, on_round=watch, **arguments)
+        found.update(steps=int(atlas.steps), states=len(atlas.states))
     return {
         "rung": rung,
         "cpu_seconds": round(time.process_time() - began, 3),
-        "steps": int(atlas.steps),
-        "states": len(atlas.states),
         "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        **found,
     }
 
 
@@ -150,22 +170,23 @@ def climbed(ladder: str, seconds: float) -> Iterator[dict[str, Any]]:
     for rung in LADDERS[ladder]:
         found = run_rung(ladder, rung, seconds)
         if found is None:
-            print(f"{rung:>8} not within {seconds:g} s of CPU time", flush=True)
             return
-        exponent = growth(before, found)
+        exponent = growth(before, found) if found["ended"] else "cut"
         print(
             f"{rung:>8} {found['cpu_seconds']:9.2f} {found['steps']:14,} {found['states']:7} {found['megabytes']:6} "
             f"{exponent:>9}",
             flush=True,
         )
         yield found
+        if not found["ended"]:
+            return
         before = found
 
 
 def run_rung(ladder: str, rung: str, seconds: float, python: str = sys.executable) -> dict[str, Any] | None:
-    """Measures a rung in a process of its own; None if it takes longer than allowed or fails, which is printed."""
-    allowance = math.ceil(seconds) + 60  # compiling and importing come before the measurement
-    command = [python, str(Path(__file__).resolve()), "--rung", ladder, rung]
+    """Measures a rung in a process of its own; None if it fails, which is printed, or a round takes far too long."""
+    allowance = 2 * math.ceil(seconds) + 60  # compiling and importing come before the measurement
+    command = [python, str(Path(__file__).resolve()), "--seconds", str(seconds), "--rung", ladder, rung]
     paths = {} if python == sys.executable else {"PYTHONPATH": ""}
     ended = subprocess.run(
         ["bash", "-c", f'ulimit -t {allowance}; exec "$@"', "bash", *command],
@@ -174,12 +195,11 @@ def run_rung(ladder: str, rung: str, seconds: float, python: str = sys.executabl
         check=False,
         env={**os.environ, **paths},
     )
-    if ended.returncode > 0:
-        print(*ended.stderr.strip().splitlines()[-1:], file=sys.stderr)
     if ended.returncode:
+        print(f"{rung:>8} failed:", *ended.stderr.strip().splitlines()[-1:] or ["too long"], file=sys.stderr)
         return None
     found: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
-    return found if found["cpu_seconds"] <= seconds else None
+    return found
 
 
 def growth(before: dict[str, Any] | None, now: dict[str, Any]) -> str:

@@ -277,6 +277,19 @@ def test_arrays_of_another_shape_or_type_are_refused(folder: Path) -> None:
             refuses(folder, "is not a certificate")
 
 
+@pytest.mark.parametrize("name", ["reachable.policy", "near_optimal.upper"])
+def test_places_that_no_vector_has_are_refused(folder: Path, name: str) -> None:
+    body, arrays = parts_of(folder)
+    places, sizes = arrays[f"{name}.places"], arrays[f"{name}.sizes"]
+    assert len(places)
+    for changed in (np.full_like(places, 1), places[::-1].copy(), places - 1, places + 10**6):
+        storage.write_sealed(folder, "certificate", body, {**arrays, f"{name}.places": changed})
+        refuses(folder, name)
+    for moved in (sizes + 1, np.roll(sizes, 1) - np.arange(len(sizes)), -sizes):
+        storage.write_sealed(folder, "certificate", body, {**arrays, f"{name}.sizes": moved})
+        refuses(folder, name)
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -7,17 +7,21 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from explored import CUT_SHORT, SETTINGS, certificate_of, exploration_of
 
 from axplore.atlas.construction import certificate_from_exploration
-from axplore.certificate import ClaimKind, verify
+from axplore.certificate import Certificate, ClaimKind, conclusions, verify
 from axplore.certificate.conclusions import conclusions_of
 from axplore.certificate.contents import AtLeast
 from axplore.domains import confusing_chain
 from axplore.errors import InvalidInputError
 from axplore.explorers.base import run
 from axplore.explorers.disco import disco_experiment
+from axplore.proofs import certificates
+from axplore.proofs import evidence as evidence_module
+from axplore.proofs.evidence import gather_evidence
 from axplore.target import Objective, Target
 from axplore.truth import controllable_states
 from axplore.types import Status
@@ -44,6 +48,29 @@ def test_what_an_exploration_proves_is_accepted_as_complete(name: str) -> None:
         }.items()
         if number
     }
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_what_large_models_keep_is_accepted_and_says_the_same(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    whole = certificate_of(name)
+    exploration = exploration_of(name)
+    for module, limit in ((evidence_module, "MOST_WHOLE"), (certificates, "MOST_WHOLE"), (conclusions, "MOST_MADE")):
+        monkeypatch.setattr(module, limit, 0)
+    before_it = exploration.evidence
+    assert before_it is not None
+    evidence = gather_evidence(before_it.model, before_it.target, before_it.objective)
+    kept = certificate_from_exploration(replace(exploration, evidence=evidence))
+    kept.save(tmp_path)
+    kept = Certificate.load(tmp_path)
+    verdict = verify(kept)
+    assert verdict.complete, str(verdict)
+    before, after = conclusions_of(whole), conclusions_of(kept)
+    assert np.allclose(before.lower, after.lower, rtol=1e-5)
+    assert before.statuses == after.statuses
+    assert [policy[0] for policy in before.policies[1:]] == [policy[0] for policy in after.policies[1:]]
+    assert (after.upper[: len(kept.known)] <= kept.radius + 2 * kept.epsilon).all()
 
 
 @pytest.mark.parametrize("name", SETTINGS)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from axplore.certificate.contents import RESET_ACTION, Counts
 from axplore.certificate.document import Certificate
@@ -105,9 +106,15 @@ def bounds_along_way(
         weight = (place + 1) * max(factors[:place], default=1.0)
         worst = max((weight + later - place + 1) * (factors[later] - 1.0) for later in range(place, length))
         bounds[state] = (length - place + worst) * (1.0 + WAY_ROUNDING)
-    elsewhere = np.setdiff1d(np.arange(len(policy)), [*way, goal])
-    bounds[elsewhere] = 1.0 + bounds[way[0]]
+    bounds[_elsewhere(way, goal, len(policy))] = 1.0 + bounds[way[0]]
     return bounds
+
+
+def _elsewhere(way: list[int], goal: int, n_known: int) -> npt.NDArray[np.bool_]:
+    """Which known states are neither on the way nor the goal, [n]."""
+    elsewhere = np.ones(n_known, dtype=np.bool_)
+    elsewhere[[place for place in (*way, goal) if place < n_known]] = False
+    return elsewhere
 
 
 def _way(counts: Counts, state_pairs: IntArray, goal: int, policy: IntArray) -> tuple[list[int], list[int]]:
@@ -125,5 +132,5 @@ def _way(counts: Counts, state_pairs: IntArray, goal: int, policy: IntArray) -> 
         way.append(state)
         repeats.append(int(counts.counts[first]) - 1)
         state = int(counts.successors[first])
-    elsewhere = np.setdiff1d(np.arange(len(policy)), [*way, goal])
-    return (way, repeats) if (policy[elsewhere] == RESET_ACTION).all() else ([], [])
+    resets = (policy[_elsewhere(way, goal, len(policy))] == RESET_ACTION).all()
+    return (way, repeats) if resets else ([], [])

@@ -13,7 +13,16 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from axplore.certificate.contents import RESET_ACTION, AtLeast, AtMost, NearOptimal, Reachable, TooFar
+from axplore.certificate.contents import (
+    RESET_ACTION,
+    AtLeast,
+    AtMost,
+    KeptPolicies,
+    NearOptimal,
+    Reachable,
+    Sparse,
+    TooFar,
+)
 from axplore.certificate.distances import Distances, ShortestWays, exact_bounds
 from axplore.certificate.document import Certificate
 from axplore.certificate.episode_records import EpisodeRecord
@@ -25,6 +34,9 @@ ROUNDING: Final = 1e-9
 
 MARGIN: Final = 1e-13
 """By how much inequalities must hold, relative to the largest value: far above the rounding of one sweep."""
+
+MOST_MADE: Final = 1000
+"""Policies to more states than this are made when they are asked for."""
 
 NEAREST: Final = 1.0
 """No other state is nearer to the initial one than a step."""
@@ -95,18 +107,22 @@ def conclusions_of(certificate: Certificate) -> Conclusions:
         if goal not in set_aside:  # then nothing is said that would set it aside, however close the bound is
             lower[goal] = min(lower[goal], certificate.radius)
     lower[0] = upper[0] = regret[0] = 0.0
-    policies = [np.full(n_known, RESET_ACTION, dtype=np.int64) for _ in range(n_known)]
+    resetting = np.full(n_known, RESET_ACTION, dtype=np.int64)
+    policies: list[IntArray | Sparse] = [resetting] * n_known
     for record in _admitting(certificate):
         policies[record.goal] = np.tile(np.array(record.policy, dtype=np.int64), (record.horizon, 1))
         upper[record.goal] = record.bound
     for ways in (certificate.reachable, certificate.at_most, certificate.near_optimal):  # the last one counts
         for way in ways:
-            policies[way.goal] = way.policy
+            policies[way.goal] = way.kept("policy")
             upper[way.goal] = corrected_upper(way.upper)[0]
     regret[1:n_known] = upper[1:n_known] - lower[1:n_known]
     for claim in certificate.near_optimal:
         regret[claim.goal] = loss_of(claim, certificate.epsilon)
-    return Conclusions(lower[:-1], upper, regret, _statuses(certificate), tuple(policies), float(lower[-1]))
+    made: Sequence[IntArray] = KeptPolicies(policies)
+    if n_known <= MOST_MADE:
+        made = tuple(made)
+    return Conclusions(lower[:-1], upper, regret, _statuses(certificate), made, float(lower[-1]))
 
 
 def tested_goals(certificate: Certificate) -> set[int]:

@@ -10,28 +10,125 @@ state resets, so its value is one more than that of the initial state; the value
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from axplore.errors import InvalidInputError
-from axplore.types import FloatArray, IntArray
+from axplore.types import IntArray
 
 RESET_ACTION: Final = -1
 """How a policy says RESET."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sparse:
+    """A vector most of whose numbers are the same, without these.
+
+    Attributes:
+        length: how many numbers there are in all.
+        rest: the number in all other places.
+        places: those with another number, ascending, [m].
+        numbers: the numbers there, [m].
+    """
+
+    length: int
+    rest: float
+    places: IntArray
+    numbers: npt.NDArray[Any]
+
+    @property
+    def whole(self) -> npt.NDArray[Any]:
+        """The vector as an array."""
+        vector = np.full(self.length, self.rest, dtype=self.numbers.dtype)
+        vector[self.places] = self.numbers
+        vector.flags.writeable = False
+        return vector
+
+
+def without_rest(vector: npt.NDArray[Any], rest: float) -> npt.NDArray[Any] | Sparse:
+    """Returns the vector without the number that most places have; as it is, if that would not save much."""
+    places = np.flatnonzero(vector != rest)
+    return vector if 2 * len(places) > len(vector) else Sparse(len(vector), rest, places, vector[places])
+
+
+class Vector:
+    """An attribute of a frozen dataclass that holds an array or a `Sparse`, and is read as an array."""
+
+    def __set_name__(self, owner: type[Any], name: str) -> None:
+        self.name = f"_{name}"
+
+    def __get__(self, instance: Any, owner: type[Any] | None = None) -> npt.NDArray[Any]:
+        if instance is None:
+            raise AttributeError("a vector has no default")
+        vector = instance.__dict__[self.name]
+        return vector.whole if isinstance(vector, Sparse) else vector
+
+    def __set__(self, instance: Any, vector: npt.NDArray[Any] | Sparse) -> None:
+        instance.__dict__[self.name] = vector
+
+
+class KeptPolicies(Sequence[IntArray]):
+    """Policies, kept without the places where they reset, and made when they are asked for."""
+
+    def __init__(self, policies: Iterable[IntArray | Sparse]) -> None:
+        self._policies = tuple(
+            without_rest(policy, RESET_ACTION) if isinstance(policy, np.ndarray) and policy.ndim == 1 else policy
+            for policy in policies
+        )
+
+    def __len__(self) -> int:
+        return len(self._policies)
+
+    @overload
+    def __getitem__(self, place: int) -> IntArray: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[IntArray]: ...
+
+    def __getitem__(self, place: int | slice) -> IntArray | list[IntArray]:
+        if isinstance(place, slice):
+            return [self[each] for each in range(*place.indices(len(self)))]
+        policy = self._policies[place]
+        return policy.whole if isinstance(policy, Sparse) else policy
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, KeptPolicies) and len(self) == len(other) and all(map(np.array_equal, self, other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def rest_of(name: str, first: float) -> float:
+    """The number of most places of a vector of a claim that has this number at the initial state."""
+    return {"policy": RESET_ACTION, "regret": 0.0}.get(name, 1.0 + first)
 
 
 class Record:
     """A frozen dataclass whose arrays cannot be written to."""
 
     def __post_init__(self) -> None:
-        for field in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
+        for value in vars(self).values():
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
+
+
+class ClaimRecord(Record):
+    """A claim: its vectors are kept without the number that most places have."""
+
+    def kept(self, name: str) -> npt.NDArray[Any] | Sparse:
+        """A vector as it is kept."""
+        vector: npt.NDArray[Any] | Sparse = vars(self)[f"_{name}"]
+        return vector
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for field in fields(self):  # type: ignore[arg-type]
+            vector = vars(self).get(f"_{field.name}")
+            if isinstance(vector, np.ndarray) and vector.ndim == 1 and len(vector):
+                vars(self)[f"_{field.name}"] = without_rest(vector, rest_of(field.name, vector[0]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +160,7 @@ class Counts(Record):
 
 
 @dataclass(frozen=True, eq=False)
-class Reachable(Record):
+class Reachable(ClaimRecord):
     """A policy restricted to the states admitted before the goal reaches it within L + ε expected steps.
 
     Attributes:
@@ -73,12 +170,12 @@ class Reachable(Record):
     """
 
     goal: int
-    policy: IntArray
-    upper: FloatArray
+    policy: Vector = Vector()
+    upper: Vector = Vector()
 
 
 @dataclass(frozen=True, eq=False)
-class TooFar(Record):
+class TooFar(ClaimRecord):
     """Every policy restricted to the known states needs more than L expected steps to the goal.
 
     Attributes:
@@ -87,11 +184,11 @@ class TooFar(Record):
     """
 
     goal: int
-    lower: FloatArray
+    lower: Vector = Vector()
 
 
 @dataclass(frozen=True, eq=False)
-class NearOptimal(Record):
+class NearOptimal(ClaimRecord):
     """A policy needs at most ε expected steps more to the goal than the best policy restricted to the known states.
 
     Attributes:
@@ -103,14 +200,14 @@ class NearOptimal(Record):
     """
 
     goal: int
-    policy: IntArray
-    upper: FloatArray
-    lower: FloatArray
-    regret: FloatArray
+    policy: Vector = Vector()
+    upper: Vector = Vector()
+    lower: Vector = Vector()
+    regret: Vector = Vector()
 
 
 @dataclass(frozen=True, eq=False)
-class AtMost(Record):
+class AtMost(ClaimRecord):
     """A policy reaches the goal within the expected steps that the bound says, however many these are.
 
     Attributes:
@@ -120,12 +217,12 @@ class AtMost(Record):
     """
 
     goal: int
-    policy: IntArray
-    upper: FloatArray
+    policy: Vector = Vector()
+    upper: Vector = Vector()
 
 
 @dataclass(frozen=True, eq=False)
-class AtLeast(Record):
+class AtLeast(ClaimRecord):
     """Every policy restricted to the known states needs the expected steps that the bound says, however few these are.
 
     Attributes:
@@ -134,13 +231,13 @@ class AtLeast(Record):
     """
 
     goal: int
-    lower: FloatArray
+    lower: Vector = Vector()
 
 
 Claim: TypeAlias = Reachable | TooFar | NearOptimal | AtMost | AtLeast
 
 
-def check_shape(claim: Claim, n_actions: Sequence[int], n_seen: int) -> None:
+def check_shape(claim: Claim, n_actions: IntArray, n_seen: int) -> None:
     """Refuses a claim about a state that it cannot be about, and vectors that do not fit the known states.
 
     Args:
@@ -158,7 +255,7 @@ def check_shape(claim: Claim, n_actions: Sequence[int], n_seen: int) -> None:
         _check_array(f"{kind}.{name}", getattr(claim, name), dtype_of(name), n_known)
     if (
         not isinstance(claim, TooFar | AtLeast)
-        and not ((claim.policy >= RESET_ACTION) & (claim.policy < np.array(n_actions))).all()
+        and not ((claim.policy >= RESET_ACTION) & (claim.policy < n_actions)).all()
     ):
         raise InvalidInputError(f"{kind}.policy towards the position {claim.goal} plays an action that does not exist")
 

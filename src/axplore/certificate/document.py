@@ -21,9 +21,11 @@ from axplore.certificate.contents import (
     Counts,
     NearOptimal,
     Reachable,
+    Sparse,
     TooFar,
     check_shape,
     dtype_of,
+    rest_of,
 )
 from axplore.certificate.distances import Distances
 from axplore.certificate.doubts import FaultRecord, FindingRecord
@@ -37,7 +39,7 @@ from axplore.types import Action, IntArray, State
 
 NAME: Final = "certificate"
 FORMAT: Final = "axplore certificate"
-VERSION: Final = 7
+VERSION: Final = 8
 CLAIMS: Final[dict[str, type[Any]]] = {
     "reachable": Reachable,
     "too_far": TooFar,
@@ -118,8 +120,8 @@ class Certificate:
 
     def __post_init__(self) -> None:
         _check_settings(self)
-        n_actions = [len(actions) for actions in self.actions]
-        self.counts.check_shape(sum(n_actions), self.n_seen)
+        n_actions = np.array([len(actions) for actions in self.actions], dtype=np.int64)
+        self.counts.check_shape(int(n_actions.sum()), self.n_seen)
         _check_assumed(self)
         for claim in self.claims:
             check_shape(claim, n_actions, self.n_seen)
@@ -197,7 +199,7 @@ class Certificate:
             f"counts.{field.name}": getattr(self.counts, field.name) for field in fields(Counts)
         }
         for name in CLAIMS:
-            arrays |= _stacked(name, getattr(self, name), len(self.known))
+            arrays |= _stacked(name, getattr(self, name))
         for name in OPTIONAL:
             record = getattr(self, name)
             if record is not None:
@@ -205,24 +207,63 @@ class Certificate:
         return body, arrays
 
 
-def _stacked(name: str, claims: Sequence[Claim], n_known: int) -> dict[str, npt.NDArray[Any]]:
-    """The claims of a kind as arrays: their goals, [c], and each of their vectors, [c, n]."""
-    arrays: dict[str, npt.NDArray[Any]] = {}
-    for field in fields(CLAIMS[name]):
-        rows = [getattr(claim, field.name) for claim in claims]
-        if field.name == "goal":
-            arrays[f"{name}.goal"] = np.array(rows, dtype=np.int64)
-        else:
-            arrays[f"{name}.{field.name}"] = np.array(rows, dtype_of(field.name)).reshape(len(rows), n_known)
+def _stacked(name: str, claims: Sequence[Claim]) -> dict[str, npt.NDArray[Any]]:
+    """The claims of a kind as arrays: their goals, [c], and the numbers of each of their vectors, one after the other.
+
+    Of a vector of which most numbers are the same, only the others are written, and their places; `sizes` says how many
+    numbers of each vector there are, [c].
+    """
+    arrays: dict[str, npt.NDArray[Any]] = {f"{name}.goal": np.array([claim.goal for claim in claims], dtype=np.int64)}
+    for field in fields(CLAIMS[name])[1:]:
+        vectors = [claim.kept(field.name) for claim in claims]
+        sparse = [vector for vector in vectors if isinstance(vector, Sparse)]
+        numbers = [vector.numbers if isinstance(vector, Sparse) else vector for vector in vectors]
+        column = f"{name}.{field.name}"
+        arrays[column] = np.concatenate([np.zeros(0, dtype_of(field.name)), *numbers])
+        arrays[f"{column}.sizes"] = np.array([len(part) for part in numbers], dtype=np.int64)
+        arrays[f"{column}.places"] = np.concatenate([np.zeros(0, np.int64), *(vector.places for vector in sparse)])
     return arrays
 
 
-def _unstacked(kind: type[Kind], name: str, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[Kind, ...]:
-    columns = [_array(arrays, f"{name}.{field.name}") for field in fields(kind)]
-    goals = columns[0]
-    if len({len(column) for column in columns}) != 1 or goals.ndim != 1 or goals.dtype != np.int64:
+def _unstacked(kind: type[Kind], name: str, arrays: Mapping[str, npt.NDArray[Any]], n_known: int) -> tuple[Kind, ...]:
+    goals = _array(arrays, f"{name}.goal")
+    columns = [_vectors(arrays, f"{name}.{field.name}", field.name, n_known) for field in fields(kind)[1:]]
+    if any(len(column) != len(goals) for column in columns) or goals.ndim != 1 or goals.dtype != np.int64:
         raise InvalidInputError(f"the arrays {name}.* do not have a row for each claim")
-    return tuple(kind(int(goal), *vectors) for goal, *vectors in zip(*columns, strict=True))
+    return tuple(kind(int(goal), *vectors) for goal, *vectors in zip(goals, *columns, strict=True))
+
+
+def _vectors(
+    arrays: Mapping[str, npt.NDArray[Any]], column: str, name: str, n_known: int
+) -> list[npt.NDArray[Any] | Sparse]:
+    """The vectors that `_stacked` wrote to a column; refuses numbers and places that no vectors have."""
+    numbers, sizes, places = (_array(arrays, f"{column}{part}") for part in ("", ".sizes", ".places"))
+    is_whole = sizes == n_known
+    well_formed = (
+        numbers.ndim == sizes.ndim == places.ndim == 1
+        and numbers.dtype == dtype_of(name)
+        and sizes.dtype == places.dtype == np.int64
+        and bool(((sizes >= 0) & (is_whole | (2 * sizes <= n_known))).all())
+        and sizes.sum() == len(numbers)
+        and sizes[~is_whole].sum() == len(places)
+        and bool(((places >= 0) & (places < n_known)).all())
+    )
+    if not well_formed:
+        raise InvalidInputError(f"the arrays {column}* do not describe vectors of {n_known} numbers")
+    vectors: list[npt.NDArray[Any] | Sparse] = []
+    first, first_place = 0, 0
+    for size in sizes.tolist():
+        part, own = numbers[first : first + size], places[first_place : first_place + size]
+        first += size
+        if size == n_known:
+            vectors.append(part)
+            continue
+        first_place += size
+        has_first = size > 0 and own[0] == 0
+        if (np.diff(own) <= 0).any() or not (has_first or name in ("policy", "regret")):
+            raise InvalidInputError(f"the places in {column} do not ascend, or the initial state is missing")
+        vectors.append(Sparse(n_known, rest_of(name, part[0] if has_first else 0.0), own, part))
+    return vectors
 
 
 def _array_fields(kind: type[Any]) -> list[str]:
@@ -268,11 +309,11 @@ def _assembled(body: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) 
         others=tuple(map(decode_label, body["others"])),
         actions=tuple(tuple(map(decode_label, actions)) for actions in body["actions"]),
         counts=Counts(**{field.name: _array(arrays, f"counts.{field.name}") for field in fields(Counts)}),
-        reachable=_unstacked(Reachable, "reachable", arrays),
-        too_far=_unstacked(TooFar, "too_far", arrays),
-        near_optimal=_unstacked(NearOptimal, "near_optimal", arrays),
-        at_most=_unstacked(AtMost, "at_most", arrays),
-        at_least=_unstacked(AtLeast, "at_least", arrays),
+        reachable=_unstacked(Reachable, "reachable", arrays, len(body["known"])),
+        too_far=_unstacked(TooFar, "too_far", arrays, len(body["known"])),
+        near_optimal=_unstacked(NearOptimal, "near_optimal", arrays, len(body["known"])),
+        at_most=_unstacked(AtMost, "at_most", arrays, len(body["known"])),
+        at_least=_unstacked(AtLeast, "at_least", arrays, len(body["known"])),
         complete=body["complete"],
         findings=tuple(map(FindingRecord.from_json, body["findings"])),
         faults=tuple(map(FaultRecord.from_json, body["faults"])),

@@ -258,7 +258,7 @@ class Region:
         largest = np.maximum.reduceat(distances, draws.starts)
         unit = np.where(largest > 0, largest, 1.0)
         distances = distances / unit[draws.owners]
-        best, row = draws.least_means(self.shares, self.slack, distances)
+        best, row = self._by_central_balls(distances)
         wanted = (np.broadcast_to(enough, self.n_pairs)[self.pairs] - base) / unit + SETTLED
         moving = np.flatnonzero(self.several & (best < wanted))
         for _ in range(SHARP_ROUNDS):
@@ -271,6 +271,24 @@ class Region:
             moving = moving[(gained > SETTLED) & (best[moving] < wanted[moving])]
         result[self.pairs] = np.maximum(result[self.pairs], base + unit * best)
         return result
+
+    def _by_central_balls(self, distances: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """`Draws.least_means` over the balls that suit all directions.
+
+        Where one successor has all of the share, its least probability is exp(-slack): the shift 0 gives the bound.
+        """
+        row = np.exp(-self.slack)[self.draws.owners]
+        best: FloatArray = (row * distances)[self.draws.starts]
+        places, draws, entries = self._shared
+        if len(places):
+            best[places], row[entries] = draws.least_means(self.shares[entries], self.slack[places], distances[entries])
+        return best, row
+
+    @cached_property
+    def _shared(self) -> tuple[IntArray, Draws, IntArray]:
+        """The places of the balls with several shares, what was drawn of their pairs, and where their entries are."""
+        places = np.flatnonzero(np.bincount(self.draws.owners, minlength=len(self.pairs)) > 1)
+        return places, *self.draws.of(places)
 
 
 def confidence_region(

@@ -22,6 +22,7 @@ from typing import Final, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from axplore.certificate.contents import Vector
 from axplore.proofs.bound_kernels import (
     ANY_POLICY,
     BEYOND_LIMIT,
@@ -76,8 +77,8 @@ NOT_SEEN: Final = -1
 MOST_SHARP: Final = 64
 """The number of balls for single goals that are remembered: more than a round uses again, and little memory."""
 
-MOST_NUMBERS: Final = 2**24
-"""The number of values and choices that are remembered of estimates, and of starts: up to 128 MB each."""
+MOST_NUMBERS: Final = 2**22
+"""The number of values and choices that are remembered of estimates, and of starts: up to 32 MB each."""
 
 
 Start: TypeAlias = tuple[FloatArray, FloatArray]
@@ -316,9 +317,9 @@ class GoalValues:
     """
 
     goal: int
-    values: FloatArray
-    policy: IntArray
-    proven: bool
+    values: Vector = Vector()  # noqa: RUF009
+    policy: Vector = Vector()  # noqa: RUF009
+    proven: bool  # type: ignore[misc]
 
     @property
     def steps(self) -> float:
@@ -400,7 +401,7 @@ def upper_path(
     playing = model.n_known if n_allowed is None else n_allowed
     allowed = allowed_pairs(rows.state_pairs, playing, ANY_POLICY if follow is None else follow.policy)
     estimate = empirical_path(model, goal, n_allowed)
-    way = _along_certain_way(model, follow or estimate, n_allowed)
+    way = certain_path(model, follow or estimate, n_allowed)
     if way is not None and way.at_most <= at_most < np.inf:
         return way
     limit = min(model.limit, at_most)
@@ -424,7 +425,7 @@ def _better(path: GoalValues, other: GoalValues | None) -> GoalValues:
     return path if other is None or path.steps <= other.steps else other
 
 
-def _along_certain_way(model: IntervalModel, estimate: GoalValues, n_allowed: int | None) -> GoalValues | None:
+def certain_path(model: IntervalModel, estimate: GoalValues, n_allowed: int | None = None) -> GoalValues | None:
     """The way that looks best, if each of its pairs has one successor, with RESET elsewhere, and its bound (Eq. 18)."""
     if model.counts is None or model.log_levels is None or model.min_cost < 1.0 or model.shared_budget == np.inf:
         return None
@@ -470,7 +471,7 @@ class Regret:
         upper, lower: the bounds that it follows from.
         local_regret: what it may lose in each known state by playing the wrong action there, [n].
         rivals: the action that might be better, [n].
-        values: the bound from each position, [n + others].
+        values: the bound from each position, [n + others]; a single infinite one where it is not needed.
     """
 
     upper: GoalValues

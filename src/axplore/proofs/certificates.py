@@ -13,12 +13,12 @@ from axplore.certificate.doubts import FaultRecord, FindingRecord
 from axplore.certificate.episode_records import EpisodeRecord
 from axplore.certificate.tied import UNTIED, Tied
 from axplore.labels import decode_label
-from axplore.proofs.evidence import Evidence
+from axplore.proofs.evidence import MOST_WHOLE, Evidence
 from axplore.proofs.surveys import SurveyEvidence
 from axplore.statistics.assumed_rows import AssumedRows
 from axplore.statistics.counts import CountedRows, rows_of
 from axplore.target import Objective
-from axplore.types import Action, IntArray, State, Status
+from axplore.types import Action, FloatArray, IntArray, State, Status
 
 
 def certificate_from(
@@ -162,12 +162,17 @@ def survey_certificate(
     )
 
 
+def _kept(values: FloatArray, n_known: int) -> FloatArray:
+    """The values of the known states, [n]; in large models they are shared, since a copy would need too much memory."""
+    return values[:n_known].copy() if n_known <= MOST_WHOLE else values[:n_known]
+
+
 def reachable_claims(evidence: Evidence) -> tuple[Reachable, ...]:
     """The known states whose order of admission is proven."""
     n_known = evidence.model.n_known
     paths = ((goal, evidence.reachable[goal]) for goal in range(1, n_known))
     return tuple(
-        Reachable(goal, evidence.actions(path.policy), path.values[:n_known].copy())
+        Reachable(goal, evidence.actions(path.policy), _kept(path.values, n_known))
         for goal, path in paths
         if path.at_most <= evidence.reach
     )
@@ -177,7 +182,7 @@ def too_far_claims(evidence: Evidence) -> tuple[TooFar, ...]:
     """The other states that are set aside, and the states never seen if they are."""
     n_known, paths = evidence.model.n_known, (*evidence.lower, evidence.unseen)
     return tuple(
-        TooFar(goal, paths[goal].values[:n_known].copy())
+        TooFar(goal, _kept(paths[goal].values, n_known))
         for goal in range(n_known, len(paths))
         if paths[goal].at_least > evidence.target.radius
     )
@@ -190,9 +195,9 @@ def near_optimal_claims(evidence: Evidence) -> tuple[NearOptimal, ...]:
         NearOptimal(
             goal,
             evidence.actions(regret.upper.policy),
-            regret.upper.values[:n_known].copy(),
-            regret.lower.values[:n_known].copy(),
-            regret.values[:n_known].copy(),
+            _kept(regret.upper.values, n_known),
+            _kept(regret.lower.values, n_known),
+            _kept(regret.values, n_known) if len(regret.values) > 1 else np.zeros(n_known),
         )
         for goal, regret in enumerate(evidence.regrets)
         if goal > 0 and regret.at_most <= evidence.target.epsilon
@@ -203,7 +208,7 @@ def at_most_claims(evidence: Evidence, claimed: set[int]) -> tuple[AtMost, ...]:
     """The proven bounds of the policies to the other known states, so that nothing is said that nobody can check."""
     n_known = evidence.model.n_known
     return tuple(
-        AtMost(goal, evidence.actions(path.policy), path.values[:n_known].copy())
+        AtMost(goal, evidence.actions(path.policy), _kept(path.values, n_known))
         for goal, path in enumerate(evidence.best_upper)
         if goal > 0 and goal not in claimed and np.isfinite(path.at_most)
     )
@@ -213,7 +218,7 @@ def at_least_claims(evidence: Evidence, claimed: set[int]) -> tuple[AtLeast, ...
     """The lower bounds of all other states, and of those never seen."""
     n_known, paths = evidence.model.n_known, (*evidence.lower, evidence.unseen)
     return tuple(
-        AtLeast(goal, paths[goal].values[:n_known].copy())
+        AtLeast(goal, _kept(paths[goal].values, n_known))
         for goal in range(1, len(paths))
         if goal not in claimed and paths[goal].at_least > 0
     )

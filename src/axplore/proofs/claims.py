@@ -18,6 +18,7 @@ from axplore.proofs.bounds import (
     GoalValues,
     IntervalModel,
     Regret,
+    certain_path,
     empirical_path,
     gain_of_lower,
     gain_of_regret,
@@ -80,8 +81,11 @@ class Reachable:
 
     def is_proven(self, model: IntervalModel) -> bool:
         """Whether the model proves the claim; quicker than by the path, because bounds are not followed beyond it."""
-        path = upper_path(model, self.goal, n_allowed=self.n_allowed, at_most=self.steps)
-        return path.at_most <= self.steps
+        return self.any_path(model).at_most <= self.steps
+
+    def any_path(self, model: IntervalModel) -> GoalValues:
+        """A policy whose upper bound proves the claim, if there is one."""
+        return upper_path(model, self.goal, n_allowed=self.n_allowed, at_most=self.steps)
 
     def gain(self, model: IntervalModel) -> Gain | None:
         if self.is_proven(model):
@@ -127,18 +131,32 @@ class NearOptimal:
         robust, looks_best = self._candidates(model)
         return robust if robust.at_most <= looks_best.at_most else looks_best
 
+    def quick_regret(self, model: IntervalModel, lower: GoalValues) -> Regret | None:
+        """That of a way on which every pair has one successor, if the gap between its bounds is small enough."""
+        way = certain_path(model, empirical_path(model, self.goal))
+        if way is None or way.at_most - lower.at_least > self.steps:
+            return None
+        nothing = np.zeros(0, dtype=np.int64)
+        return Regret(way, lower, nothing.astype(np.float64), nothing, np.full(1, np.inf))
+
+    def lower(self, model: IntervalModel) -> GoalValues:
+        """The lower bound of the steps of every policy."""
+        return lower_path(model, self.goal, empirical_path(model, self.goal).values)
+
     def gain(self, model: IntervalModel) -> Gain | None:
-        robust, looks_best = self._candidates(model)
+        robust, looks_best = self._candidates(model, any_will_do=True)
         if min(robust.at_most, looks_best.at_most) <= self.steps:
             return None
         if not looks_best.upper.proven:
             return Gain(gain_of_upper(model, empirical_path(model, self.goal)), np.inf)
         return Gain(gain_of_regret(model, looks_best), looks_best.at_most - self.steps)
 
-    def _candidates(self, model: IntervalModel) -> tuple[Regret, Regret]:
+    def _candidates(self, model: IntervalModel, any_will_do: bool = False) -> tuple[Regret, Regret]:
         """The robust optimum and what looks best; the first twice if it is good enough or the same."""
-        estimate = empirical_path(model, self.goal)
-        lower = lower_path(model, self.goal, estimate.values)
+        estimate, lower = empirical_path(model, self.goal), self.lower(model)
+        quick = self.quick_regret(model, lower) if any_will_do else None
+        if quick is not None:
+            return quick, quick
         robust = regret_path(model, upper_path(model, self.goal), lower)
         if robust.at_most <= self.steps or (robust.upper.policy == estimate.policy).all():
             return robust, robust

@@ -6,16 +6,22 @@ over the counts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 import numpy as np
 
+from axplore.certificate.contents import KeptPolicies, Sparse, without_rest
 from axplore.proofs.bounds import GoalValues, IntervalModel, Regret
 from axplore.proofs.claims import NearOptimal, Reachable, TooFar
 from axplore.proofs.episode_tests import EpisodeTest, EpisodeTests
 from axplore.proofs.travel import actions_of
 from axplore.target import Objective, Target
-from axplore.types import FloatArray, IntArray, Status
+from axplore.types import RESET_PAIR, FloatArray, IntArray, Status
+
+MOST_WHOLE: Final = 1000
+"""With more known states, vectors are kept only where they matter from the initial state on: memory would be short."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,13 +67,14 @@ class Evidence:
         return None if self.regrets or self.reachable[position].at_most <= self.reach else self.test_of(position)
 
     @property
-    def policies(self) -> tuple[IntArray, ...]:
+    def policies(self) -> Sequence[IntArray]:
         """For each known state what to play on the way to it, [n], or by step, [H, m], if it restarts after H steps."""
         tests = [self.test_to_use(position) for position in range(self.model.n_known)]
-        return tuple(
+        policies = (
             self.actions(path.policy) if test is None else test.policy_by_step
             for path, test in zip(self.best_upper, tests, strict=True)
         )
+        return tuple(policies) if self.model.n_known <= MOST_WHOLE else KeptPolicies(policies)
 
     @property
     def upper_steps(self) -> FloatArray:
@@ -108,12 +115,18 @@ def gather_evidence(
     reach = target.radius + target.epsilon
     known = range(model.n_known)
     start = GoalValues(0, np.zeros(len(model.numbers)), np.full(model.n_known, -1), proven=True)
-    reachable = tuple(start if goal == 0 else Reachable(goal, reach, goal).path(model) for goal in known)
+    is_large = model.n_known > MOST_WHOLE
+    claims = (Reachable(goal, reach, goal) for goal in known)
+    reachable = tuple(
+        start if claim.goal == 0 else _on_its_way(model, claim.any_path(model) if is_large else claim.path(model))
+        for claim in claims
+    )
     regrets: tuple[Regret, ...] = ()
     if objective is Objective.OPTIMAL:
-        regrets = tuple(NearOptimal(goal, target.epsilon).regret(model) for goal in known)
+        regret_of = _kept_regret if is_large else NearOptimal.regret
+        regrets = tuple(regret_of(NearOptimal(goal, target.epsilon), model) for goal in known)
     lower = tuple(
-        regrets[goal].lower if goal < len(regrets) else TooFar(goal, target.radius).path(model)
+        regrets[goal].lower if goal < len(regrets) else _without_policy(model, TooFar(goal, target.radius).path(model))
         for goal in range(len(model.numbers))
     )
     return Evidence(
@@ -126,3 +139,41 @@ def gather_evidence(
         unseen=TooFar(model.unseen, target.radius).path(model),
         tests=tests or EpisodeTests(),
     )
+
+
+def _on_its_way(model: IntervalModel, path: GoalValues) -> GoalValues:
+    """The path, in large models with RESET wherever the policy does not get from the initial state by what was seen.
+
+    There its bound is that of RESET, and elsewhere it stays: no value that it rests on was greater than this.
+    """
+    if model.n_known <= MOST_WHOLE:
+        return path
+    if not path.proven:
+        return replace(path, policy=without_rest(path.policy, RESET_PAIR), values=without_rest(path.values, path.steps))
+    rows, pairs, met, ahead = model.rows, path.policy, {path.goal}, [0]
+    while ahead:
+        state = ahead.pop()
+        if state not in met and state < model.n_known and pairs[state] != RESET_PAIR:
+            met.add(state)
+            ahead += rows.successors[rows.row_offsets[pairs[state]] : rows.row_offsets[pairs[state] + 1]].tolist()
+    places = np.array(sorted(met), dtype=np.int64)
+    played = places[(places < model.n_known) & (places != path.goal)]
+    numbers = path.values[places]
+    values = Sparse(len(model.numbers), 1.0 + path.steps, places, numbers)
+    return replace(path, policy=Sparse(model.n_known, RESET_PAIR, played, pairs[played]), values=values)
+
+
+def _without_policy(model: IntervalModel, path: GoalValues) -> GoalValues:
+    """A lower path; in large models without what attains it."""
+    return path if model.n_known <= MOST_WHOLE else replace(path, policy=np.zeros(0, dtype=np.int64))
+
+
+def _kept_regret(claim: NearOptimal, model: IntervalModel) -> Regret:
+    """The regret in a large model: only the bounds that it follows from, if the gap between them is small enough."""
+    regret = claim.quick_regret(model, claim.lower(model)) or claim.regret(model)
+    lower = _without_policy(model, regret.lower)
+    nothing = np.zeros(0, dtype=np.int64)
+    regret = replace(regret, lower=lower, local_regret=nothing.astype(np.float64), rivals=nothing)
+    if regret.upper.at_most - lower.at_least > claim.steps:
+        return regret
+    return replace(regret, upper=_on_its_way(model, regret.upper), values=np.full(1, np.inf))
