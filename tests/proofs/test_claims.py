@@ -189,7 +189,7 @@ def test_of_two_policies_the_one_is_kept_by_which_the_claim_is_decided(monkeypat
     robust: Any
     looks_best: Any
     robust, looks_best = SimpleNamespace(steps=0.5, at_most=0.52), SimpleNamespace(steps=0.51, at_most=0.51)
-    monkeypatch.setattr(NearOptimal, "_candidates", lambda *_: (robust, looks_best))
+    monkeypatch.setattr(NearOptimal, "_candidates", lambda *_, **__: (robust, looks_best))
     nothing: Any = None
     assert NearOptimal(1, 0.51).regret(nothing) is looks_best
     assert NearOptimal(1, 0.51).gain(nothing) is None

@@ -32,7 +32,7 @@ from axplore.explorers.base import (
     frontier_of,
     with_known,
 )
-from axplore.proofs.bounds import IntervalModel, empirical_path, interval_model, looks_within
+from axplore.proofs.bounds import IntervalModel, empirical_path, interval_model, looks_within, may_be_within
 from axplore.proofs.claims import Claim, Draws, NearOptimal, Reachable, TooFar, cheapest_draws
 from axplore.proofs.episode_tests import EpisodePlan, EpisodeTest, EpisodeTests, cheapest_test
 from axplore.proofs.evidence import Evidence, gather_evidence
@@ -271,7 +271,7 @@ class Certified(Explorer[CertifiedState]):
             return self._sample(state, world, model, fresh, "drawing every action of new states")
         if _endless_pairs(state.counts.rows(), self.endless_draws).any():
             return replace(state, stop=StopReason.ENDLESS_LABELS, activity="labels have no end")
-        admitted = [goal for goal in model.frontier if self._is_reachable(state.tests, model, goal)]
+        admitted = self._reachable_goals(state.tests, model)
         if admitted:
             return self._admit(state, world, model, admitted)
         claims, proven, activity = self._open_claims(state.proven, state.tests, model)
@@ -464,12 +464,12 @@ class Certified(Explorer[CertifiedState]):
         wanted = np.where(pooled.tied, visits + missing, wanted)
         return np.where(visits == 0, 1.0, wanted)
 
-    def _is_reachable(self, tests: EpisodeTests, model: IntervalModel, goal: int) -> bool:
-        if tests.proof_of(int(model.numbers[goal]), self.reach) is not None:
-            return True
-        if model.least_upper[goal] > self.reach:
-            return False
-        return looks_within(model, goal, self.reach) and Reachable(goal, self.reach).is_proven(model)
+    def _reachable_goals(self, tests: EpisodeTests, model: IntervalModel) -> list[int]:
+        """The frontier states that are proven to be within reach."""
+        tested = {goal for goal in model.frontier if tests.proof_of(int(model.numbers[goal]), self.reach) is not None}
+        near = [goal for goal in may_be_within(model, self.reach) if goal not in tested]
+        proven = {goal for goal in near if Reachable(goal, self.reach).is_proven(model)}
+        return sorted(tested | proven)
 
     def _admit(self, state: CertifiedState, world: World, model: IntervalModel, goals: list[int]) -> CertifiedState:
         numbers = [int(model.numbers[goal]) for goal in goals]
@@ -528,9 +528,9 @@ class Certified(Explorer[CertifiedState]):
         radius, epsilon = self.target.radius, self.target.epsilon
         yield [TooFar(model.unseen, radius)], "ruling out states never seen"
         near = [goal for goal in model.frontier if looks_within(model, goal, radius + epsilon / 2)]
-        near.sort(key=lambda goal: empirical_path(model, goal).steps)
+        near.sort(key=lambda goal: model.frontier_steps[goal - model.n_known])
         yield [Reachable(goal, self.reach) for goal in near], "proving states within reach"
-        farther = sorted(model.frontier, key=lambda goal: empirical_path(model, goal).steps)
+        farther = sorted(model.frontier, key=lambda goal: model.frontier_steps[goal - model.n_known])
         yield [TooFar(goal, radius) for goal in farther], "proving states too far"
         known = range(1, model.n_known)
         tested = self._tested_claims(tests, model)

@@ -444,6 +444,18 @@ def empirical_values(
 
 
 @compiled
+def estimated_steps(rows: Rows, predecessors: Predecessors, n_seen: int, limit: float) -> FloatArray:
+    """The empirical value of the initial state for each other state seen, [others]; infinite beyond the limit."""
+    n_known = len(rows.state_pairs) - 1
+    values, policy = np.empty(n_seen), np.empty(n_known, np.int64)
+    steps = np.full(n_seen - n_known, np.inf)
+    for place in range(len(steps)):
+        if empirical_values(rows, predecessors, n_known + place, n_known, values, policy, limit):
+            steps[place] = values[0]
+    return steps
+
+
+@compiled
 def least_upper_bounds(rows: Rows, n_seen: int) -> FloatArray:
     """What no upper bound of the steps to each position falls below, [n + others]; infinite if none leads there.
 

@@ -31,6 +31,7 @@ from axplore.proofs.bound_kernels import (
     Rows,
     allowed_pairs,
     empirical_values,
+    estimated_steps,
     grown_balls,
     least_upper_bounds,
     local_regrets,
@@ -40,7 +41,7 @@ from axplore.proofs.bound_kernels import (
     upper_bound,
 )
 from axplore.proofs.sensitivity import lower_gain, regret_gain, upper_gain
-from axplore.proofs.sharpening import bounds_along, certain_way, sharp_for_lower, sharp_for_upper
+from axplore.proofs.sharpening import bounds_along, certain_way, screened, sharp_for_lower, sharp_for_upper
 from axplore.statistics.confidence import ConfidenceRegion
 from axplore.statistics.counts import CountedRows
 from axplore.types import RESET_PAIR, FloatArray, IntArray
@@ -106,7 +107,6 @@ class IntervalModel:
         limit: values beyond it are not followed: an upper bound is then infinite, a lower one stays at the limit.
         tolerance: the residual that solvers aim at, as a part of the least cost.
         estimates: empirical paths found so far, by goal and `n_allowed`; they depend on the frequencies only.
-        farther: goals whose empirical paths take more than so many steps, as far as they were followed.
         starts: where solvers ended last, by what they were asked for: values and shifts. From there they need fewer
             sweeps when only the slacks have changed.
         counts, log_levels: what sharper balls are made of, [E] and [P]; none are made without them.
@@ -123,7 +123,6 @@ class IntervalModel:
     limit: float
     tolerance: float = TOLERANCE
     estimates: dict[tuple[int, int], GoalValues] = field(default_factory=dict)
-    farther: dict[int, float] = field(default_factory=dict)
     starts: dict[tuple[str, int, int], Start] = field(default_factory=dict)
     counts: FloatArray | None = None
     log_levels: FloatArray | None = None
@@ -211,12 +210,17 @@ class IntervalModel:
     def with_costs(self, costs: FloatArray, reset_cost: float) -> IntervalModel:
         """The same region with other costs: of each pair, above 0 and at most 1, [P], and of RESET."""
         rows = self.rows._replace(costs=costs, reset_cost=reset_cost)
-        return replace(self, rows=rows, estimates={}, farther={}, starts={}, sharp={})
+        return replace(self, rows=rows, estimates={}, starts={}, sharp={})
 
     @cached_property
     def has_several(self) -> bool:
         """Whether some pair has shown several successors; if none has, no ball can be sharper for one goal."""
         return bool((np.diff(self.rows.row_offsets) > 1).any())
+
+    @cached_property
+    def frontier_steps(self) -> FloatArray:
+        """The steps to each frontier state if frequencies were probabilities; infinite far beyond the limit."""
+        return estimated_steps(self.rows, self.predecessors, len(self.numbers), 10 * self.limit)
 
     @cached_property
     def least_upper(self) -> FloatArray:
@@ -354,16 +358,21 @@ def empirical_path(model: IntervalModel, goal: int, n_allowed: int | None = None
 
 
 def looks_within(model: IntervalModel, goal: int, steps: float) -> bool:
-    """Whether the shortest path would take at most so many steps if frequencies were probabilities.
+    """Whether the shortest path to a frontier state would take at most so many steps if frequencies were exact."""
+    return bool(model.frontier_steps[goal - model.n_known] <= steps)
 
-    Where it takes more this is known sooner than how many.
-    """
-    if (goal, model.n_known) not in model.estimates and steps <= model.farther.get(goal, 0.0):
-        return False
-    if (goal, model.n_known) not in model.estimates and not _estimate(model, goal, model.n_known, steps):
-        model.farther[goal] = steps
-        return False
-    return empirical_path(model, goal).steps <= steps
+
+def may_be_within(model: IntervalModel, steps: float) -> list[int]:
+    """The frontier states whose upper bound may be within so many steps; that of all others is known to be beyond."""
+    frontier = np.array(model.frontier, dtype=np.int64)
+    near = frontier[(model.least_upper[frontier] <= steps) & (model.frontier_steps <= steps)]
+    if model.counts is None or model.log_levels is None:
+        return [int(goal) for goal in near]
+    is_near = screened(
+        model.rows, model.predecessors, model.counts, model.log_levels, model.has_several, near,
+        len(model.numbers), model.limit, min(model.limit, steps), INNER_SWEEPS, model.residual,
+    )  # fmt: skip
+    return [int(goal) for goal in near[is_near]]
 
 
 def _estimate(model: IntervalModel, goal: int, n_allowed: int, limit: float) -> bool:

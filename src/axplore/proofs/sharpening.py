@@ -15,9 +15,22 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from axplore.compilation import compiled
-from axplore.proofs.bound_kernels import Rows, extreme_row, least_mean, lower_backup
+from axplore.proofs.bound_kernels import (
+    ANY_POLICY,
+    BEYOND_LIMIT,
+    UNKNOWN_SHIFT,
+    Predecessors,
+    Rows,
+    allowed_pairs,
+    empirical_values,
+    extreme_row,
+    least_mean,
+    lower_backup,
+    upper_bound,
+)
 from axplore.statistics.centred import tangent_ball
 from axplore.types import RESET_PAIR, FloatArray, IntArray
 
@@ -70,10 +83,55 @@ def sharp_for_lower(
 
 
 @compiled
+def screened(
+    rows: Rows,
+    predecessors: Predecessors,
+    counts: FloatArray,
+    log_levels: FloatArray,
+    has_several: bool,
+    goals: IntArray,
+    n_seen: int,
+    limit: float,
+    at_most: float,
+    inner: int,
+    tolerance: float,
+) -> npt.NDArray[np.bool_]:
+    """Returns for each goal whether its upper bound may be `at_most`, [g]; where not, the solver has found it beyond.
+
+    The same kernels, on the same numbers, as for one goal after the other, without what is needed to prove anything.
+    """
+    n_known = len(rows.state_pairs) - 1
+    allowed = allowed_pairs(rows.state_pairs, n_known, ANY_POLICY)
+    may_be = np.ones(len(goals), np.bool_)
+    values, policy = np.empty(n_seen), np.empty(n_known, np.int64)
+    for place, goal in enumerate(goals):
+        found = empirical_values(rows, predecessors, goal, n_known, values, policy, 10.0 * limit)
+        if len(certain_way(rows, goal, policy)):
+            continue
+        if not found or values[0] >= at_most:
+            may_be[place] = False
+            continue
+        sharp = rows
+        if has_several:
+            shares, slack = sharp_for_upper(rows, counts, log_levels, goal, np.minimum(values, limit), policy)
+            sharp = _with_balls(rows, shares, slack)
+        policy[:] = RESET_PAIR
+        shifts = np.full(len(rows.slack), UNKNOWN_SHIFT)
+        residual = upper_bound(sharp, goal, allowed, values, policy, shifts, inner, at_most, tolerance)
+        may_be[place] = residual != BEYOND_LIMIT
+    return may_be
+
+
+@compiled
 def _copied(rows: Rows) -> Rows:
+    return _with_balls(rows, rows.shares.copy(), rows.slack.copy())
+
+
+@compiled
+def _with_balls(rows: Rows, shares: FloatArray, slack: FloatArray) -> Rows:
     return Rows(
-        rows.state_pairs, rows.row_offsets, rows.successors, rows.shares.copy(), rows.slack.copy(), rows.frequencies,
-        rows.costs, rows.reset_cost, rows.closed, rows.floors, rows.rest,
+        rows.state_pairs, rows.row_offsets, rows.successors, shares, slack, rows.frequencies, rows.costs,
+        rows.reset_cost, rows.closed, rows.floors, rows.rest,
     )  # fmt: skip
 
 
