@@ -180,11 +180,13 @@ def test_at_most_a_share_of_false_bounds_is_ever_proven_though_the_start_shares_
         model, horizon = half_open(rng), 1 + number % 3
         world = SteppedWorld(model.system(number))
         world.carry_out([Visit(0, 0, 20, np.zeros(0, dtype=np.int64), 1)])
+        bound = 0.999 * model.restarted_steps(lambda _: "left", 1, horizon)
         test = EpisodeTest(
             goal=1,
             policy=np.array([0]),
             horizon=horizon,
-            bound=0.999 * model.restarted_steps(lambda _: "left", 1, horizon),
+            bound=bound,
+            tail=1.0 + bound,
             line=1,
             turn=1,
             level=level,

@@ -39,6 +39,7 @@ FIRST = EpisodeRecord(
     policy=(1, 0),
     horizon=4,
     bound=5.0,
+    tail=6.0,
     line=1,
     turn=1,
     fractions=(0.4, 0.8),
@@ -56,8 +57,9 @@ def exact_log_wealth(record: EpisodeRecord) -> float:
     for fraction, weight in zip(record.fractions, record.weights, strict=True):
         product = Fraction(weight)
         for steps, times in enumerate(record.outcomes):
-            loss = Fraction(steps) - Fraction(record.bound) if steps <= record.horizon else Fraction(record.horizon + 1)
-            product *= (1 - Fraction(fraction) * loss / (record.horizon + 1)) ** times
+            scale = record.horizon + Fraction(record.tail) - Fraction(record.bound)
+            loss = Fraction(steps) - Fraction(record.bound) if steps <= record.horizon else scale
+            product *= (1 - Fraction(fraction) * loss / scale) ** times
         wealth += product
     with localcontext() as context:
         context.prec = 50
@@ -68,11 +70,13 @@ def exact_log_wealth(record: EpisodeRecord) -> float:
 def any_record(draw: st.DrawFn) -> EpisodeRecord:
     horizon = draw(st.integers(1, 8))
     fractions = draw(st.lists(st.floats(0.001, 0.98), min_size=1, max_size=3))
+    bound = draw(st.floats(0.5, 20.0))
     return EpisodeRecord(
         goal=1,
         policy=(0,),
         horizon=horizon,
-        bound=draw(st.floats(0.5, 20.0)),
+        bound=bound,
+        tail=1.0 + bound + draw(st.sampled_from((0.0, 0.3, 7.0, 40.0))),
         line=1,
         turn=1,
         fractions=tuple(fractions),
@@ -90,7 +94,7 @@ def test_the_wealth_is_that_of_exact_arithmetic_and_never_above_it(record: Episo
 @given(any_record())
 def test_explorer_and_verifier_agree_and_the_explorer_is_the_stricter_one(record: EpisodeRecord) -> None:
     bets = statistics.Bets(np.array(record.fractions), np.array(record.weights))
-    losses = statistics.losses_if_slower(record.horizon, record.bound)
+    losses = statistics.losses_if_slower(record.horizon, record.bound, record.tail)
     explorer = statistics.log_wealth(losses, np.array(record.outcomes), bets)
     assert 0 <= log_wealth(record) - explorer < 1e-8
     for line in (1, 2, 17):
@@ -126,10 +130,12 @@ FORGERIES: dict[str, tuple[dict[str, Any], str]] = {
     "a longer horizon": ({"horizon": 5}, "do not fit a horizon"),
     "a longer horizon, misses moved": ({"horizon": 40, "outcomes": (0, 0, 30, 12, 3, 2, *[0] * 36)}, "nats"),
     "a smaller bound": ({"bound": 3.0}, "nats"),
+    "a dearer miss": ({"tail": 60.0}, "nats"),
+    "a miss that costs less than a restart": ({"tail": 5.5}, "fewer than a restart takes"),
     "a later line": ({"line": 1000}, "nats"),
     "a later turn": ({"turn": 3}, "missing, or not proven"),
     "the same turn twice": ({"turn": 2}, "stands 2 times"),
-    "a policy that uses its goal": ({"policy": (1, 0, 0)}, "not admitted before the goal"),
+    "a policy in states that are not known": ({"policy": (1, 0, 0, 0, 0)}, "states that are not known"),
     "an action that is none": ({"policy": (2, 0)}, "does not exist"),
     "a policy that resets at once": ({"policy": (-1, 0)}, "never leaves"),
     "no policy": ({"policy": ()}, "never leaves"),

@@ -56,6 +56,7 @@ def a_test(line: int, turn: int, *, proven: bool, goal: int = 1) -> EpisodeTest:
         policy=np.array([0]),
         horizon=2,
         bound=3.0,
+        tail=4.0,
         line=line,
         turn=turn,
         level=line_level(0.01, line),
@@ -212,7 +213,7 @@ FORGERIES: dict[str, Callable[[EpisodeRecord], EpisodeRecord]] = {
     "a larger horizon": lambda record: replace(record, horizon=record.horizon + 1),
     "a later line": lambda record: replace(record, line=record.line + 1),
     "another turn": lambda record: replace(record, turn=record.turn + 1),
-    "the goal in its own policy": lambda record: replace(record, policy=(*record.policy, 0, 0)),
+    "states that are not known": lambda record: replace(record, policy=(*record.policy, *[0] * 40)),
     "an action that is none": lambda record: replace(record, policy=(7, *record.policy[1:])),
     "a stake for each": lambda record: replace(record, weights=(1.0,) * len(record.weights)),
     "a hundred times the episodes": lambda record: replace(record, outcomes=tuple(100 * n for n in record.outcomes)),
@@ -227,7 +228,16 @@ def test_forged_records_are_refused(forgery: str, tmp_path: Path) -> None:
     verdict = verify(Certificate.load(tmp_path))
     assert not verdict.holds
     assert not verdict.complete
-    assert {failure.kind for failure in verdict.failures} == {ClaimKind.REACHABLE, ClaimKind.COMPLETE}
+    kinds = {failure.kind for failure in verdict.failures}
+    assert ClaimKind.COMPLETE in kinds
+    assert kinds & {ClaimKind.REACHABLE, ClaimKind.AT_MOST}
+
+
+def test_a_policy_that_plays_in_its_goal_proves_no_admission() -> None:
+    certificate = forged(
+        lambda record: replace(record, policy=(*record.policy, *[0] * (record.goal + 1 - len(record.policy))))
+    )
+    assert {failure.kind for failure in verify(certificate).failures} == {ClaimKind.COMPLETE}
 
 
 def test_a_bound_beyond_the_reach_proves_nothing_reachable() -> None:

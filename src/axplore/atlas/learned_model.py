@@ -165,7 +165,8 @@ def _exact_part(atlas: Atlas, target: Target, objective: Objective) -> Atlas:
 def _admitted(atlas: Atlas, target: Target) -> tuple[list[int], EpisodeTests]:
     """Returns the numbers of the states that are proven to be controllable, in order of admission.
 
-    Also the tests by episodes that prove it of some, whose policies play only in the states before them.
+    Also the tests by episodes that prove it of some, whose policies play only in the states before them, and the tests
+    of other policies through these states.
     """
     reach = target.radius + target.epsilon
     admitted = [int(atlas.numbers[0])]
@@ -186,6 +187,10 @@ def _admitted(atlas: Atlas, target: Target) -> tuple[list[int], EpisodeTests]:
             break
         admitted += near
         waiting = [number for number in waiting if number not in near]
+    places = {(test.line, test.turn) for test in tests}
+    for test in _tests_through(atlas, admitted):  # they may prove policies near-optimal
+        if (test.line, test.turn) not in places and test.goal in admitted:
+            tests = tests.with_test(test)
     return admitted, tests
 
 
@@ -200,6 +205,7 @@ def _tests_through(atlas: Atlas, admitted: list[int]) -> Iterator[EpisodeTest]:
                 policy=np.array([played.get(number, RESET_ACTION) for number in admitted], dtype=np.int64),
                 horizon=record.horizon,
                 bound=record.bound,
+                tail=record.tail,
                 line=record.line,
                 turn=record.turn,
                 level=line_level(share, record.line),

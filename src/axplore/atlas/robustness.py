@@ -7,8 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from axplore.atlas.learned_model import pairs_of_policy, position_of
+from axplore.certificate.conclusions import OptimalByTest, optimal_by_test
 from axplore.labels import encode_label
-from axplore.proofs.break_even import optimistic_steps, reaches, robust_steps, stays_beyond, surviving_error
+from axplore.proofs.break_even import (
+    optimistic_steps,
+    reaches,
+    robust_steps,
+    stays_beyond,
+    stays_within,
+    surviving_error,
+)
 from axplore.target import Objective
 from axplore.types import State, Status
 
@@ -31,7 +39,7 @@ class SurvivingClaim:
 
     def __str__(self) -> str:
         if self.error is None:
-            return f"{self.claim} has no break-even: bounds on rows alone do not prove it, but comparing actions does."
+            return f"{self.claim} has no break-even: bounds on rows alone do not prove it."
         if self.error == 1.0:
             return f"{self.claim} does not depend on any row."
         return f"{self.claim} survives rows that are wrong by {percent(self.error)} (in total variation)."
@@ -90,17 +98,36 @@ def _of_member(atlas: Atlas, state: State) -> list[SurvivingClaim]:
     if atlas.policies[place].ndim == 2:  # it depends on the step, and was tested by episodes
         return [SurvivingClaim(arrives, 1.0)]
     policy = pairs_of_policy(atlas, model, atlas.policies[place])
-    claims = [SurvivingClaim(arrives, surviving_error(lambda error: reaches(model, goal, policy, reach, error)))]
+    tested = _test_of(atlas, place)
+
+    def is_tested(error: float) -> bool:
+        """Whether the rows still close the tail of the test, so that the policy keeps the bound of the test."""
+        return tested is not None and stays_within(model, goal, policy, tested.record.tail, error)
+
+    def arrives_in_time(error: float) -> bool:
+        by_test = tested is not None and tested.record.bound <= reach and is_tested(error)
+        return by_test or reaches(model, goal, policy, reach, error)
+
+    claims = [SurvivingClaim(arrives, surviving_error(arrives_in_time))]
     if atlas.objective is Objective.OPTIMAL:
 
         def is_near_optimal(error: float) -> bool:
             upper = robust_steps(model, goal, policy, error)
+            if tested is not None and is_tested(error):
+                upper = min(upper, tested.record.bound)
             return upper - optimistic_steps(model, goal, error) <= atlas.target.epsilon
 
         steps = "1 step" if atlas.target.epsilon == 1 else f"{atlas.target.epsilon:g} steps"
         claim = f"That its policy is within {steps} of the best one"
         claims.append(SurvivingClaim(claim, surviving_error(is_near_optimal)))
     return claims
+
+
+def _test_of(atlas: Atlas, place: int) -> OptimalByTest | None:
+    """The test by episodes that proves the policy to a state near-optimal, if there is one."""
+    if atlas.certificate is None or atlas.certificate.distances is not None:
+        return None
+    return optimal_by_test(atlas.certificate).get(place)
 
 
 def _of_other(atlas: Atlas, state: State) -> SurvivingClaim:

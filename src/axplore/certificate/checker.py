@@ -30,6 +30,7 @@ from axplore.certificate.conclusions import (
     corrected_regret,
     corrected_upper,
     margin,
+    optimal_by_test,
     refuted_goals,
     tested_goals,
 )
@@ -72,6 +73,7 @@ def verify(certificate: Certificate) -> Verification:
         sweeper = Sweeper.of(certificate)
         checks += [_check_claim(certificate, sweeper, claim) for claim in certificate.claims]
         checks += _check_episodes(certificate)
+        checks += _check_tested(certificate, checks)
     else:
         claims = (*certificate.claims, *certificate.episodes)
         checks += [_named(certificate, claim, False, "the draws cannot be") for claim in claims]
@@ -125,10 +127,27 @@ def _check_episodes(certificate: Certificate) -> list[ClaimCheck]:
     limit = certificate.radius + certificate.epsilon
     checks = []
     for record, refusal in zip(certificate.episodes, refusals, strict=True):
-        why = f"{record.n_episodes} episodes by states admitted before it: within {record.bound:.6g} expected steps"
+        by = "by states admitted before it" if record.plays_before_goal else "by all known states"
+        why = f"{record.n_episodes} episodes {by}: within {record.bound:.6g} expected steps"
         why += f", of {limit:.6g}, whatever the labels hide"
-        checks.append(_named(certificate, record, refusal is None, refusal or why))
+        kind = ClaimKind.REACHABLE if record.plays_before_goal else ClaimKind.AT_MOST
+        subject = _subject(certificate, record.goal)
+        checks.append(ClaimCheck(kind, subject, record.goal, refusal is None, refusal or why))
     return checks
+
+
+def _check_tested(certificate: Certificate, checks: list[ClaimCheck]) -> list[ClaimCheck]:
+    """Checks of each policy that is near-optimal by its test whether all claims that this rests on are proven."""
+    failed = {check.position for check in checks if not check.holds}
+    results = []
+    for goal, tested in optimal_by_test(certificate).items():
+        lower, upper = tested.lower, tested.upper
+        why = f"between {lower:.6g} and {upper:.6g} expected steps, at most {upper - lower:.6g} from the best"
+        if goal in failed:
+            why = "it rests on a claim that is not proven"
+        subject = _subject(certificate, goal)
+        results.append(ClaimCheck(ClaimKind.NEAR_OPTIMAL, subject, goal, goal not in failed, why))
+    return results
 
 
 def _episode_setting(certificate: Certificate) -> EpisodeSetting:
@@ -261,14 +280,14 @@ def _missing_claims(certificate: Certificate) -> tuple[str, ...]:
     ]
     if certificate.objective is Objective.OPTIMAL:
         wanted.append((ClaimKind.NEAR_OPTIMAL, certificate.near_optimal, range(1, n_known)))
+    tested = {ClaimKind.REACHABLE: tested_goals(certificate), ClaimKind.NEAR_OPTIMAL: set(optimal_by_test(certificate))}
     missing = []
     for kind, claims, goals in wanted:
         times = Counter(claim.goal for claim in claims)
-        tested = tested_goals(certificate) if kind is ClaimKind.REACHABLE else set()
         missing += [
             f"{_subject(certificate, goal)} is {'twice' if times[goal] else 'not'} claimed to be {kind.value}"
             for goal in goals
-            if times[goal] > 1 or (times[goal] == 0 and goal not in tested)
+            if times[goal] > 1 or (times[goal] == 0 and goal not in tested.get(kind, ()))
         ]
     return tuple(missing)
 

@@ -110,12 +110,15 @@ def conclusions_of(certificate: Certificate) -> Conclusions:
     resetting = np.full(n_known, RESET_ACTION, dtype=np.int64)
     policies: list[IntArray | Sparse] = [resetting] * n_known
     for record in _admitting(certificate):
-        policies[record.goal] = np.tile(np.array(record.policy, dtype=np.int64), (record.horizon, 1))
+        policies[record.goal] = _by_step(record)
         upper[record.goal] = record.bound
     for ways in (certificate.reachable, certificate.at_most, certificate.near_optimal):  # the last one counts
         for way in ways:
             policies[way.goal] = way.kept("policy")
             upper[way.goal] = corrected_upper(way.upper)[0]
+    for goal, tested in optimal_by_test(certificate).items():
+        policies[goal] = tested.way.policy
+        upper[goal] = tested.upper
     regret[1:n_known] = upper[1:n_known] - lower[1:n_known]
     for claim in certificate.near_optimal:
         regret[claim.goal] = loss_of(claim, certificate.epsilon)
@@ -130,10 +133,78 @@ def tested_goals(certificate: Certificate) -> set[int]:
     return {record.goal for record in _admitting(certificate)}
 
 
+@dataclass(frozen=True, eq=False)
+class OptimalByTest:
+    """Three claims about one goal from which it follows that a policy is near-optimal.
+
+    Attributes:
+        record: the policy, cut after the horizon of its test and charged with its tail then, keeps the bound.
+        way: the policy never needs more than that tail, so it keeps the bound without being cut.
+        at_least: no policy takes fewer steps than this one is allowed to take, less ε.
+    """
+
+    record: EpisodeRecord
+    way: AtMost
+    at_least: AtLeast
+
+    @property
+    def upper(self) -> float:
+        """The most expected steps of the policy."""
+        return min(self.record.bound, float(corrected_upper(self.way.upper)[0]))
+
+    @property
+    def lower(self) -> float:
+        """The fewest expected steps of any policy."""
+        return float(corrected_lower(self.at_least.lower)[0])
+
+
+def optimal_by_test(certificate: Certificate) -> dict[int, OptimalByTest]:
+    """For each known state of which no other claim says so, why its policy is near-optimal by a test, if it is.
+
+    There is one claim of each kind for a goal at most: where there are more, nothing is concluded.
+    """
+    if certificate.objective is not Objective.OPTIMAL:
+        return {}
+    others = _goals(certificate.near_optimal)
+    ways, bounds = _single(certificate.at_most), _single(certificate.at_least)
+    best: dict[int, OptimalByTest] = {}
+    for record in sorted(certificate.episodes, key=lambda record: record.bound, reverse=True):  # the least one counts
+        goal = record.goal
+        if goal in ways and goal in bounds and goal not in others and goal < len(certificate.known):
+            tested = OptimalByTest(record, ways[goal], bounds[goal])
+            if _closes_tail(tested) and record.bound - tested.lower <= certificate.epsilon:
+                best[goal] = tested
+    return best
+
+
+def _closes_tail(tested: OptimalByTest) -> bool:
+    """Whether the way is that of the test, and takes at most its tail from every state, known or not."""
+    record, way = tested.record, tested.way
+    policy = np.full(len(way.policy), RESET_ACTION, dtype=np.int64)
+    if len(record.policy) > len(policy):
+        return False
+    policy[: len(record.policy)] = record.policy
+    differs = policy != way.policy
+    differs[record.goal] = False  # nothing is played there
+    upper = corrected_upper(way.upper)
+    return not differs.any() and max(1.0 + upper[0], upper.max()) <= record.tail
+
+
+def _single(claims: Sequence[Kind]) -> dict[int, Kind]:
+    """The claims about goals of which there is one only, by goal."""
+    goals = [claim.goal for claim in claims]
+    return {claim.goal: claim for claim in claims if goals.count(claim.goal) == 1}
+
+
+def _by_step(record: EpisodeRecord) -> IntArray:
+    """The policy of a test by step and state, with a RESET after its last step, [H, n]."""
+    return np.tile(np.array(record.policy, dtype=np.int64), (record.horizon, 1))
+
+
 def _admitting(certificate: Certificate) -> list[EpisodeRecord]:
-    """The tests by episodes that claim a state to be within reach; a larger bound says nothing of that."""
+    """The tests by episodes that claim a state to be within reach by states admitted before it, and within L + ε."""
     limit = certificate.radius + certificate.epsilon
-    return [record for record in certificate.episodes if record.bound <= limit]
+    return [record for record in certificate.episodes if record.bound <= limit and record.plays_before_goal]
 
 
 def _exact(certificate: Certificate, distances: Distances) -> Conclusions:
@@ -169,7 +240,7 @@ def loss_of(claim: NearOptimal, epsilon: float) -> float:
 def _statuses(certificate: Certificate) -> tuple[Status, ...]:
     n_known = len(certificate.known)
     reachable = _goals(certificate.reachable) | tested_goals(certificate)
-    optimal = _goals(certificate.near_optimal)
+    optimal = _goals(certificate.near_optimal) | optimal_by_test(certificate).keys()
     if certificate.objective is not Objective.OPTIMAL:
         optimal = reachable
     certified = {0, *(reachable & optimal)}

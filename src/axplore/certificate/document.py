@@ -82,13 +82,15 @@ class Certificate:
         reachable: claims about known states.
         too_far: claims about other states, and about those never seen.
         near_optimal: claims about the policies towards known states.
-        at_most: upper bounds of policies towards known states of which neither is claimed.
+        at_most: upper bounds of policies towards known states of which neither is claimed; they also close the tails of
+            tests that prove policies near-optimal.
         at_least: lower bounds of which none of these says anything.
         complete: whether it claims that everything the objective asks for is proven.
         findings: what was found when the system was examined before it was explored.
         faults: failures of the system while it was explored.
         complete: whether it claims that nothing is missing, so that the objective is reached.
-        episodes: tests of policies by episodes, which prove known states reachable without their rows.
+        episodes: tests of policies by episodes, which prove known states reachable without their rows, and policies
+            near-optimal together with `at_most` and `at_least`.
         assumed: what is assumed of each pair; None if nothing is.
         apart: states that were counted and are not known; None if there are none.
         distances: the fewest steps to every state, in place of all claims, where every pair is assumed to have one

@@ -6,6 +6,10 @@ without the rows: an episode that took k steps multiplies what was staked by 1 -
 that missed by 1 - λ. If the policy took longer than the bound, that product would be a supermartingale that starts at
 1, so it would hardly ever reach 1 / level. docs/algorithms/episodes.md has the proof.
 
+A miss may be counted as dearer than a restart: as `tail` more steps, where a restart takes 1 + `bound`. Then
+horizon + tail - bound stands in place of horizon + 1, and the record proves more: the policy *that does not restart*
+keeps the bound too, if from wherever it may stand after `horizon` steps it needs at most `tail` more.
+
 Levels are given to *lines* of tests. The tests of a line are numbered by *turns* 1, 2, ...; each began only after the
 one before it was proven. So one level, share / (line (line + 1)), serves a whole line, however long it gets, and a
 record is worth nothing unless all earlier turns of its line stand beside it and are proven too.
@@ -35,10 +39,11 @@ class EpisodeRecord:
 
     Attributes:
         goal: the position of a known state other than the initial one.
-        policy: what to play in each of the first m known states, all admitted before the goal: the position of an
-            action, or RESET_ACTION. Every other state resets.
+        policy: what to play in each of the first m known states: the position of an action, or RESET_ACTION. Every
+            other state resets.
         horizon: the steps after which an episode without the goal ends, and the policy restarts.
         bound: of the expected steps of the policy that restarts.
+        tail: the steps that a miss is counted to take beyond the horizon, at least 1 + `bound`.
         line, turn: whose level the test uses, and as the how-many-th of its line, each counted from 1.
         fractions: the parts λ of the wealth that were staked on each episode, [b].
         weights: the parts of the first wealth that staked them, [b].
@@ -49,6 +54,7 @@ class EpisodeRecord:
     policy: tuple[int, ...]
     horizon: int
     bound: float
+    tail: float
     line: int
     turn: int
     fractions: tuple[float, ...]
@@ -61,9 +67,14 @@ class EpisodeRecord:
         for name, least in (("policy", RESET_ACTION), ("outcomes", 0)):
             for item in getattr(self, name):
                 _check_whole(name, item, least)
-        for number in (self.bound, *self.fractions, *self.weights):
+        for number in (self.bound, self.tail, *self.fractions, *self.weights):
             if not isinstance(number, float) or not 0 < number < math.inf:
                 raise InvalidInputError(f"the record of episodes holds {number!r} where a positive number belongs")
+
+    @property
+    def plays_before_goal(self) -> bool:
+        """Whether the policy is restricted to states admitted before the goal, as the order of admission needs it."""
+        return len(self.policy) <= self.goal
 
     @property
     def n_episodes(self) -> int:
@@ -147,8 +158,8 @@ def _policy_misfit(record: EpisodeRecord, setting: EpisodeSetting) -> str | None
     """What is wrong with the goal and the policy; None if nothing is."""
     if not record.goal < len(setting.n_actions):
         return "its goal is no known state"
-    if len(record.policy) > record.goal:
-        return "its policy plays in states that were not admitted before the goal"
+    if len(record.policy) > len(setting.n_actions):
+        return "its policy plays in states that are not known"
     if any(action >= n for action, n in zip(record.policy, setting.n_actions, strict=False)):
         return "its policy plays an action that does not exist"
     if record.policy[:1] in ((), (RESET_ACTION,)):
@@ -160,6 +171,8 @@ def _test_misfit(record: EpisodeRecord) -> str | None:
     """What is wrong with the outcomes and the bets; None if nothing is."""
     if len(record.outcomes) != record.horizon + 2:
         return f"it has {len(record.outcomes)} outcomes, which do not fit a horizon of {record.horizon} steps"
+    if record.tail < 1.0 + record.bound:
+        return f"its misses are counted as {record.tail:g} more steps, fewer than a restart takes"
     if record.outcomes[0]:
         return "no episode can reach another state than the initial one without a step"
     if not record.fractions or len(record.fractions) != len(record.weights) or max(record.fractions) >= 1:
@@ -185,7 +198,7 @@ def _log_wealth_of(record: EpisodeRecord, fraction: float, weight: float) -> flo
     terms = [math.log(weight)]
     for steps, times in enumerate(record.outcomes):
         missed = steps > record.horizon
-        loss = 1.0 if missed else (steps - record.bound) / (record.horizon + 1.0)
+        loss = 1.0 if missed else (steps - record.bound) / (record.horizon + (record.tail - record.bound))
         if times:
             terms.append(times * math.log1p(-fraction * loss))
     return math.fsum(terms) - ROUNDING * (1.0 + math.fsum(map(abs, terms)))

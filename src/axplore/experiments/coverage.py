@@ -21,10 +21,11 @@ import numpy as np
 from axplore.errors import InvalidSettingError
 from axplore.experiments.coverage_models import KINDS, Case, case
 from axplore.experiments.result_tables import Table
-from axplore.experiments.runner import policy_steps_of, policy_steps_on, read_lines, sort_lines
+from axplore.experiments.runner import policy_on_model, policy_steps_of, read_lines, sort_lines
 from axplore.explorers.base import Exploration, RoundReport, StopReason, run
 from axplore.explorers.certified import Certified, CertifiedState
 from axplore.mdp import TabularMdp
+from axplore.planning.finite_horizon import truncated_steps
 from axplore.proofs.bounds import GoalValues
 from axplore.proofs.evidence import Evidence
 from axplore.statistics.centred import log_wealth
@@ -247,7 +248,9 @@ class RegionWatch:
             if test.proven and (test.line, test.turn) not in self._looked_at:
                 self._looked_at.add((test.line, test.turn))
                 goal = self._world.states[test.goal]
-                if policy_steps_on(self._mdp, labels, test.policy_by_step, goal) > test.bound + ACCURACY:
+                by_step = policy_on_model(self._mdp, labels, test.policy_by_step)
+                taken, missed = truncated_steps(self._mdp, self._mdp.index_of(goal), by_step)
+                if taken + missed * test.tail > test.bound + ACCURACY:
                     self.left = True
 
     def _row(self, pair: int) -> FloatArray:

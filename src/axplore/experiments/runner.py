@@ -140,10 +140,16 @@ def policy_steps_of(exploration: Exploration, mdp: TabularMdp, goal: State) -> f
     return policy_steps_on(mdp, exploration.states, exploration.policy(goal), goal)
 
 
-def policy_steps_on(mdp: TabularMdp, states: Sequence[State], policy: IntArray, goal: State) -> float:
-    """Returns the exact expected steps of a policy, which covers the first m of these states, [m] or [H, m]."""
+def policy_on_model(mdp: TabularMdp, states: Sequence[State], policy: IntArray) -> IntArray:
+    """Returns a policy that covers the first m of these states, [m] or [H, m], for all states of a model."""
     on_model = np.full((*policy.shape[:-1], mdp.n_states), RESET_ACTION, dtype=np.int64)
     on_model[..., mdp.indices_of(states[: policy.shape[-1]])] = policy
+    return on_model
+
+
+def policy_steps_on(mdp: TabularMdp, states: Sequence[State], policy: IntArray, goal: State) -> float:
+    """Returns the exact expected steps of a policy, which covers the first m of these states, [m] or [H, m]."""
+    on_model = policy_on_model(mdp, states, policy)
     if policy.ndim == 2:
         return resetting_policy_steps(mdp, mdp.index_of(goal), on_model)
     pairs = np.where(on_model == RESET_ACTION, RESET_PAIR, mdp.state_pairs[:-1] + on_model)

@@ -37,6 +37,7 @@ from axplore.proofs.claims import Claim, Draws, NearOptimal, Reachable, TooFar, 
 from axplore.proofs.episode_tests import EpisodePlan, EpisodeTest, EpisodeTests, cheapest_test
 from axplore.proofs.evidence import Evidence, gather_evidence
 from axplore.proofs.surveys import SurveyEvidence, max_depth, survey_evidence
+from axplore.proofs.tested_optimality import WayByTest, begun_test, optimal_by_test, path_to_test, tail_for, way_by_test
 from axplore.proofs.travel import tour_of, travel_per_draw
 from axplore.statistics.assumed_rows import AssumedRows, contradicted_pairs, nothing_assumed
 from axplore.statistics.confidence import EPISODE_PART, ConfidenceRegion, confidence_region, part_of
@@ -58,6 +59,13 @@ RECENT_PLANS: Final = 5
 
 LEAST_SURVEY: Final = 1000
 """A round of a survey plays at least this many actions for the first time, and then half as many as all before."""
+
+CLEARLY_CHEAPER: Final = 0.7
+"""A policy is proven near-optimal by a test if that takes at most this part of the steps of a proof by draws alone."""
+
+FAR_CHEAPER: Final = 0.4
+"""Before a state is admitted, a test of its final policy is expected only if it takes at most this part: its rows have
+few draws by then, so that the steps of a proof by them are overestimated."""
 
 CLOSING_DRAWS: Final = 3
 """The support of a pair is closed this many draws at a time."""
@@ -280,14 +288,28 @@ class Certified(Explorer[CertifiedState]):
         is_refuted = any(_is_refuted(claim, model) for claim in claims or self._tested_claims(state.tests, model))
         if is_refuted or not claims:
             return _ended(state, is_refuted)
+        return self._work_on(claims, replace(state, proven=proven), world, model, activity)
+
+    def _work_on(
+        self, claims: list[Claim], state: CertifiedState, world: World, model: IntervalModel, activity: str
+    ) -> CertifiedState:
+        """Carries out the first part of what would prove one of the claims soonest: draws, or episodes of a test."""
+        budget = max(self.least_order, self.growth * world.steps)
+        optimal = (claim for claim in claims if isinstance(claim, NearOptimal))
+        begun = (begun_test(state.tests, model, claim, self._test_share) for claim in optimal)
+        test = next((plan for plan in begun if plan is not None), None)
+        if test is not None:
+            return self._run_episodes(state, world, test, budget)
         travel = travel_per_draw(model)
         plans = self._plans(claims, model, travel)
-        budget = max(self.least_order, self.growth * world.steps)
         test = self._cheapest_test(state.tests, model, claims, plans, travel)
+        if test is None:
+            way = self._way_by_test(state.tests, model, claims, plans, travel)
+            test, plans = (None, plans) if way is None else (way.plan, [way.draws])
         if test is not None:
-            return self._run_episodes(replace(state, proven=proven), world, test, budget)
+            return self._run_episodes(state, world, test, budget)
         draws = _spread(self._next_draws(plans, model, travel, budget), model, travel)
-        return self._sample(replace(state, proven=proven), world, model, draws, activity)
+        return self._sample(state, world, model, draws, activity)
 
     def finish(self, state: CertifiedState, world: World) -> Exploration:
         """The states admitted, with what is proven of each."""
@@ -333,12 +355,16 @@ class Certified(Explorer[CertifiedState]):
         lower, upper = np.zeros(model.n_known), np.zeros(model.n_known)
         for goal in range(1, model.n_known):
             if self.objective is Objective.OPTIMAL:
-                regret = NearOptimal(goal, self.target.epsilon).regret(model)
+                optimal = NearOptimal(goal, self.target.epsilon)
+                regret = optimal.regret(model)
                 lower[goal], upper[goal] = regret.lower.at_least, regret.upper.at_most
+                tested = optimal_by_test(state.tests, model, optimal)
+                if tested is not None and regret.at_most > self.target.epsilon:
+                    upper[goal] = tested.steps
             else:
                 lower[goal] = TooFar(goal, self.target.radius).path(model).at_least
                 upper[goal] = Reachable(goal, self.reach, goal).path(model).at_most
-                test = state.tests.proof_of(int(model.numbers[goal]), self.reach)
+                test = state.tests.proof_of(int(model.numbers[goal]), self.reach, goal)
                 if test is not None and upper[goal] > self.reach:
                     upper[goal] = test.bound
         lower[1:] = np.maximum(lower[1:], 1.0)  # no other state is nearer than a step
@@ -495,7 +521,7 @@ class Certified(Explorer[CertifiedState]):
     def _tested_claims(self, tests: EpisodeTests, model: IntervalModel) -> list[Claim]:
         """That known states are reachable, of those for which tests by episodes have proven it."""
         known = range(1, model.n_known)
-        tested = [goal for goal in known if tests.proof_of(int(model.numbers[goal]), self.reach) is not None]
+        tested = [goal for goal in known if tests.proof_of(int(model.numbers[goal]), self.reach, goal) is not None]
         return [Reachable(goal, self.reach, goal) for goal in tested]
 
     def _open_claims(
@@ -507,7 +533,7 @@ class Certified(Explorer[CertifiedState]):
             for claim in claims:
                 if claim in proven:
                     continue
-                if claim.gain(model) is None:
+                if _is_tested(claim, tests, model) or claim.gain(model) is None:
                     proven |= {claim}
                     continue
                 rival = self._rival(claim, model)
@@ -575,13 +601,17 @@ class Certified(Explorer[CertifiedState]):
         self, tests: EpisodeTests, model: IntervalModel, claims: list[Claim], plans: list[Draws], travel: FloatArray
     ) -> EpisodePlan | None:
         """The test by episodes that would prove one of the claims; None if the plans of draws are cheaper."""
-        if not self.by_episodes or not self.assume.nothing:
+        if not self._may_test:
             return None
-        share = EPISODE_PART * self.target.delta
         candidates = []
         for claim, draws in zip(claims, plans, strict=True):
-            if claim.goal in model.frontier and empirical_path(model, claim.goal).steps < self.reach:
-                plan = cheapest_test(tests, model, empirical_path(model, claim.goal), self.reach, share)
+            path = empirical_path(model, claim.goal)
+            if claim.goal in model.frontier and path.steps < self.reach:
+                tail = None
+                if self.objective is Objective.OPTIMAL:  # then it may prove the policy near-optimal as well
+                    path = path_to_test(model, path)
+                    tail = tail_for(path, self.reach)
+                plan = cheapest_test(tests, model, path, self.reach, self._test_share, tail)
                 candidates += [(plan, claim.goal, draws)] if plan is not None else []
         if not candidates:
             return None
@@ -590,15 +620,42 @@ class Certified(Explorer[CertifiedState]):
         cheaper = plan.travel < draws.travel and plan.travel < self._spared(goal, draws, model, travel)
         return plan if cheaper else None
 
+    def _way_by_test(
+        self, tests: EpisodeTests, model: IntervalModel, claims: list[Claim], plans: list[Draws], travel: FloatArray
+    ) -> WayByTest | None:
+        """The way to prove one of the claims that a policy is near-optimal by a test; None if draws are cheaper."""
+        if not self._may_test:
+            return None
+        at_most, best = CLEARLY_CHEAPER * min(plan.travel for plan in plans), None
+        for claim in claims:
+            if isinstance(claim, NearOptimal):
+                way = way_by_test(tests, model, claim, travel, self._test_share, at_most)
+                if way is not None:
+                    at_most, best = way.travel, way
+        return best
+
+    @property
+    def _may_test(self) -> bool:
+        """Whether tests by episodes are allowed; assumptions take their part of δ."""
+        return self.by_episodes and self.assume.nothing
+
+    @property
+    def _test_share(self) -> float:
+        """The probability with which all tests by episodes together may err."""
+        return EPISODE_PART * self.target.delta
+
     def _spared(self, goal: int, draws: Draws, model: IntervalModel, travel: FloatArray) -> float:
         """The steps that need not be taken if a goal is admitted without these draws.
 
-        Where its policy has to be proven near-optimal, that takes about the same draws and often more of them.
+        Where its policy has to be proven near-optimal, that takes about the same draws and often more of them, unless a
+        test proves this too.
         """
         if self.objective is not Objective.OPTIMAL:
             return draws.travel
         optimal = NearOptimal(goal, self.target.epsilon)
-        return draws.travel - cheapest_draws(optimal, model, travel).travel
+        by_rows = cheapest_draws(optimal, model, travel).travel
+        way = way_by_test(EpisodeTests(), model, optimal, travel, self._test_share, FAR_CHEAPER * by_rows)
+        return max(draws.travel, by_rows) - (by_rows if way is None else way.travel)
 
     def _run_episodes(self, state: CertifiedState, world: World, plan: EpisodePlan, budget: float) -> CertifiedState:
         (answer,) = world.carry_out([plan.test.order(state.known, plan.times(budget))])
@@ -633,6 +690,11 @@ def _spread(draws: FloatArray, model: IntervalModel, travel: FloatArray) -> Floa
         near = near[np.argsort(travel[near], kind="stable")][:wanted]
         spread[near] = np.diff(np.linspace(0, wanted, len(near) + 1).astype(np.int64))
     return spread
+
+
+def _is_tested(claim: Claim, tests: EpisodeTests, model: IntervalModel) -> bool:
+    """Whether a test proves a policy near-optimal."""
+    return isinstance(claim, NearOptimal) and optimal_by_test(tests, model, claim) is not None
 
 
 def _steps_of(plan: Draws) -> float:

@@ -57,6 +57,9 @@ LEAST_RESIDUAL: Final = 1e-13
 
 INNER_SWEEPS: Final = 10
 
+MOST_SLACK: Final = 1.0
+"""Gains are asked for slacks up to this one, in nats: slack · exp(-slack), which they follow, is greatest there."""
+
 ROUNDING: Final = 1e-9
 MARGIN: Final = 1e-13
 LARGEST: Final = 1e9
@@ -305,8 +308,13 @@ def _grown(rows: Rows, growth: FloatArray) -> Rows:
 
 
 def _around_frequencies(rows: Rows) -> Rows:
-    """The rows with balls around the frequencies, where more draws would move them: for gains, not for bounds."""
-    return rows._replace(shares=rows.frequencies, rest=np.zeros(len(rows.rest)))
+    """The rows with balls around the frequencies, where more draws would move them: for gains, not for bounds.
+
+    A ball so large that its bound stands at the worst value there is gains nothing from a single draw, though it may be
+    what blocks a claim. So none is taken for larger than one whose gain is about the greatest.
+    """
+    slack = np.minimum(rows.slack, MOST_SLACK)
+    return rows._replace(shares=rows.frequencies, slack=slack, rest=np.zeros(len(rows.rest)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -75,6 +75,16 @@ def robust_steps(model: IntervalModel, goal: int, policy: IntArray, error: float
     return float(values[0]) / (1.0 - residual) if residual < 1.0 else math.inf
 
 
+def stays_within(model: IntervalModel, goal: int, policy: IntArray, most: float, error: float) -> bool:
+    """Whether a policy takes at most `most` expected steps from every state, though rows are wrong by up to `error`."""
+    values = np.zeros(len(model.numbers))
+    rows = model.rows_for(goal, 1.0)
+    residual = _upper(rows, goal, policy, error, values, most)
+    if residual >= 1.0:
+        return False
+    return float(_worst_value(rows, values, model.n_known)) / (1.0 - residual) * (1.0 + correction(values)) <= most
+
+
 def optimistic_steps(model: IntervalModel, goal: int, error: float) -> float:
     """Returns the fewest expected steps of any policy if every row may be wrong by up to `error`."""
     values = np.zeros(len(model.numbers))

@@ -48,13 +48,15 @@ def certificate_from(
     near_optimal = near_optimal_claims(evidence)
     episodes = episode_records(evidence)
     limit = evidence.target.radius + evidence.target.epsilon
-    reached = {*(claim.goal for claim in reachable), *(record.goal for record in episodes if record.bound <= limit)}
+    tested = {record.goal for record in episodes if record.bound <= limit and len(record.policy) <= record.goal}
+    reached = {claim.goal for claim in reachable} | tested
     n_known, n_seen = len(known), len(evidence.lower)
     numbers = evidence.model.numbers[:n_known]
     part = None if assumed is None else _assumed(assumed, rows, evidence.model.numbers, n_known)
     apart = None if np.array_equal(rows.states, numbers) else _apart(rows, numbers)
     rows = rows if apart is None else rows_of(rows, numbers)
-    with_policy = {claim.goal for claim in near_optimal} if evidence.regrets else reached
+    by_region = {claim.goal for claim in near_optimal}
+    with_policy = by_region if evidence.regrets else reached
     required = n_known - 1 if evidence.objective is Objective.OPTIMAL else 0
     return Certificate(
         radius=float(evidence.target.radius),
@@ -70,11 +72,13 @@ def certificate_from(
         reachable=reachable,
         too_far=too_far,
         near_optimal=near_optimal,
-        complete=len(reached) == n_known - 1 and len(too_far) == n_seen - n_known + 1 and len(near_optimal) >= required,
+        complete=len(reached) == n_known - 1
+        and len(too_far) == n_seen - n_known + 1
+        and len(near_optimal) + len(evidence.optimal_by_test) >= required,
         findings=findings,
         faults=faults,
         at_most=at_most_claims(evidence, with_policy),
-        at_least=at_least_claims(evidence, {claim.goal for claim in too_far} | {claim.goal for claim in near_optimal}),
+        at_least=at_least_claims(evidence, {claim.goal for claim in too_far} | by_region),
         episodes=episodes,
         assumed=part,
         apart=apart,
@@ -236,6 +240,7 @@ def episode_records(evidence: Evidence) -> tuple[EpisodeRecord, ...]:
             policy=tuple(test.policy.tolist()),
             horizon=test.horizon,
             bound=test.bound,
+            tail=test.tail,
             line=test.line,
             turn=test.turn,
             fractions=tuple(test.bets.fractions.tolist()),

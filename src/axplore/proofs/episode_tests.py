@@ -48,6 +48,8 @@ class EpisodeTest:
             every other state resets, [n].
         horizon: the steps after which an episode is cut.
         bound: of the expected steps.
+        tail: the expected steps that an episode which missed is taken to need beyond the horizon, at least 1 + `bound`,
+            as if it restarted. Where the policy needs no more from anywhere, it need not restart at all.
         line, turn: whose level it has, and as the how-many-th of its line, each counted from 1.
         level: the probability with which it may err.
         bets: the fractions of the wealth that are staked.
@@ -58,6 +60,7 @@ class EpisodeTest:
     policy: IntArray
     horizon: int
     bound: float
+    tail: float
     line: int
     turn: int
     level: float
@@ -67,7 +70,7 @@ class EpisodeTest:
     @cached_property
     def lacking(self) -> float:
         """The nats that are lacking to a proof; none or fewer when it is proven."""
-        wealth = log_wealth(losses_if_slower(self.horizon, self.bound), self.outcomes, self.bets)
+        wealth = log_wealth(losses_if_slower(self.horizon, self.bound, self.tail), self.outcomes, self.bets)
         return -math.log(self.level) - wealth
 
     @property
@@ -80,14 +83,18 @@ class EpisodeTest:
         """The policy as one that restarts: what to play by step and state, and RESET after the last step, [H, n]."""
         return np.tile(self.policy, (self.horizon, 1))
 
-    def forecast(self, model: IntervalModel) -> Forecast:
-        """How the wealth would grow by the frequencies."""
+    def pairs(self, model: IntervalModel) -> IntArray:
+        """The policy as pairs, or RESET_PAIR, for all known states of a model, [n]."""
         pairs = np.full(model.n_known, RESET_PAIR)
         first = model.rows.state_pairs[: len(self.policy)]
         pairs[: len(self.policy)] = np.where(self.policy == RESET_ACTION, RESET_PAIR, first + self.policy)
+        return pairs
+
+    def forecast(self, model: IntervalModel) -> Forecast:
+        """How the wealth would grow by the frequencies."""
         goal = int(np.flatnonzero(model.numbers == self.goal)[0])
-        arrivals = arrival_times(model.rows, goal, pairs, len(model.numbers), self.horizon)
-        return forecast_growth(arrivals, self.bound, self.horizon)
+        arrivals = arrival_times(model.rows, goal, self.pairs(model), len(model.numbers), self.horizon)
+        return forecast_growth(arrivals, self.bound, self.horizon, self.tail)
 
     def order(self, known: Sequence[int], times: int) -> Episodes:
         """Returns an order for more episodes, in a world in which the known states have these numbers.
@@ -112,9 +119,23 @@ class EpisodeTests:
     def __iter__(self) -> Iterator[EpisodeTest]:
         return iter(self.begun)
 
-    def proof_of(self, goal: int, steps: float) -> EpisodeTest | None:
-        """A test that proves a goal, by its number, to be reached within `steps` expected steps."""
-        return next((test for test in self.begun if test.goal == goal and test.proven and test.bound <= steps), None)
+    def proof_of(self, goal: int, steps: float, n_allowed: int | None = None) -> EpisodeTest | None:
+        """A test that proves a goal, by its number, to be reached within `steps` expected steps.
+
+        Args:
+            goal: a number.
+            steps: the most expected steps.
+            n_allowed: the number of known states in which the policy may play; all when not given.
+        """
+        for test in self.begun:
+            allowed = n_allowed is None or len(test.policy) <= n_allowed
+            if test.goal == goal and allowed and test.bound <= steps and test.proven:
+                return test
+        return None
+
+    def proven_of(self, goal: int) -> list[EpisodeTest]:
+        """The tests of a goal, by its number, that are proven, the least bound first."""
+        return sorted((test for test in self.begun if test.goal == goal and test.proven), key=lambda test: test.bound)
 
     def open_of(self, goal: int) -> list[EpisodeTest]:
         """The tests of a goal that are not decided."""
@@ -156,45 +177,51 @@ class EpisodePlan:
         """The steps that its proof would take."""
         return self.forecast.steps(self.test.lacking)
 
+    @property
+    def n_episodes(self) -> float:
+        """The episodes that its proof would take."""
+        return self.test.lacking / self.forecast.growth
+
     def times(self, budget: float) -> int:
         """Returns the number of episodes to run next within a limit on steps."""
-        wanted = self.test.lacking / self.forecast.growth
-        return max(1, math.ceil(min(wanted, budget / self.forecast.episode_steps)))
+        return max(1, math.ceil(min(self.n_episodes, budget / self.forecast.episode_steps)))
 
 
 def cheapest_test(
-    tests: EpisodeTests, model: IntervalModel, estimate: GoalValues, bound: float, share: float
+    tests: EpisodeTests, model: IntervalModel, path: GoalValues, bound: float, share: float, tail: float | None = None
 ) -> EpisodePlan | None:
     """The test that would prove a bound for a goal soonest: one that is open, or a new one; None if none would.
 
     Args:
         tests: those begun so far.
         model: for its frequencies.
-        estimate: the policy that looks best towards the goal.
+        path: with the policy to test towards the goal.
         bound: of the expected steps.
         share: the probability with which all tests together may err.
+        tail: that of a new test, as in `EpisodeTest`; 1 + `bound` when not given.
     """
-    number = int(model.numbers[estimate.goal])
+    number = int(model.numbers[path.goal])
     plans = [EpisodePlan(test, test.forecast(model)) for test in tests.open_of(number) if test.bound <= bound]
-    if estimate.steps < bound:
-        plans.append(_new_test(tests, model, estimate, bound, share))
+    plans.append(new_test(tests, model, path, bound, share, tail))
     plans = [plan for plan in plans if plan.forecast.growth > 0]
     return min(plans, key=lambda plan: plan.travel, default=None)
 
 
-def _new_test(
-    tests: EpisodeTests, model: IntervalModel, estimate: GoalValues, bound: float, share: float
+def new_test(
+    tests: EpisodeTests, model: IntervalModel, path: GoalValues, bound: float, share: float, tail: float | None = None
 ) -> EpisodePlan:
+    """A test to begin, of the policy of a path; the other arguments are those of `cheapest_test` and `EpisodeTest`."""
+    tail = 1.0 + bound if tail is None else tail
     longest = math.ceil(min(LONGEST * bound + 10, LONGEST_HORIZON))
-    arrivals: FloatArray = arrival_times(model.rows, estimate.goal, estimate.policy, len(model.numbers), longest)
-    forecast = forecast_horizon(arrivals, bound)
+    arrivals: FloatArray = arrival_times(model.rows, path.goal, path.policy, len(model.numbers), longest)
+    forecast = forecast_horizon(arrivals, bound, tail)
     line, turn = tests.place_for_next()
-    policy = estimate.policy
     test = EpisodeTest(
-        goal=int(model.numbers[estimate.goal]),
-        policy=np.where(policy == RESET_PAIR, RESET_ACTION, policy - model.rows.state_pairs[:-1]),
+        goal=int(model.numbers[path.goal]),
+        policy=np.where(path.policy == RESET_PAIR, RESET_ACTION, path.policy - model.rows.state_pairs[:-1]),
         horizon=forecast.horizon,
         bound=bound,
+        tail=tail,
         line=line,
         turn=turn,
         level=line_level(share, line),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -16,6 +17,7 @@ from axplore.certificate.contents import KeptPolicies, Sparse, without_rest
 from axplore.proofs.bounds import GoalValues, IntervalModel, Regret
 from axplore.proofs.claims import NearOptimal, Reachable, TooFar
 from axplore.proofs.episode_tests import EpisodeTest, EpisodeTests
+from axplore.proofs.tested_optimality import TestedPolicy, optimal_by_test
 from axplore.proofs.travel import actions_of
 from axplore.target import Objective, Target
 from axplore.types import RESET_PAIR, FloatArray, IntArray, Status
@@ -56,15 +58,25 @@ class Evidence:
     @property
     def best_upper(self) -> tuple[GoalValues, ...]:
         """For each known state the policy to use, with its upper bound, [n], as far as the region proves one."""
-        return tuple(regret.upper for regret in self.regrets) or self.reachable
+        paths = tuple(regret.upper for regret in self.regrets) or self.reachable
+        tested = self.optimal_by_test
+        return tuple(tested[goal].path if goal in tested else path for goal, path in enumerate(paths))
 
     def test_of(self, position: int) -> EpisodeTest | None:
         """The test by episodes that proves a known state to be reachable, if there is one."""
-        return self.tests.proof_of(int(self.model.numbers[position]), self.reach)
+        return self.tests.proof_of(int(self.model.numbers[position]), self.reach, position)
 
     def test_to_use(self, position: int) -> EpisodeTest | None:
         """The test whose policy is the one to use: where the radius alone matters, and the region proves none in it."""
         return None if self.regrets or self.reachable[position].at_most <= self.reach else self.test_of(position)
+
+    @cached_property
+    def optimal_by_test(self) -> dict[int, TestedPolicy]:
+        """The policies that tests by episodes prove near-optimal and the region alone does not, by position."""
+        epsilon = self.target.epsilon
+        unproven = [goal for goal, regret in enumerate(self.regrets) if regret.at_most > epsilon]
+        found = ((goal, optimal_by_test(self.tests, self.model, NearOptimal(goal, epsilon))) for goal in unproven)
+        return {goal: tested for goal, tested in found if tested is not None}
 
     @property
     def policies(self) -> Sequence[IntArray]:
@@ -79,9 +91,13 @@ class Evidence:
     @property
     def upper_steps(self) -> FloatArray:
         """A proven upper bound of the steps of each of these policies, [n]."""
-        tests = [self.test_to_use(position) for position in range(self.model.n_known)]
-        bounds = [path.steps if test is None else test.bound for path, test in zip(self.best_upper, tests, strict=True)]
-        return np.array(bounds)
+        bounds = np.array([path.steps for path in self.best_upper])
+        for position in range(self.model.n_known):
+            test = self.test_to_use(position)
+            bounds[position] = bounds[position] if test is None else test.bound
+        for position, tested in self.optimal_by_test.items():
+            bounds[position] = tested.steps
+        return bounds
 
     @property
     def complete(self) -> bool:
@@ -101,6 +117,7 @@ class Evidence:
             return Status.SET_ASIDE if self.lower[position].at_least > self.target.radius else Status.OPEN
         reached = self.reachable[position].at_most <= self.reach or self.test_of(position) is not None
         optimal = not self.regrets or self.regrets[position].at_most <= self.target.epsilon
+        optimal = optimal or position in self.optimal_by_test
         return Status.CERTIFIED if reached and optimal else Status.OPEN
 
     def actions(self, policy: IntArray) -> IntArray:

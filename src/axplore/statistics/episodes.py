@@ -83,15 +83,31 @@ def _normalised(weights: FloatArray) -> FloatArray:
     return weights / (math.fsum(weights) * (1.0 + 1e-12))
 
 
-def losses_if_slower(horizon: int, bound: float) -> FloatArray:
+def losses_if_slower(horizon: int, bound: float, tail: float | None = None) -> FloatArray:
     """Losses for the hypothesis that the policy, restarted after every miss, takes more than `bound` steps (Eq. 3).
 
-    An episode of k steps loses (k - bound) / (horizon + 1), and one that misses loses 1, [horizon + 2].
+    An episode of k steps loses (k - bound) / (horizon + tail - bound), and one that misses loses 1, [horizon + 2].
+
+    Args:
+        horizon: H.
+        bound: B.
+        tail: M, the steps that a miss is taken to cost beyond the horizon, at least those of a restart (Eq. 9);
+            1 + bound, which are these, when not given.
     """
     _check(horizon, bound)
-    losses = (np.arange(horizon + 2, dtype=np.float64) - bound) / (horizon + 1.0)
+    beyond = _beyond(bound, tail)
+    losses = (np.arange(horizon + 2, dtype=np.float64) - bound) / (horizon + beyond)
     losses[-1] = 1.0
     return losses
+
+
+def _beyond(bound: float, tail: float | None) -> float:
+    """By how much the tail exceeds the bound."""
+    if tail is None:
+        return 1.0
+    if not 1.0 + bound <= tail < math.inf:
+        raise InvalidSettingError(f"a tail of {tail} steps is less than a restart takes, with a bound of {bound} steps")
+    return tail - bound
 
 
 def losses_if_faster(horizon: int, bound: float) -> FloatArray:
@@ -159,20 +175,21 @@ class Forecast:
         return nats / self.growth * self.episode_steps if self.growth > 0 else math.inf
 
 
-def forecast_horizon(arrivals: FloatArray, bound: float) -> Forecast:
+def forecast_horizon(arrivals: FloatArray, bound: float, tail: float | None = None) -> Forecast:
     """The horizon, and the fraction with it, that prove `bound` in the fewest steps.
 
     Args:
         arrivals: the estimated probability to reach the goal after exactly k steps, for k = 0, ..., m; the horizon is
             at most m and at least 1, [m + 1].
         bound: of the expected steps.
+        tail: the steps that a miss is taken to cost beyond the horizon, as in `losses_if_slower`.
     """
-    return Forecast(*_best_horizon(arrivals, bound, 1, len(arrivals) - 1))
+    return Forecast(*_best_horizon(arrivals, bound, _beyond(bound, tail), 1, len(arrivals) - 1))
 
 
-def forecast_growth(arrivals: FloatArray, bound: float, horizon: int) -> Forecast:
+def forecast_growth(arrivals: FloatArray, bound: float, horizon: int, tail: float | None = None) -> Forecast:
     """The fraction whose wealth grows fastest with a horizon that is given; arguments as in `forecast_horizon`."""
-    return Forecast(*_best_horizon(arrivals, bound, horizon, horizon))
+    return Forecast(*_best_horizon(arrivals, bound, _beyond(bound, tail), horizon, horizon))
 
 
 @compiled
@@ -212,10 +229,12 @@ def _best_fraction(losses: FloatArray, probabilities: FloatArray) -> tuple[float
 
 
 @compiled
-def _best_horizon(arrivals: FloatArray, bound: float, first: int, last: int) -> tuple[int, float, float, float]:
+def _best_horizon(
+    arrivals: FloatArray, bound: float, beyond: float, first: int, last: int
+) -> tuple[int, float, float, float]:
     chosen, fraction, growth, episode_steps = last, 0.0, 0.0, 0.0
     for horizon in range(first, last + 1, 1 + (last - first) // MOST_HORIZONS):
-        losses = (np.arange(horizon + 2, dtype=np.float64) - bound) / (horizon + 1.0)
+        losses = (np.arange(horizon + 2, dtype=np.float64) - bound) / (horizon + beyond)
         losses[-1] = 1.0
         probabilities = np.empty(horizon + 2)
         probabilities[:-1] = arrivals[: horizon + 1]
