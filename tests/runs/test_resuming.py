@@ -573,7 +573,7 @@ def test_other_versions_of_the_formats_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DamagedFileError, match=r"run\.json has version 1 of its format; this axplore reads version 2"):
         axplore.resume(tmp_path / "run")
     write_document(tmp_path / "run" / "run.json", run)
-    body, arrays = storage.read_sealed(tmp_path / "run", "checkpoint-0", "axplore checkpoint", 4)
+    body, arrays = storage.read_sealed(tmp_path / "run", "checkpoint-0", "axplore checkpoint", 5)
     storage.write_sealed(tmp_path / "run", "checkpoint-0", {**body, "version": 1}, arrays)
     with pytest.raises(DamagedFileError, match=r"checkpoint-0\.json has version 1 of its format"):
         axplore.resume(tmp_path / "run")

@@ -19,6 +19,9 @@ from axplore.types import RESET_PAIR, FloatArray, IntArray
 NEARLY: Final = 0.02
 """Pairs are as good as the best one if their value is at most this part of what the best one might rise above it."""
 
+DOUBLINGS: Final = 6
+"""So many times the visits of a pair are doubled to see what they would bring."""
+
 NOWHERE = -1
 """Where the mass goes that a bound gives to successors never seen, if that ends the journey."""
 
@@ -131,16 +134,31 @@ def _share_gain(
         gain: the result, [P].
     """
     first, end = rows.state_pairs[state], rows.state_pairs[state + 1]
-    least, weight, _ = lower_backup(rows, best, values)
-    limit = least + NEARLY * rows.slack[best] * abs(weight)
+    least, _, _ = lower_backup(rows, best, values)
+    limit = least + NEARLY * _later_gain(rows, best, values)
     locally = np.zeros(end - first)
     n_as_good = 0
     for pair in range(first, end):
-        value, weight, _ = lower_backup(rows, pair, values)
+        value, _, _ = lower_backup(rows, pair, values)
         if pair == best or (pair != other and value <= limit):
-            locally[pair - first] = rows.slack[pair] * abs(weight)
+            locally[pair - first] = _later_gain(rows, pair, values)
             n_as_good += 1
     gain[first:end] += mass / n_as_good * locally
+
+
+@compiled
+def _later_gain(rows: Rows, pair: int, values: FloatArray) -> float:
+    """The most that the least mean of a pair gains from the logarithm of its visits, now or after some more of them.
+
+    A ball may be so large that nothing but the goal is left in it, so that its bound gains nothing from the next draws
+    though it may be what blocks a claim.
+    """
+    most, slack = 0.0, rows.slack[pair]
+    for _ in range(DOUBLINGS):
+        _, weight, _ = least_mean(rows, pair, values, 0.0, -1.0, slack)
+        most = max(most, slack * abs(weight))
+        slack /= 2.0
+    return most
 
 
 @compiled

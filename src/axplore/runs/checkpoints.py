@@ -150,7 +150,7 @@ class _Decoder:
 
 
 FORMAT: Final = "axplore checkpoint"
-VERSION: Final = 4
+VERSION: Final = 5
 
 _NUMBERED: Final = re.compile(r"(?:checkpoint-(\d+)\.(?:json|npz)|journal-(\d+))")
 
