@@ -39,7 +39,7 @@ from axplore.types import Action, IntArray, State
 
 NAME: Final = "certificate"
 FORMAT: Final = "axplore certificate"
-VERSION: Final = 8
+VERSION: Final = 9
 CLAIMS: Final[dict[str, type[Any]]] = {
     "reachable": Reachable,
     "too_far": TooFar,
