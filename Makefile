@@ -25,7 +25,7 @@ help:
 	@echo "make engines      explore a lake on every engine, with losses too, and compare the bytes"
 	@echo "make certify-study  ask 2,000 systems whose labels hide states a question whose answer is known, and count errors"
 	@echo "make hidden-study  explore systems whose labels hide states until 200 promises were false, and count those without a finding"
-	@echo "make hidden-models  explore three models of AALpy through their outputs only, and compare what was learnt with them"
+	@echo "make hidden-models  explore models through their outputs only, three of AALpy and nine others, and compare what was learnt"
 	@echo "make coverage     explore 8,000 times on random models and count broken promises; half an hour on two processors"
 	@echo "make clean        remove .venv and caches"
 

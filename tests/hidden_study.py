@@ -38,11 +38,11 @@ def true_steps(model: AliasedModel, policy: Any, goal: int) -> float:
     hidden = [state for state, label in enumerate(model.labels) if label != goal]
     chain = model.chain(policy)
     chain[[state for state, label in enumerate(model.labels) if label == goal]] = 0.0
-    reach = np.linalg.matrix_power(np.eye(len(chain)) / 2 + chain / 2, 4096)
-    if reach[0][hidden].sum() > 1e-6:
+    leads = np.linalg.matrix_power(np.eye(len(chain)) + (chain > 0), len(chain)) > 0
+    met = [state for state in hidden if leads[0, state]]
+    if not all(leads[state].any(where=np.array(model.labels) == goal) for state in met):
         return math.inf
-    rest = np.eye(len(hidden)) - chain[np.ix_(hidden, hidden)]
-    return float(np.linalg.lstsq(rest, np.ones(len(hidden)), rcond=None)[0][0])
+    return float(np.linalg.solve(np.eye(len(met)) - chain[np.ix_(met, met)], np.ones(len(met)))[0])
 
 
 def false_bounds(model: AliasedModel, atlas: Atlas) -> list[float]:
