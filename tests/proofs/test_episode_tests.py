@@ -211,6 +211,7 @@ FORGERIES: dict[str, Callable[[EpisodeRecord], EpisodeRecord]] = {
     "arrivals turned into misses": to_misses,
     "a tighter bound": lambda record: replace(record, bound=record.bound / 2),
     "a larger horizon": lambda record: replace(record, horizon=record.horizon + 1),
+    "a horizon beyond all memory": lambda record: replace(record, horizon=10**12),
     "a later line": lambda record: replace(record, line=record.line + 1),
     "another turn": lambda record: replace(record, turn=record.turn + 1),
     "states that are not known": lambda record: replace(record, policy=(*record.policy, *[0] * 40)),

@@ -198,7 +198,9 @@ def _single(claims: Sequence[Kind]) -> dict[int, Kind]:
 
 def _by_step(record: EpisodeRecord) -> IntArray:
     """The policy of a test by step and state, with a RESET after its last step, [H, n]."""
-    return np.tile(np.array(record.policy, dtype=np.int64), (record.horizon, 1))
+    policy = np.array(record.policy, dtype=np.int64)
+    # A view, which takes no memory: nothing has been checked yet, and a forged horizon may be huge.
+    return np.broadcast_to(policy, (record.horizon, len(policy)))
 
 
 def _admitting(certificate: Certificate) -> list[EpisodeRecord]:
