@@ -235,15 +235,19 @@ class Certified(Explorer[CertifiedState]):
         fewest, most = (steps * PLANNED[0] / part for part in PLANNED[1:])
         return Remaining(n_claims - round(unsettled), n_claims, steps, fewest, most, to_admit > 0)
 
-    def _planned(self, claims: list[Claim], tests: EpisodeTests, model: IntervalModel) -> Iterator[Draws | EpisodePlan]:
+    def _planned(
+        self, claims: list[Claim], tests: EpisodeTests, model: IntervalModel
+    ) -> Iterator[Draws | EpisodePlan | WayByTest]:
         """Yields what would prove each claim if those before it were proven; draws for one serve later ones."""
         travel = travel_per_draw(model)
         for claim in claims:
             (draws,) = self._plans([claim], model, travel)
             test = self._cheapest_test(tests, model, [claim], [draws], travel)
-            yield test or draws
+            way = self._way_by_test(tests, model, [claim], [draws], travel)
+            yield test or way or draws
             if test is None:
-                drawn = model.visits + np.ceil(model.per_group(draws.more)).astype(np.int64)
+                more = draws.more if way is None else way.draws.more
+                drawn = model.visits + np.ceil(model.per_group(more)).astype(np.int64)
                 model = replace(model.with_visits(drawn.astype(np.float64)), visits=drawn)
 
     def _claims_left(self, model: IntervalModel) -> list[Claim]:

@@ -20,7 +20,7 @@ from axplore.types import FloatArray, IntArray
 _FIRST_WAIT: Final = 6.0
 _WAIT_GROWTH: Final = 1.25
 _STEADY: Final = 0.05
-_POLICY_SWEEPS: Final = 4
+_POLICY_SWEEPS: Final = 8
 
 # The rows of the memory that decides about extrapolation, [4, lanes].
 _LAST_CHANGE: Final = 0
