@@ -32,8 +32,8 @@ times fewer sweeps).
 
 One goal alone. Sweeps start from the distances to the goal along edges (times c_min) and take the nearest states
 first, so that a value is computed from nearer ones that are nearly right; and after each sweep the policy that it
-chose is swept over alone, which costs one pair for each state (measured: 3 times faster on grids of 10,000 states, twice
-as fast on random models).
+chose is swept over alone, which costs one pair for each state (measured: 3 times faster on grids of 10,000 states,
+twice as fast on random models).
 
 All of this holds up to rounding, about 1e-16 of the largest value in each backup.
 """
