@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed-to-develop
 LOWEST := .venv-lowest
 LOWEST_STAMP := $(LOWEST)/.installed
 
-.PHONY: help setup explore docs pictures test test-lowest lint bench bench-against coverage kills doctor engines certify-study hidden-study hidden-models clean
+.PHONY: help setup explore docs pictures test test-lowest lint bench bench-against coverage kills doctor engines certify-study hidden-study hidden-models coverage-with-workers clean
 
 help:
 	@echo "make explore      explore a small slippery maze, prove what was found, and write a page to look at"
@@ -27,6 +27,7 @@ help:
 	@echo "make hidden-study  explore systems whose labels hide states until 200 promises were false, and count those without a finding"
 	@echo "make hidden-models  explore models through their outputs only, three of AALpy and nine others, and compare what was learnt"
 	@echo "make coverage     explore 8,000 times on random models and count broken promises; half an hour on two processors"
+	@echo "make coverage-with-workers  the same with the rounds and batches of workers, on fewer models"
 	@echo "make clean        remove .venv and caches"
 
 setup: $(STAMP)
@@ -76,6 +77,9 @@ hidden-models: $(STAMP)
 
 coverage: $(STAMP)
 	$(BIN)/axplore coverage --out docs/results
+
+coverage-with-workers: $(STAMP)
+	$(BIN)/python tests/coverage_with_workers.py 50 --out docs/results/coverage-with-workers.json
 
 # The screenshots in docs/images; needs Chromium.
 pictures: $(STAMP)

@@ -184,12 +184,19 @@ def _run_trials(
     return [finished[trial] for trial in trials]
 
 
-def run_trial(trial: Trial) -> TrialRecord:
-    """Explores the model of a trial and compares the answer with the truth."""
+def run_trial(trial: Trial, share: Callable[[World], World] | None = None) -> TrialRecord:
+    """Explores the model of a trial and compares the answer with the truth.
+
+    Args:
+        trial: what to explore.
+        share: gives a world to workers, which the explorer is then set for; without workers by default.
+    """
     given = case(trial.kind, trial.seed)
     target = Target(radius=given.radius, epsilon=trial.epsilon, delta=trial.delta)
     explorer = Certified(target=target, objective=OBJECTIVES[trial.objective])
-    world = SimulatedWorld(given.mdp, trial.seed)
+    world: World = SimulatedWorld(given.mdp, trial.seed)
+    if share is not None:
+        explorer, world = explorer.for_workers(), share(world)
     watch = RegionWatch(given.mdp, world, trial.delta)
     begun = time.process_time()
     exploration = run(explorer, world, max_steps=trial.max_steps, observers=[watch.look])
