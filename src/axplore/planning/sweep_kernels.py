@@ -140,7 +140,10 @@ def reordered(
 
 @compiled
 def back_up(rows: Rows, goal: int, values: FloatArray, updated: FloatArray, policy: IntArray) -> tuple[float, float]:
-    """One synchronous sweep: `updated` = Lu, `policy` greedy with respect to u, and the largest rise and fall."""
+    """One sweep: `updated` = Lu, `policy` greedy with respect to u, and the largest rise and fall.
+
+    It is synchronous, or in place if `updated` is `values` itself.
+    """
     width = rows.successors.shape[1]
     rise = 0.0
     fall = 0.0
@@ -206,7 +209,7 @@ def iterate_one(rows: Rows, goal: int, limits: Limits, values: FloatArray, out: 
     memory = np.array([np.inf, 0.0, 0.0, _FIRST_WAIT])
     policy = out.policy[0]
     while True:
-        rise, fall = _sweep(rows, goal, values, policy)
+        rise, fall = back_up(rows, goal, values, values, policy)
         out.sweeps[0] += 1
         scale = 1.0 + fall / limits.min_cost
         lower = out.values[0]
@@ -234,32 +237,6 @@ def iterate_one(rows: Rows, goal: int, limits: Limits, values: FloatArray, out: 
             factor = _extrapolation_factor(memory, change)
             if factor > 0.0:
                 values[:] = np.maximum(0.0, values + factor * changes)
-
-
-@compiled
-def _sweep(rows: Rows, goal: int, values: FloatArray, policy: IntArray) -> tuple[float, float]:
-    """One in-place sweep; `policy` becomes what it chose. Returns the largest rise and fall."""
-    width = rows.successors.shape[1]
-    rise = 0.0
-    fall = 0.0
-    for state in range(len(rows.reset_costs)):
-        best = rows.reset_costs[state] + values[rows.initial]
-        choice = -1
-        for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
-            cost = rows.costs[pair]
-            for chunk in range(rows.pair_chunks[pair], rows.pair_chunks[pair + 1]):
-                for place in range(width):
-                    cost += rows.weights[chunk, place] * values[rows.successors[chunk, place]]
-            if cost < best:
-                best = cost
-                choice = pair
-        if state == goal:
-            best = 0.0
-        rise = max(rise, best - values[state])
-        fall = max(fall, values[state] - best)
-        values[state] = best
-        policy[state] = choice
-    return rise, fall
 
 
 @compiled
