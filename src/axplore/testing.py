@@ -349,6 +349,7 @@ def _check_tour(order: Tour, answer: Answer) -> None:
         zip(zip(order.states.tolist(), order.actions.tolist(), strict=True), order.times.tolist(), strict=True)
     )
     _check_plays("Tour", sum(asked.values()), order.max_cuts, answer)
+    assert isinstance(order.policies, np.ndarray)  # the tours of this module are small
     _check_drawn("Tour", answer, {*asked, *_planned(order.policies)})
     drawn = _draws(answer)
     played = sum(min(times, drawn.get(pair, 0)) for pair, times in asked.items())

@@ -27,6 +27,7 @@ from axplore.certificate.episode_records import EpisodeRecord
 from axplore.errors import AxploreError
 from axplore.experiments.runner import policy_steps_on
 from axplore.memory import Memory
+from axplore.proofs import certificates, evidence, shared_bounds
 from axplore.truth import optimal_steps
 
 CHAIN = axplore.domain("confusing-chain")
@@ -56,8 +57,21 @@ DOUBTS: dict[str, list[Any]] = {
 
 @pytest.fixture(scope="module", params=SETTINGS)
 def saved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("runs") / "chain"
-    axplore.explore(CHAIN, radius=4.5, epsilon=0.8, seed=3, **SETTINGS[request.param]).save(folder)
+    return explored(request.param, tmp_path_factory.mktemp("runs") / "chain")
+
+
+@pytest.fixture(scope="module")
+def saved_as_large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with the certificate that a large model would have: its lower bounds share bases."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (shared_bounds, evidence, certificates):
+            patch.setattr(module, "MOST_WHOLE", 0)
+        patch.setattr(shared_bounds, "MOST_KEPT", 0.5)
+        return explored("optimal", tmp_path_factory.mktemp("runs") / "large")
+
+
+def explored(setting: str, folder: Path) -> Path:
+    axplore.explore(CHAIN, radius=4.5, epsilon=0.8, seed=3, **SETTINGS[setting]).save(folder)
     return folder
 
 
@@ -146,6 +160,17 @@ def changed_values(value: Any) -> Iterator[Any]:
 
 @pytest.mark.parametrize("name", FILES)
 def test_no_single_change_makes_a_run_say_what_does_not_follow(name: str, saved: Path, tmp_path: Path) -> None:
+    check_single_changes(name, saved, tmp_path)
+
+
+def test_no_single_change_makes_a_large_run_say_what_does_not_follow(saved_as_large: Path, tmp_path: Path) -> None:
+    _, arrays = storage.read_sealed(saved_as_large, "certificate", *FILES["certificate"])
+    shared = np.concatenate([arrays[f"{kind}.lower.base"] for kind in ("too_far", "near_optimal", "at_least")])
+    assert max(np.bincount(shared[shared >= 0])) > 1, "no two bounds share a base"
+    check_single_changes("certificate", saved_as_large, tmp_path)
+
+
+def check_single_changes(name: str, saved: Path, tmp_path: Path) -> None:
     before = answers(Atlas.load(saved))
     body, arrays = storage.read_sealed(saved, name, *FILES[name])
     seen: dict[str, set[str]] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,19 @@ import numpy as np
 from axplore.mdp import TabularMdp
 from axplore.types import State
 from axplore.worlds import simulation_kernels as kernels
-from axplore.worlds.contract import Answer, Episodes, Order, Tour, Visit, WorldSnapshot
+from axplore.worlds.contract import Answer, Episodes, Order, Table, Tour, Visit, WorldSnapshot
 from axplore.worlds.orders import order_seed
+
+
+def with_tables(tour: Tour) -> Tour:
+    """The same tour with tables in place of arrays; it needs a target. The rest of a row is its last number."""
+
+    def table_of(numbers: Any) -> Table:
+        rows = [(row[-1] if row.size else 0, np.flatnonzero(row != row[-1:])) for row in numbers]
+        kept = [(rest, places, row[places]) for (rest, places), row in zip(rows, numbers, strict=True)]
+        return Table.of_rows(kept, numbers.shape[1])
+
+    return replace(tour, policies=table_of(tour.policies), distances=table_of(tour.distances))
 
 
 class PlainWorld:

@@ -9,7 +9,7 @@ import pytest
 
 from axplore.errors import InvalidInputError, InvalidOrderError
 from axplore.types import RESET_ACTION
-from axplore.worlds.contract import Episodes, Tour, Visit
+from axplore.worlds.contract import Episodes, Table, Tour, Visit
 from axplore.worlds.orders import check_orders, order_seed
 
 ACTION_COUNTS = np.array([2, 0, 1])
@@ -26,6 +26,9 @@ TOUR: Any = Tour(
     max_journey=4,
 )
 NOTHING = np.empty(0, dtype=np.int64)
+POLICY_TABLE: Any = Table(2, np.array([RESET_ACTION] * 2), np.array([0, 1, 2]), np.array([0, 0]), np.array([0, 1]))
+DISTANCE_TABLE: Any = Table(2, np.array([1.0, 9.0]), np.array([0, 1, 2]), np.array([0, 0]), np.array([0.0, 2.0]))
+TABLED: Any = replace(TOUR, policies=POLICY_TABLE, distances=DISTANCE_TABLE)
 
 
 @pytest.mark.parametrize(
@@ -46,6 +49,7 @@ NOTHING = np.empty(0, dtype=np.int64)
         replace(TOUR, distances=np.zeros((2, 2), dtype=np.int64)),
         replace(TOUR, policies=np.empty((2, 0), dtype=np.int64), distances=np.empty((2, 0))),
         Tour(NOTHING, NOTHING, NOTHING, np.empty((0, 3), dtype=np.int64), np.empty((0, 3)), max_journey=1),
+        TABLED,
     ],
 )
 def test_a_sound_order_is_accepted(order: Any) -> None:
@@ -55,6 +59,30 @@ def test_a_sound_order_is_accepted(order: Any) -> None:
 @pytest.mark.parametrize(
     ("order", "message"),
     [
+        (replace(TABLED, distances=TOUR.distances), "policies and distances must both be tables of 2 targets"),
+        (replace(TABLED, policies=replace(POLICY_TABLE, n_states=3)), "must both be tables of 2 targets"),
+        (
+            replace(TABLED, policies=replace(POLICY_TABLE, offsets=np.array([0, 2, 1]))),
+            "the table of policies does not",
+        ),
+        (
+            replace(TABLED, policies=replace(POLICY_TABLE, offsets=np.array([0, 0, 2]))),
+            "the table of policies does not",
+        ),
+        (replace(TABLED, policies=replace(POLICY_TABLE, states=np.array([0, 2]))), "the table of policies does not"),
+        (
+            replace(TABLED, distances=replace(DISTANCE_TABLE, states=np.array([-1, 0]))),
+            "the table of distances does not",
+        ),
+        (
+            replace(TABLED, policies=replace(POLICY_TABLE, numbers=np.array([0, 2]))),
+            "the policy plays action 2 in state 0",
+        ),
+        (
+            replace(TABLED, policies=replace(POLICY_TABLE, rest=np.array([-1, 0]))),
+            "the policy plays action 0 in state 1",
+        ),
+        (replace(TABLED, distances=replace(DISTANCE_TABLE, rest=np.array([1.0, -1.0]))), "state 1 is -1.0 steps from"),
         (replace(VISIT, state=3), "state is 3, but the discovered states are 0 to 2"),
         (replace(VISIT, state=-1), "state is -1"),
         (replace(VISIT, state=1.0), "state is 1.0"),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain_world import DrawingWorld, PlainWorld, snapshot_of_labels
+from plain_world import DrawingWorld, PlainWorld, snapshot_of_labels, with_tables
 from scipy import stats
 
 from axplore.domains import combination_lock, confusing_chain, random_sparse
@@ -400,7 +400,7 @@ def orders(draw: st.DrawFn, action_counts: Sequence[int]) -> Order:
         targets = list(dict.fromkeys(state for state, _ in plays))
         far = st.sampled_from([0.0, 1.0, 1.5, 2.0, 7.0, math.inf])
         distances = [[draw(far) for _ in range(planned)] for _ in targets]
-        return Tour(
+        tour = Tour(
             states=policy(*(state for state, _ in plays)),
             actions=policy(*(action for _, action in plays)),
             times=policy(*(draw(st.integers(1, 4)) for _ in plays)),
@@ -409,6 +409,8 @@ def orders(draw: st.DrawFn, action_counts: Sequence[int]) -> Order:
             max_journey=draw(st.integers(1, 6)),
             max_cuts=draw(st.integers(1, 3)),
         )
+        has_tables = draw(st.sampled_from([False, True])) if targets else False
+        return with_tables(tour) if has_tables else tour
     state, times = draw(st.integers(0, len(action_counts) - 1)), draw(st.integers(0, 6))
     if action_counts[state] and draw(st.booleans()):
         action = draw(st.integers(0, action_counts[state] - 1))

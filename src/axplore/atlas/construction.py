@@ -57,7 +57,9 @@ def atlas_of(
     if exploration.evidence is not None or exploration.survey is not None:
         counted = {*exploration.states, *exploration.frontier}
         uncounted = tuple(state for state in seen if state not in counted)
-        certificate = replace(certificate_from_exploration(exploration, findings, faults), memory=world.memory)
+        certificate = certificate_from_exploration(exploration, findings, faults)
+        if world.memory is not None:
+            certificate = replace(certificate, memory=world.memory)
         return atlas_from_certificate(certificate, **record, uncounted=uncounted)
     numbers = {state: number for number, state in enumerate(seen)}
     frontier = np.array([numbers[state] for state in exploration.frontier], dtype=np.int64)

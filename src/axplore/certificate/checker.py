@@ -266,7 +266,9 @@ def _named(certificate: Certificate, claim: Claim | EpisodeRecord, holds: bool, 
 def _subject(certificate: Certificate, position: int) -> str:
     if position == certificate.n_seen:
         return "every state never seen"
-    return f"state {(*certificate.known, *certificate.others)[position]!r}"
+    n_known = len(certificate.known)
+    label = certificate.known[position] if position < n_known else certificate.others[position - n_known]
+    return f"state {label!r}"
 
 
 def _missing_claims(certificate: Certificate) -> tuple[str, ...]:

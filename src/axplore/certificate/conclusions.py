@@ -7,6 +7,7 @@ W / (1 + η) and R + 3 η U, and these are what the verifier checks.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -44,12 +45,12 @@ NEAREST: Final = 1.0
 Kind = TypeVar("Kind", Reachable, TooFar, NearOptimal, AtMost, AtLeast)
 
 
-def margin(vector: FloatArray) -> float:
+def margin(vector: FloatArray | Sparse) -> float:
     """By how much an inequality about a vector must hold."""
     return MARGIN * (1.0 + float(vector.max()))
 
 
-def correction(vector: FloatArray) -> float:
+def correction(vector: FloatArray | Sparse) -> float:
     """η, of which a step is enough to keep the margin."""
     return max(ROUNDING, 10.0 * margin(vector))
 
@@ -62,6 +63,18 @@ def corrected_upper(upper: FloatArray) -> FloatArray:
 def corrected_lower(lower: FloatArray) -> FloatArray:
     """What is concluded from a lower bound, [n]."""
     return lower / (1.0 + correction(lower))
+
+
+def upper_steps(claim: Reachable | NearOptimal | AtMost) -> float:
+    """What is concluded from the upper bound of a claim for the initial state."""
+    upper = claim.kept("upper")
+    return float(upper[0]) * (1.0 + correction(upper))
+
+
+def lower_steps(claim: TooFar | NearOptimal | AtLeast) -> float:
+    """What is concluded from the lower bound of a claim for the initial state."""
+    lower = claim.kept("lower")
+    return float(lower[0]) / (1.0 + correction(lower))
 
 
 def corrected_regret(regret: FloatArray, upper: FloatArray) -> FloatArray:
@@ -101,7 +114,7 @@ def conclusions_of(certificate: Certificate) -> Conclusions:
     upper, regret = np.full(n_seen, math.inf), np.full(n_seen, math.inf)
     for claims in (certificate.too_far, certificate.near_optimal, certificate.at_least):
         for bound in claims:
-            lower[bound.goal] = max(lower[bound.goal], corrected_lower(bound.lower)[0])
+            lower[bound.goal] = max(lower[bound.goal], lower_steps(bound))
     set_aside = _goals(certificate.too_far)
     for goal in range(n_known, n_seen + 1):
         if goal not in set_aside:  # then nothing is said that would set it aside, however close the bound is
@@ -115,7 +128,7 @@ def conclusions_of(certificate: Certificate) -> Conclusions:
     for ways in (certificate.reachable, certificate.at_most, certificate.near_optimal):  # the last one counts
         for way in ways:
             policies[way.goal] = way.kept("policy")
-            upper[way.goal] = corrected_upper(way.upper)[0]
+            upper[way.goal] = upper_steps(way)
     for goal, tested in optimal_by_test(certificate).items():
         policies[goal] = tested.way.policy
         upper[goal] = tested.upper
@@ -150,12 +163,12 @@ class OptimalByTest:
     @property
     def upper(self) -> float:
         """The most expected steps of the policy."""
-        return min(self.record.bound, float(corrected_upper(self.way.upper)[0]))
+        return min(self.record.bound, upper_steps(self.way))
 
     @property
     def lower(self) -> float:
         """The fewest expected steps of any policy."""
-        return float(corrected_lower(self.at_least.lower)[0])
+        return lower_steps(self.at_least)
 
 
 def optimal_by_test(certificate: Certificate) -> dict[int, OptimalByTest]:
@@ -192,8 +205,8 @@ def _closes_tail(tested: OptimalByTest) -> bool:
 
 def _single(claims: Sequence[Kind]) -> dict[int, Kind]:
     """The claims about goals of which there is one only, by goal."""
-    goals = [claim.goal for claim in claims]
-    return {claim.goal: claim for claim in claims if goals.count(claim.goal) == 1}
+    times = Counter(claim.goal for claim in claims)
+    return {claim.goal: claim for claim in claims if times[claim.goal] == 1}
 
 
 def _by_step(record: EpisodeRecord) -> IntArray:
@@ -229,14 +242,15 @@ def refuted_goals(certificate: Certificate) -> list[int]:
     limit = certificate.radius + certificate.epsilon
     bounds: list[AtLeast | NearOptimal] = [*certificate.at_least, *certificate.near_optimal]
     known = (bound for bound in bounds if bound.goal < len(certificate.known))
-    return [bound.goal for bound in known if corrected_lower(bound.lower)[0] > limit]
+    return [bound.goal for bound in known if lower_steps(bound) > limit]
 
 
 def loss_of(claim: NearOptimal, epsilon: float) -> float:
     """What a near-optimal policy loses: the gap between its bounds, or its regret where the gap is too wide."""
-    upper, lower = corrected_upper(claim.upper), corrected_lower(claim.lower)
-    gap = float(upper[0] - lower[0])
-    return gap if gap <= epsilon else min(float(corrected_regret(claim.regret, upper)[0]), gap)
+    gap = upper_steps(claim) - lower_steps(claim)
+    if gap <= epsilon:
+        return gap
+    return min(float(corrected_regret(claim.regret, corrected_upper(claim.upper))[0]), gap)
 
 
 def _statuses(certificate: Certificate) -> tuple[Status, ...]:

@@ -26,27 +26,63 @@ RESET_ACTION: Final = -1
 
 @dataclass(frozen=True, eq=False)
 class Sparse:
-    """A vector most of whose numbers are the same, without these.
+    """A vector without the numbers that most places have, or that it has in common with other vectors.
 
     Attributes:
         length: how many numbers there are in all.
-        rest: the number in all other places.
+        rest: the number in all other places; or a vector that has the numbers of all other places, [length].
         places: those with another number, ascending, [m].
         numbers: the numbers there, [m].
     """
 
     length: int
-    rest: float
+    rest: float | npt.NDArray[Any]
     places: IntArray
     numbers: npt.NDArray[Any]
 
     @property
     def whole(self) -> npt.NDArray[Any]:
         """The vector as an array."""
-        vector = np.full(self.length, self.rest, dtype=self.numbers.dtype)
+        vector = np.empty(self.length, dtype=self.numbers.dtype)
+        vector[:] = self.rest
         vector[self.places] = self.numbers
         vector.flags.writeable = False
         return vector
+
+    @property
+    def base(self) -> npt.NDArray[Any] | None:
+        """The vector that it has most numbers in common with; None if these are all the same."""
+        return self.rest if isinstance(self.rest, np.ndarray) else None
+
+    @property
+    def shape(self) -> tuple[int]:
+        """That of the whole vector."""
+        return (self.length,)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """That of the whole vector."""
+        return self.numbers.dtype
+
+    def __getitem__(self, place: int) -> Any:
+        """The number in one place."""
+        found = int(np.searchsorted(self.places, place))
+        if found < len(self.places) and self.places[found] == place:
+            return self.numbers[found]
+        return self.rest if self.base is None else self.base[place]
+
+    def max(self, initial: float = -np.inf) -> float:
+        """The greatest number."""
+        if self.base is not None:
+            return float(self.whole.max(initial=initial))
+        first = self.rest if len(self.places) < self.length else initial
+        return float(np.maximum(first, self.numbers.max(initial=initial)))
+
+    def head(self, length: int) -> Sparse:
+        """The first numbers."""
+        n_places = int(np.searchsorted(self.places, length))
+        rest = self.rest if self.base is None else self.base[:length]
+        return Sparse(length, rest, self.places[:n_places], self.numbers[:n_places])
 
 
 def without_rest(vector: npt.NDArray[Any], rest: float) -> npt.NDArray[Any] | Sparse:
@@ -101,6 +137,15 @@ class KeptPolicies(Sequence[IntArray]):
     __hash__ = None  # type: ignore[assignment]
 
 
+class WithVectors:
+    """A frozen dataclass with vectors."""
+
+    def kept(self, name: str) -> npt.NDArray[Any] | Sparse:
+        """A vector as it is kept."""
+        vector: npt.NDArray[Any] | Sparse = vars(self)[f"_{name}"]
+        return vector
+
+
 def rest_of(name: str, first: float) -> float:
     """The number of most places of a vector of a claim that has this number at the initial state."""
     return {"policy": RESET_ACTION, "regret": 0.0}.get(name, 1.0 + first)
@@ -115,19 +160,16 @@ class Record:
                 value.flags.writeable = False
 
 
-class ClaimRecord(Record):
+class ClaimRecord(Record, WithVectors):
     """A claim: its vectors are kept without the number that most places have."""
-
-    def kept(self, name: str) -> npt.NDArray[Any] | Sparse:
-        """A vector as it is kept."""
-        vector: npt.NDArray[Any] | Sparse = vars(self)[f"_{name}"]
-        return vector
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for field in fields(self):  # type: ignore[arg-type]
             vector = vars(self).get(f"_{field.name}")
-            if isinstance(vector, np.ndarray) and vector.ndim == 1 and len(vector):
+            if isinstance(vector, Sparse) and 2 * len(vector.places) > vector.length:
+                vars(self)[f"_{field.name}"] = vector.whole
+            elif isinstance(vector, np.ndarray) and vector.ndim == 1 and len(vector):
                 vars(self)[f"_{field.name}"] = without_rest(vector, rest_of(field.name, vector[0]))
 
 
@@ -252,12 +294,17 @@ def check_shape(claim: Claim, n_actions: IntArray, n_seen: int) -> None:
     if not first <= claim.goal < end:
         raise InvalidInputError(f"{kind} cannot be claimed of the position {claim.goal}")
     for name in (field.name for field in fields(claim) if field.name != "goal"):
-        _check_array(f"{kind}.{name}", getattr(claim, name), dtype_of(name), n_known)
-    if (
-        not isinstance(claim, TooFar | AtLeast)
-        and not ((claim.policy >= RESET_ACTION) & (claim.policy < n_actions)).all()
-    ):
+        _check_array(f"{kind}.{name}", claim.kept(name), dtype_of(name), n_known)
+    if not isinstance(claim, TooFar | AtLeast) and not _exists(claim.kept("policy"), n_actions):
         raise InvalidInputError(f"{kind}.policy towards the position {claim.goal} plays an action that does not exist")
+
+
+def _exists(policy: npt.NDArray[Any] | Sparse, n_actions: IntArray) -> bool:
+    """Whether every action that a policy plays is one of its state."""
+    actions = policy
+    if isinstance(policy, Sparse):
+        actions, n_actions = policy.numbers, n_actions[policy.places]
+    return bool(((actions >= RESET_ACTION) & (actions < n_actions)).all())  # type: ignore[operator]
 
 
 def dtype_of(name: str) -> type[np.int64] | type[np.float64]:
@@ -265,7 +312,7 @@ def dtype_of(name: str) -> type[np.int64] | type[np.float64]:
     return np.int64 if name == "policy" else np.float64
 
 
-def _check_array(name: str, array: npt.NDArray[Any], dtype: type[np.generic], length: int) -> None:
+def _check_array(name: str, array: npt.NDArray[Any] | Sparse, dtype: type[np.generic], length: int) -> None:
     if array.dtype != dtype or array.shape != (length,):
         raise InvalidInputError(
             f"{name} is of shape {array.shape} and type {array.dtype}; expected ({length},) and {np.dtype(dtype)}"

@@ -39,7 +39,7 @@ from axplore.types import Action, IntArray, State
 
 NAME: Final = "certificate"
 FORMAT: Final = "axplore certificate"
-VERSION: Final = 9
+VERSION: Final = 10
 CLAIMS: Final[dict[str, type[Any]]] = {
     "reachable": Reachable,
     "too_far": TooFar,
@@ -50,6 +50,9 @@ CLAIMS: Final[dict[str, type[Any]]] = {
 
 OPTIONAL: Final[dict[str, type[Any]]] = {"assumed": Assumed, "tied": Tied, "apart": Apart, "distances": Distances}
 """Records that a certificate may be without."""
+
+NO_BASE: Final = -1
+"""In place of a base, of a vector that is not written as what differs from one."""
 
 KINDS: Final = {
     "assumptions": list, "objective": str, "complete": bool, "known": list, "others": list, "actions": list,
@@ -200,8 +203,10 @@ class Certificate:
         arrays: dict[str, npt.NDArray[Any]] = {
             f"counts.{field.name}": getattr(self.counts, field.name) for field in fields(Counts)
         }
+        bases = SharedVectors(len(self.known))
         for name in CLAIMS:
-            arrays |= _stacked(name, getattr(self, name))
+            arrays |= _stacked(name, getattr(self, name), bases)
+        arrays["bases"] = bases.stacked
         for name in OPTIONAL:
             record = getattr(self, name)
             if record is not None:
@@ -209,11 +214,35 @@ class Certificate:
         return body, arrays
 
 
-def _stacked(name: str, claims: Sequence[Claim]) -> dict[str, npt.NDArray[Any]]:
+class SharedVectors:
+    """The vectors that others are written as what differs from, in the order of their first use."""
+
+    def __init__(self, length: int) -> None:
+        self._length = length
+        self._places: dict[int, int] = {}
+        self._vectors: list[npt.NDArray[Any]] = []
+
+    def place_of(self, vector: npt.NDArray[Any] | Sparse) -> int:
+        """The place of what a vector is written as a difference from, which is added if it is new; NO_BASE if none."""
+        base = vector.base if isinstance(vector, Sparse) else None
+        if base is None:
+            return NO_BASE
+        place = self._places.setdefault(base.__array_interface__["data"][0], len(self._vectors))
+        if place == len(self._vectors):
+            self._vectors.append(base)
+        return place
+
+    @property
+    def stacked(self) -> npt.NDArray[Any]:
+        """One in each row, [b, n]."""
+        return np.concatenate(self._vectors or [np.zeros(0)]).reshape(-1, self._length)
+
+
+def _stacked(name: str, claims: Sequence[Claim], bases: SharedVectors) -> dict[str, npt.NDArray[Any]]:
     """The claims of a kind as arrays: their goals, [c], and the numbers of each of their vectors, one after the other.
 
     Of a vector of which most numbers are the same, only the others are written, and their places; `sizes` says how many
-    numbers of each vector there are, [c].
+    numbers of each vector there are, [c]. Lower bounds may also be written as what differs from one of the bases.
     """
     arrays: dict[str, npt.NDArray[Any]] = {f"{name}.goal": np.array([claim.goal for claim in claims], dtype=np.int64)}
     for field in fields(CLAIMS[name])[1:]:
@@ -224,6 +253,8 @@ def _stacked(name: str, claims: Sequence[Claim]) -> dict[str, npt.NDArray[Any]]:
         arrays[column] = np.concatenate([np.zeros(0, dtype_of(field.name)), *numbers])
         arrays[f"{column}.sizes"] = np.array([len(part) for part in numbers], dtype=np.int64)
         arrays[f"{column}.places"] = np.concatenate([np.zeros(0, np.int64), *(vector.places for vector in sparse)])
+        if field.name == "lower":
+            arrays[f"{column}.base"] = np.array([bases.place_of(vector) for vector in vectors], dtype=np.int64)
     return arrays
 
 
@@ -241,8 +272,15 @@ def _vectors(
     """The vectors that `_stacked` wrote to a column; refuses numbers and places that no vectors have."""
     numbers, sizes, places = (_array(arrays, f"{column}{part}") for part in ("", ".sizes", ".places"))
     is_whole = sizes == n_known
+    base = _array(arrays, f"{column}.base") if name == "lower" else np.full(len(sizes), NO_BASE)
+    bases = _array(arrays, "bases")
     well_formed = (
-        numbers.ndim == sizes.ndim == places.ndim == 1
+        numbers.ndim == sizes.ndim == places.ndim == base.ndim == 1
+        and base.dtype == np.int64
+        and len(base) == len(sizes)
+        and bool(((base >= NO_BASE) & (base < len(bases)) & ~(is_whole & (base != NO_BASE))).all())
+        and bases.dtype == np.float64
+        and bases.shape[1:] == (n_known,)
         and numbers.dtype == dtype_of(name)
         and sizes.dtype == places.dtype == np.int64
         and bool(((sizes >= 0) & (is_whole | (2 * sizes <= n_known))).all())
@@ -254,7 +292,7 @@ def _vectors(
         raise InvalidInputError(f"the arrays {column}* do not describe vectors of {n_known} numbers")
     vectors: list[npt.NDArray[Any] | Sparse] = []
     first, first_place = 0, 0
-    for size in sizes.tolist():
+    for size, shared in zip(sizes.tolist(), base.tolist(), strict=True):
         part, own = numbers[first : first + size], places[first_place : first_place + size]
         first += size
         if size == n_known:
@@ -262,9 +300,10 @@ def _vectors(
             continue
         first_place += size
         has_first = size > 0 and own[0] == 0
-        if (np.diff(own) <= 0).any() or not (has_first or name in ("policy", "regret")):
+        if (np.diff(own) <= 0).any() or not (has_first or name in ("policy", "regret") or shared != NO_BASE):
             raise InvalidInputError(f"the places in {column} do not ascend, or the initial state is missing")
-        vectors.append(Sparse(n_known, rest_of(name, part[0] if has_first else 0.0), own, part))
+        rest = rest_of(name, part[0] if has_first else 0.0) if shared == NO_BASE else bases[shared]
+        vectors.append(Sparse(n_known, rest, own, part))
     return vectors
 
 
@@ -325,7 +364,8 @@ def _assembled(body: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) 
         distances=_optional("distances", arrays),
         memory=Memory.from_json(body["memory"]) if "memory" in body else None,
     )
-    if certificate._parts[0] != body or certificate._parts[1].keys() != arrays.keys():
+    parts = certificate._parts
+    if parts[0] != body or parts[1].keys() != arrays.keys() or not np.array_equal(parts[1]["bases"], arrays["bases"]):
         raise InvalidInputError("it holds something that does not belong there")
     return certificate
 

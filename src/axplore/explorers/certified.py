@@ -36,6 +36,7 @@ from axplore.proofs.bounds import IntervalModel, empirical_path, interval_model,
 from axplore.proofs.claims import Claim, Draws, NearOptimal, Reachable, TooFar, cheapest_draws
 from axplore.proofs.episode_tests import EpisodePlan, EpisodeTest, EpisodeTests, cheapest_test
 from axplore.proofs.evidence import Evidence, gather_evidence
+from axplore.proofs.shared_bounds import ProvenClaims
 from axplore.proofs.surveys import SurveyEvidence, max_depth, survey_evidence
 from axplore.proofs.tested_optimality import WayByTest, begun_test, optimal_by_test, path_to_test, tail_for, way_by_test
 from axplore.proofs.travel import tour_of, travel_per_draw
@@ -532,26 +533,28 @@ class Certified(Explorer[CertifiedState]):
         self, proven: frozenset[Claim], tests: EpisodeTests, model: IntervalModel
     ) -> tuple[list[Claim], frozenset[Claim], str]:
         """The next few claims to work on, the ones proven by then, and in words what is being proven."""
+        settled = set(proven)
+        by_model = ProvenClaims(model)
         for claims, activity in self._stages(tests, model):
             unproven = []
             for claim in claims:
-                if claim in proven:
+                if claim in settled:
                     continue
-                if _is_tested(claim, tests, model) or claim.gain(model) is None:
-                    proven |= {claim}
+                if _is_tested(claim, tests, model) or claim in by_model:
+                    settled.add(claim)
                     continue
                 rival = self._rival(claim, model)
-                if rival in proven:
+                if rival in settled:
                     continue
-                if rival is not None and rival.gain(model) is None:
-                    proven |= {rival}
+                if rival is not None and rival in by_model:
+                    settled.add(rival)
                     continue
                 unproven.append(claim)
                 if len(unproven) == self.compared:
                     break
             if unproven:
-                return unproven, proven, activity
-        return [], proven, ""
+                return unproven, frozenset(settled), activity
+        return [], frozenset(settled), ""
 
     def _stages(self, tests: EpisodeTests, model: IntervalModel) -> Iterator[tuple[list[Claim], str]]:
         """What has to be proven, in the order of work: a stage matters once those before it are proven."""

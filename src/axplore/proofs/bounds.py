@@ -22,7 +22,7 @@ from typing import Final, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from axplore.certificate.contents import Vector
+from axplore.certificate.contents import Sparse, Vector, WithVectors
 from axplore.proofs.bound_kernels import (
     ANY_POLICY,
     BEYOND_LIMIT,
@@ -69,7 +69,7 @@ STRICTNESS: Final = 2.0
 """Decisions are made with a correction this many times as large, so that the verifier concludes what was decided."""
 
 
-def correction(values: FloatArray) -> float:
+def correction(values: FloatArray | Sparse) -> float:
     """By what part of itself a bound has to be weakened before anything is decided by it."""
     largest = float(values.max(initial=0.0))
     return STRICTNESS * max(ROUNDING, 10.0 * MARGIN * (1.0 + largest)) if largest <= LARGEST else np.inf
@@ -318,7 +318,7 @@ def _around_frequencies(rows: Rows) -> Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class GoalValues:
+class GoalValues(WithVectors):
     """Values and policy towards a goal.
 
     Attributes:
@@ -333,20 +333,20 @@ class GoalValues:
     policy: Vector = Vector()  # noqa: RUF009
     proven: bool  # type: ignore[misc]
 
-    @property
+    @cached_property
     def steps(self) -> float:
         """From the initial state."""
-        return float(self.values[0])
+        return float(self.kept("values")[0])
 
-    @property
+    @cached_property
     def at_most(self) -> float:
         """What an upper bound decides by: the steps, corrected upwards."""
-        return self.steps * (1.0 + correction(self.values)) if self.steps else 0.0
+        return self.steps * (1.0 + correction(self.kept("values"))) if self.steps else 0.0
 
-    @property
+    @cached_property
     def at_least(self) -> float:
         """What a lower bound decides by: the steps, corrected downwards."""
-        return self.steps / (1.0 + correction(self.values))
+        return self.steps / (1.0 + correction(self.kept("values")))
 
 
 def empirical_path(model: IntervalModel, goal: int, n_allowed: int | None = None) -> GoalValues:
@@ -507,7 +507,7 @@ class Regret:
         """What is decided by: the same from corrected bounds."""
         if not self.upper.steps:
             return 0.0
-        corrected = float(self.values[0]) + 3.0 * correction(self.upper.values) * self.upper.steps
+        corrected = float(self.values[0]) + 3.0 * correction(self.upper.kept("values")) * self.upper.steps
         return min(corrected, self.upper.at_most - self.lower.at_least)
 
 

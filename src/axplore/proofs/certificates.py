@@ -8,12 +8,14 @@ import numpy as np
 
 from axplore.certificate import Certificate
 from axplore.certificate.assumed import NEVER_DRAWN, ONE_SUCCESSOR, Apart, Assumed
-from axplore.certificate.contents import AtLeast, AtMost, Counts, NearOptimal, Reachable, TooFar
+from axplore.certificate.contents import AtLeast, AtMost, Counts, NearOptimal, Reachable, Sparse, TooFar
 from axplore.certificate.doubts import FaultRecord, FindingRecord
 from axplore.certificate.episode_records import EpisodeRecord
 from axplore.certificate.tied import UNTIED, Tied
 from axplore.labels import decode_label
-from axplore.proofs.evidence import MOST_WHOLE, Evidence
+from axplore.proofs.bounds import GoalValues
+from axplore.proofs.evidence import Evidence
+from axplore.proofs.shared_bounds import MOST_WHOLE
 from axplore.proofs.surveys import SurveyEvidence
 from axplore.statistics.assumed_rows import AssumedRows
 from axplore.statistics.counts import CountedRows, rows_of
@@ -166,8 +168,11 @@ def survey_certificate(
     )
 
 
-def _kept(values: FloatArray, n_known: int) -> FloatArray:
+def _kept(path: GoalValues, n_known: int) -> FloatArray | Sparse:
     """The values of the known states, [n]; in large models they are shared, since a copy would need too much memory."""
+    values = path.kept("values")
+    if isinstance(values, Sparse):
+        return values.head(n_known)
     return values[:n_known].copy() if n_known <= MOST_WHOLE else values[:n_known]
 
 
@@ -176,7 +181,7 @@ def reachable_claims(evidence: Evidence) -> tuple[Reachable, ...]:
     n_known = evidence.model.n_known
     paths = ((goal, evidence.reachable[goal]) for goal in range(1, n_known))
     return tuple(
-        Reachable(goal, evidence.actions(path.policy), _kept(path.values, n_known))
+        Reachable(goal, evidence.kept_actions(path), _kept(path, n_known))
         for goal, path in paths
         if path.at_most <= evidence.reach
     )
@@ -186,7 +191,7 @@ def too_far_claims(evidence: Evidence) -> tuple[TooFar, ...]:
     """The other states that are set aside, and the states never seen if they are."""
     n_known, paths = evidence.model.n_known, (*evidence.lower, evidence.unseen)
     return tuple(
-        TooFar(goal, _kept(paths[goal].values, n_known))
+        TooFar(goal, _kept(paths[goal], n_known))
         for goal in range(n_known, len(paths))
         if paths[goal].at_least > evidence.target.radius
     )
@@ -195,13 +200,14 @@ def too_far_claims(evidence: Evidence) -> tuple[TooFar, ...]:
 def near_optimal_claims(evidence: Evidence) -> tuple[NearOptimal, ...]:
     """The known states whose final policy is proven to be near-optimal; none where that was not asked for."""
     n_known = evidence.model.n_known
+    nothing = Sparse(n_known, 0.0, np.zeros(0, dtype=np.int64), np.zeros(0))
     return tuple(
         NearOptimal(
             goal,
-            evidence.actions(regret.upper.policy),
-            _kept(regret.upper.values, n_known),
-            _kept(regret.lower.values, n_known),
-            _kept(regret.values, n_known) if len(regret.values) > 1 else np.zeros(n_known),
+            evidence.kept_actions(regret.upper),
+            _kept(regret.upper, n_known),
+            _kept(regret.lower, n_known),
+            regret.values[:n_known].copy() if len(regret.values) > 1 else nothing,
         )
         for goal, regret in enumerate(evidence.regrets)
         if goal > 0 and regret.at_most <= evidence.target.epsilon
@@ -212,7 +218,7 @@ def at_most_claims(evidence: Evidence, claimed: set[int]) -> tuple[AtMost, ...]:
     """The proven bounds of the policies to the other known states, so that nothing is said that nobody can check."""
     n_known = evidence.model.n_known
     return tuple(
-        AtMost(goal, evidence.actions(path.policy), _kept(path.values, n_known))
+        AtMost(goal, evidence.kept_actions(path), _kept(path, n_known))
         for goal, path in enumerate(evidence.best_upper)
         if goal > 0 and goal not in claimed and np.isfinite(path.at_most)
     )
@@ -222,7 +228,7 @@ def at_least_claims(evidence: Evidence, claimed: set[int]) -> tuple[AtLeast, ...
     """The lower bounds of all other states, and of those never seen."""
     n_known, paths = evidence.model.n_known, (*evidence.lower, evidence.unseen)
     return tuple(
-        AtLeast(goal, _kept(paths[goal].values, n_known))
+        AtLeast(goal, _kept(paths[goal], n_known))
         for goal in range(1, len(paths))
         if goal not in claimed and paths[goal].at_least > 0
     )

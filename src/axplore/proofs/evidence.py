@@ -7,23 +7,20 @@ over the counts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
 
 import numpy as np
 
 from axplore.certificate.contents import KeptPolicies, Sparse, without_rest
-from axplore.proofs.bounds import GoalValues, IntervalModel, Regret
+from axplore.proofs.bounds import GoalValues, IntervalModel, Regret, certain_path, empirical_path
 from axplore.proofs.claims import NearOptimal, Reachable, TooFar
 from axplore.proofs.episode_tests import EpisodeTest, EpisodeTests
+from axplore.proofs.shared_bounds import MOST_WHOLE, NO_PLACES, SharedBounds
 from axplore.proofs.tested_optimality import TestedPolicy, optimal_by_test
-from axplore.proofs.travel import actions_of
+from axplore.proofs.travel import actions_of, kept_actions_of
 from axplore.target import Objective, Target
 from axplore.types import RESET_PAIR, FloatArray, IntArray, Status
-
-MOST_WHOLE: Final = 1000
-"""With more known states, vectors are kept only where they matter from the initial state on: memory would be short."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,10 +80,11 @@ class Evidence:
         """For each known state what to play on the way to it, [n], or by step, [H, m], if it restarts after H steps."""
         tests = [self.test_to_use(position) for position in range(self.model.n_known)]
         policies = (
-            self.actions(path.policy) if test is None else test.policy_by_step
+            self.kept_actions(path) if test is None else test.policy_by_step
             for path, test in zip(self.best_upper, tests, strict=True)
         )
-        return tuple(policies) if self.model.n_known <= MOST_WHOLE else KeptPolicies(policies)
+        kept = KeptPolicies(policies)
+        return tuple(kept) if self.model.n_known <= MOST_WHOLE else kept
 
     @property
     def upper_steps(self) -> FloatArray:
@@ -124,6 +122,10 @@ class Evidence:
         """A policy of pairs as one of positions among the actions of each known state, [n]."""
         return actions_of(self.model, policy)
 
+    def kept_actions(self, path: GoalValues) -> IntArray | Sparse:
+        """The same of the policy of a path, as it is kept."""
+        return kept_actions_of(self.model, path.kept("policy"))
+
 
 def gather_evidence(
     model: IntervalModel, target: Target, objective: Objective, tests: EpisodeTests | None = None
@@ -133,6 +135,7 @@ def gather_evidence(
     known = range(model.n_known)
     start = GoalValues(0, np.zeros(len(model.numbers)), np.full(model.n_known, -1), proven=True)
     is_large = model.n_known > MOST_WHOLE
+    lowers = SharedBounds(model)
     claims = (Reachable(goal, reach, goal) for goal in known)
     reachable = tuple(
         start if claim.goal == 0 else _on_its_way(model, claim.any_path(model) if is_large else claim.path(model))
@@ -140,19 +143,17 @@ def gather_evidence(
     )
     regrets: tuple[Regret, ...] = ()
     if objective is Objective.OPTIMAL:
-        regret_of = _kept_regret if is_large else NearOptimal.regret
-        regrets = tuple(regret_of(NearOptimal(goal, target.epsilon), model) for goal in known)
-    lower = tuple(
-        regrets[goal].lower if goal < len(regrets) else _without_policy(model, TooFar(goal, target.radius).path(model))
-        for goal in range(len(model.numbers))
-    )
+        optimal = (NearOptimal(goal, target.epsilon) for goal in known)
+        regrets = tuple(_kept_regret(claim, model, lowers) if is_large else claim.regret(model) for claim in optimal)
+    too_far = (TooFar(goal, target.radius).path(model) for goal in range(len(regrets), len(model.numbers)))
+    lower = (regret.lower for regret in regrets)
     return Evidence(
         model=model,
         target=target,
         objective=objective,
         reachable=reachable,
         regrets=regrets,
-        lower=lower,
+        lower=(*lower, *(lowers.kept(path) if is_large else path for path in too_far)),
         unseen=TooFar(model.unseen, target.radius).path(model),
         tests=tests or EpisodeTests(),
     )
@@ -166,7 +167,8 @@ def _on_its_way(model: IntervalModel, path: GoalValues) -> GoalValues:
     if model.n_known <= MOST_WHOLE:
         return path
     if not path.proven:
-        return replace(path, policy=without_rest(path.policy, RESET_PAIR), values=without_rest(path.values, path.steps))
+        values, policy = without_rest(path.values, path.steps), without_rest(path.policy, RESET_PAIR)
+        return GoalValues(path.goal, values, policy, proven=False)
     rows, pairs, met, ahead = model.rows, path.policy, {path.goal}, [0]
     while ahead:
         state = ahead.pop()
@@ -177,20 +179,19 @@ def _on_its_way(model: IntervalModel, path: GoalValues) -> GoalValues:
     played = places[(places < model.n_known) & (places != path.goal)]
     numbers = path.values[places]
     values = Sparse(len(model.numbers), 1.0 + path.steps, places, numbers)
-    return replace(path, policy=Sparse(model.n_known, RESET_PAIR, played, pairs[played]), values=values)
+    policy = Sparse(model.n_known, RESET_PAIR, played, pairs[played])
+    return GoalValues(path.goal, values, policy, proven=True)
 
 
-def _without_policy(model: IntervalModel, path: GoalValues) -> GoalValues:
-    """A lower path; in large models without what attains it."""
-    return path if model.n_known <= MOST_WHOLE else replace(path, policy=np.zeros(0, dtype=np.int64))
-
-
-def _kept_regret(claim: NearOptimal, model: IntervalModel) -> Regret:
-    """The regret in a large model: only the bounds that it follows from, if the gap between them is small enough."""
+def _kept_regret(claim: NearOptimal, model: IntervalModel, lowers: SharedBounds) -> Regret:
+    """The regret in a large model: bounds with every number only if it is proven by them, and not by their gap."""
+    way = certain_path(model, empirical_path(model, claim.goal))
+    along = None if way is None else lowers.along(way)
+    if way is not None and along is not None and way.at_most - along.at_least <= claim.steps:
+        return Regret(_on_its_way(model, way), along, np.zeros(0), NO_PLACES, np.full(1, np.inf))
     regret = claim.quick_regret(model, claim.lower(model)) or claim.regret(model)
-    lower = _without_policy(model, regret.lower)
-    nothing = np.zeros(0, dtype=np.int64)
-    regret = replace(regret, lower=lower, local_regret=nothing.astype(np.float64), rivals=nothing)
-    if regret.upper.at_most - lower.at_least > claim.steps:
-        return regret
-    return replace(regret, upper=_on_its_way(model, regret.upper), values=np.full(1, np.inf))
+    upper, lower = regret.upper, regret.lower
+    if regret.at_most <= claim.steps < upper.at_most - lower.at_least:
+        lower = GoalValues(lower.goal, lower.values[: model.n_known], NO_PLACES, proven=lower.proven)
+        return Regret(upper, lower, np.zeros(0), NO_PLACES, regret.values)
+    return Regret(_on_its_way(model, upper), lowers.kept(lower), np.zeros(0), NO_PLACES, regret.values[:1].copy())

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
 import numpy as np
 
+from axplore.certificate.contents import Sparse
 from axplore.compilation import compiled
 from axplore.proofs.bound_kernels import Predecessors, Rows, empirical_values
 from axplore.proofs.bounds import IntervalModel, empirical_path
 from axplore.target import Target
 from axplore.types import RESET_ACTION, RESET_PAIR, FloatArray, IntArray
-from axplore.worlds.contract import Tour
+from axplore.worlds.contract import Table, TableRow, Tour
+
+MOST_IN_ARRAYS: Final = 2**21
+"""The policies of a tour are arrays if they have at most this many numbers, 16 MB; else only what differs is kept."""
 
 
 def travel_per_draw(model: IntervalModel) -> FloatArray:
@@ -36,8 +41,19 @@ def _travel_per_draw(rows: Rows, predecessors: Predecessors, n_seen: int, limit:
 
 def actions_of(model: IntervalModel, policy: IntArray) -> IntArray:
     """A policy of pairs as one of positions among the actions of each known state, [n]."""
-    first = model.rows.state_pairs[:-1]
-    return np.where(policy == RESET_PAIR, RESET_ACTION, policy - first)
+    return _among_actions(policy, model.rows.state_pairs[:-1])
+
+
+def kept_actions_of(model: IntervalModel, policy: IntArray | Sparse) -> IntArray | Sparse:
+    """The same of a policy that may be kept without the places where it resets, and then of what is kept of it."""
+    if not isinstance(policy, Sparse):
+        return actions_of(model, policy)
+    actions = _among_actions(policy.numbers, model.rows.state_pairs[policy.places])
+    return Sparse(policy.length, RESET_ACTION, policy.places, actions)
+
+
+def _among_actions(pairs: IntArray, first_pairs: IntArray) -> IntArray:
+    return np.where(pairs == RESET_PAIR, RESET_ACTION, pairs - first_pairs)
 
 
 def tour_of(model: IntervalModel, draws: IntArray, target: Target) -> Tour:
@@ -45,14 +61,7 @@ def tour_of(model: IntervalModel, draws: IntArray, target: Target) -> Tour:
     pairs = np.flatnonzero(draws > 0)
     positions = np.searchsorted(model.rows.state_pairs, pairs, side="right") - 1
     targets = np.unique(positions)
-    known = model.numbers[: model.n_known]
-    policies = np.full((len(targets), int(known.max()) + 1), RESET_ACTION, dtype=np.int64)
-    distances = np.full(policies.shape, np.inf)
-    for place, goal in enumerate(targets):
-        path = empirical_path(model, int(goal))
-        policies[place, known] = actions_of(model, path.policy)
-        distances[place] = 1.0 + path.values[0]
-        distances[place, known] = path.values[: model.n_known]
+    policies, distances = _ways(model, targets)
     return Tour(
         states=model.numbers[positions],
         actions=pairs - model.rows.state_pairs[positions],
@@ -61,6 +70,33 @@ def tour_of(model: IntervalModel, draws: IntArray, target: Target) -> Tour:
         distances=distances,
         max_journey=journey_limit(target),
     )
+
+
+def _ways(model: IntervalModel, targets: IntArray) -> tuple[IntArray | Table, FloatArray | Table]:
+    """The policies and the distances to some of the known states, for a tour."""
+    known = model.numbers[: model.n_known]
+    n_states = int(known.max()) + 1
+
+    def way_to(target: int) -> tuple[IntArray, FloatArray]:
+        path = empirical_path(model, target)
+        policy, distances = np.full(n_states, RESET_ACTION, dtype=np.int64), np.full(n_states, 1.0 + path.steps)
+        policy[known] = actions_of(model, path.policy)
+        distances[known] = path.values[: model.n_known]
+        return policy, distances
+
+    if len(targets) * n_states <= MOST_IN_ARRAYS:
+        policies, distances = zip(*map(way_to, targets.tolist()), strict=True)
+        return np.array(policies), np.array(distances)
+    rows = (_table_rows(*way_to(target)) for target in targets.tolist())
+    policy_rows, distance_rows = zip(*rows, strict=True)
+    return Table.of_rows(policy_rows, n_states), Table.of_rows(distance_rows, n_states)
+
+
+def _table_rows(policy: IntArray, distances: FloatArray) -> tuple[TableRow, TableRow]:
+    """A way as it is kept in tables: most states play the same, and are as far as a RESET makes them."""
+    usual, after_reset = int(np.bincount(policy - RESET_ACTION).argmax()) + RESET_ACTION, float(1.0 + distances[0])
+    unusual, near = np.flatnonzero(policy != usual), np.flatnonzero(distances != after_reset)
+    return (usual, unusual, policy[unusual]), (after_reset, near, distances[near])
 
 
 def journey_limit(target: Target) -> int:

@@ -11,14 +11,15 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from axplore.errors import TooManyFaultsError, UnfixedStartError
 from axplore.types import Action, IntArray, State
 from axplore.workers.engines import TryElsewhereError
-from axplore.worlds.contract import Answer, Episodes, Fault, Order, Replica, Survey, Tour, Visit
+from axplore.worlds.contract import Answer, Episodes, Fault, Order, Replica, Survey, Table, Tour, Visit
 
 BATCH: Final = 25
 """The largest number of visits, plays or episodes of a batch,"""
@@ -63,7 +64,11 @@ def part_of(order: Order, quota: Quota) -> Order:
     part = replace(order, states=order.states[wanted], actions=order.actions[wanted], times=times[wanted])
     # Targets of a part may first appear in another order, so each keeps its own row.
     rows = np.argmax(order.targets[None, :] == part.targets[:, None], axis=1)
-    return replace(part, policies=order.policies[rows], distances=order.distances[rows])
+    return replace(part, policies=_rows(order.policies, rows), distances=_rows(order.distances, rows))
+
+
+def _rows(numbers: npt.NDArray[Any] | Table, targets: IntArray) -> npt.NDArray[Any] | Table:
+    return numbers.of_targets(targets) if isinstance(numbers, Table) else numbers[targets]
 
 
 def wave_after(order: Order, answers: Sequence[Answer], n_batches: int) -> range:

@@ -17,9 +17,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final, Protocol, Self, TypeAlias, runtime_checkable
+from typing import Any, Final, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
+import numpy.typing as npt
 
 from axplore.labels import shortened
 from axplore.memory import Memory
@@ -86,6 +87,66 @@ class Episodes:
     always_reset: bool = False
 
 
+TableRow: TypeAlias = tuple[float, IntArray, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A number for each target and state, [t, n], kept without the number that most states of a row have.
+
+    It is read like an array: `table[target, state]`, `table[target]` and `table[:, state]`.
+
+    Attributes:
+        n_states: n.
+        rest: for each target, the number of all other states, [t].
+        offsets: the first entry of each target, and the end of the last one, [t + 1].
+        states: those with another number, ascending for each target, [m].
+        numbers: the numbers there, [m].
+    """
+
+    n_states: int
+    rest: npt.NDArray[Any]
+    offsets: IntArray
+    states: IntArray
+    numbers: npt.NDArray[Any]
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[TableRow], n_states: int) -> Table:
+        """Returns the table of at least one row: the rest, the states with other numbers, and these numbers."""
+        rest, states, numbers = zip(*rows, strict=True)
+        offsets = np.cumsum([0, *map(len, states)], dtype=np.int64)
+        return cls(n_states, np.array(rest), offsets, np.concatenate(states), np.concatenate(numbers))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.rest), self.n_states
+
+    def __getitem__(self, place: Any) -> Any:
+        target, state = place if isinstance(place, tuple) else (place, slice(None))
+        return self._column(state)[target] if isinstance(target, slice) else self._row(target)[state]
+
+    def _row(self, target: int) -> npt.NDArray[Any]:
+        """The numbers of a target, [n]."""
+        entries = slice(self.offsets[target], self.offsets[target + 1])
+        row = np.full(self.n_states, self.rest[target])
+        row[self.states[entries]] = self.numbers[entries]
+        return row
+
+    def _column(self, state: int) -> npt.NDArray[Any]:
+        """The numbers of a state, [t]."""
+        entries = np.flatnonzero(self.states == state)
+        column = self.rest.copy()
+        column[np.searchsorted(self.offsets, entries, side="right") - 1] = self.numbers[entries]
+        return column
+
+    def of_targets(self, targets: IntArray) -> Table:
+        """Returns the table of some of the targets."""
+        lengths = np.diff(self.offsets)[targets]
+        offsets = np.concatenate(([0], np.cumsum(lengths)))
+        entries = np.arange(offsets[-1]) + np.repeat(self.offsets[targets] - offsets[:-1], lengths)
+        return Table(self.n_states, self.rest[targets], offsets, self.states[entries], self.numbers[entries])
+
+
 @dataclass(frozen=True, eq=False)
 class Tour:
     """Play several pairs, each a number of times, always heading for the nearest one that is outstanding.
@@ -104,9 +165,10 @@ class Tour:
         states, actions: the pairs to play, all different, [m] each.
         times: the number of times to play each, at least 1, [m].
         policies: the action to play in each state on the way to each target, [t, n]; RESET_ACTION resets, and so does
-            the agent in every state from n on.
+            the agent in every state from n on. An array, or a `Table` if there are very many targets and states.
         distances: the expected steps to each target from each state, [t, n], at least 0 and possibly infinite. They
             only decide which target is nearest. In states from n on they are 1 + distances[:, 0], as the agent resets.
+            A `Table` if the policies are one.
         max_journey: the number of steps after which a journey that has not arrived at any play is cut: the agent
             resets, which is a step, and chooses again.
         max_cuts: the number of cut journeys in a row after which the order ends, with fewer plays than asked for.
@@ -116,8 +178,8 @@ class Tour:
     states: IntArray
     actions: IntArray
     times: IntArray
-    policies: IntArray
-    distances: FloatArray
+    policies: IntArray | Table
+    distances: FloatArray | Table
     max_journey: int
     max_cuts: int = 1000
 

@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 
 from axplore.errors import InvalidOrderError, InvalidSettingError, UnknownStateError
-from axplore.types import RESET_ACTION, Action, IntArray, State
-from axplore.worlds.contract import NOWHERE, Answer, Episodes, Order, Survey, Tour, Visit, WorldSnapshot
+from axplore.types import RESET_ACTION, Action, FloatArray, IntArray, State
+from axplore.worlds.contract import NOWHERE, Answer, Episodes, Order, Survey, Table, Tour, Visit, WorldSnapshot
 
 LARGEST: Final = 2**62
 """The largest number in an order, so that steps can be counted in 64 bits."""
@@ -82,22 +82,48 @@ def _check_tour(order: Tour, action_counts: IntArray) -> None:
     _check_plays(order, action_counts)
     _check_whole("max_journey", order.max_journey, least=1)
     _check_whole("max_cuts", order.max_cuts, least=1)
-    _check_integers("the policies", order.policies)
-    n_targets = len(order.targets)
-    if order.policies.ndim != 2 or len(order.policies) != n_targets:
-        shape = list(order.policies.shape)
+    n_targets, policies, distances = len(order.targets), order.policies, order.distances
+    if isinstance(policies, Table):
+        _check_tables(policies, distances, n_targets, action_counts)
+        return
+    _check_integers("the policies", policies)
+    if policies.ndim != 2 or len(policies) != n_targets:
+        shape = list(policies.shape)
         raise InvalidOrderError(f"the policies have the shape {shape}; they must be [{n_targets}, n], one per target")
-    _check_planned(order.policies, action_counts)
-    distances = order.distances
+    _check_planned(policies, action_counts)
     if not isinstance(distances, np.ndarray) or distances.dtype.kind not in "fiu":
         raise InvalidOrderError("the distances must be an array of numbers")
-    if distances.shape != order.policies.shape:
-        shapes = list(distances.shape), list(order.policies.shape)
+    if distances.shape != policies.shape:
+        shapes = list(distances.shape), list(policies.shape)
         raise InvalidOrderError(f"the distances have the shape {shapes[0]}, but the policies {shapes[1]}")
+    _check_distances(distances)
+
+
+def _check_distances(distances: FloatArray, first_target: int = 0) -> None:
     wrong = ~(distances >= 0)
     if wrong.any():
         target, state = np.argwhere(wrong)[0]
-        raise InvalidOrderError(f"state {state} is {distances[target, state]} steps from target {target}")
+        raise InvalidOrderError(
+            f"state {state} is {distances[target, state]} steps from target {first_target + target}"
+        )
+
+
+def _check_tables(policies: Table, distances: FloatArray | Table, n_targets: int, action_counts: IntArray) -> None:
+    """Refuses tables that do not fit each other or the targets, or that play or say what cannot be."""
+    if not isinstance(distances, Table) or not policies.shape == distances.shape == (n_targets, policies.n_states):
+        raise InvalidOrderError(f"policies and distances must both be tables of {n_targets} targets and as many states")
+    for name, table in (("policies", policies), ("distances", distances)):
+        first, end, states = table.offsets[:-1], table.offsets[1:], table.states
+        rising = np.diff(states, prepend=-1) > 0
+        rising[first[first < end]] = True
+        in_place = len(table.offsets) == n_targets + 1 and table.offsets[0] == 0 and (first <= end).all()
+        fits = in_place and table.offsets[-1] == len(states) == len(table.numbers)
+        if not fits or not (rising & (states >= 0) & (states < table.n_states)).all():
+            raise InvalidOrderError(f"the table of {name} does not list states in ascending order for each target")
+    _check_integers("the policies", policies.numbers)
+    for target in range(n_targets):
+        _check_planned(policies[target], action_counts)
+        _check_distances(distances[target][None], target)
 
 
 def _check_survey(order: Survey, action_counts: IntArray) -> None:

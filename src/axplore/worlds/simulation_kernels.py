@@ -20,15 +20,15 @@ Why it is written like this, measured on the confusing chain:
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from axplore.compilation import compiled
+from axplore.compilation import compiled, compiled_inner
 from axplore.mdp import TabularMdp
 from axplore.types import FloatArray, IntArray
-from axplore.worlds.contract import Survey, Tour
+from axplore.worlds.contract import Survey, Table, Tour
 
 UnsignedArray: TypeAlias = npt.NDArray[np.uint64]
 
@@ -113,14 +113,33 @@ class Progress(NamedTuple):
     over: bool = False
 
 
+class PolicyTable(NamedTuple):
+    """A `Table` of policies in the form that kernels read."""
+
+    rest: IntArray
+    offsets: UnsignedArray
+    states: UnsignedArray
+    numbers: IntArray
+
+
+class DistanceTable(NamedTuple):
+    """A `Table` of distances in the form that kernels read."""
+
+    rest: FloatArray
+    offsets: UnsignedArray
+    states: UnsignedArray
+    numbers: FloatArray
+
+
 class TourProgress(NamedTuple):
     """A `Tour`, and what is left of it. A target is given by its index in `Tour.targets`.
 
     Plays are sorted by target, and within a target as in the order. Kernels write to the second group of attributes.
 
     Attributes:
-        policies: [t, n].
-        distances: [t, n], with n at least 1.
+        policies: [t, n]; without rows if there is a table of them.
+        distances: [t, n], with n at least 1; likewise.
+        policy_table, distance_table: as a `Table`; without rows if there is an array of them.
         pairs: the pair of the model that each play draws from, [m].
         times: the number of times it was asked for, [m].
         target_plays: the index of the first play of each target, and the number of plays, [t + 1].
@@ -137,6 +156,8 @@ class TourProgress(NamedTuple):
 
     policies: IntArray
     distances: FloatArray
+    policy_table: PolicyTable
+    distance_table: DistanceTable
     pairs: UnsignedArray
     times: IntArray
     target_plays: UnsignedArray
@@ -215,7 +236,10 @@ def new_record(mdp: TabularMdp) -> Record:
 def tour_progress_of(tour: Tour, tables: Tables, record: Record) -> TourProgress:
     """Returns the progress of a tour that has not begun."""
     targets = tour.targets.astype(np.int64)
-    n_targets, n_planned = tour.policies.shape
+    (n_targets, n_planned), policies, distances = tour.policies.shape, tour.policies, tour.distances
+    no_table = Table(n_planned, np.zeros(0), np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    policy_table = policies if isinstance(policies, Table) else no_table
+    distance_table = distances if isinstance(distances, Table) else no_table
     waiting = np.full(targets.max(initial=-1) + 1, NO_TARGET, dtype=np.uint64)
     waiting[targets] = np.arange(n_targets)
     play_targets = waiting[tour.states].astype(np.int64)
@@ -225,11 +249,13 @@ def tour_progress_of(tour: Tour, tables: Tables, record: Record) -> TourProgress
     outstanding = np.zeros(n_targets, dtype=np.int64)
     np.add.at(outstanding, play_targets, tour.times.astype(np.int64))
     # Without planned states all targets are equally near.
-    distances = tour.distances if n_planned else np.zeros((n_targets, 1))
+    in_array = np.zeros((n_targets, 1)) if not n_planned else distances
     return TourProgress(
         # Kernels are compiled again for read-only arrays.
-        policies=np.require(tour.policies, np.int64, ["C", "W"]),
-        distances=np.require(distances, np.float64, ["C", "W"]),
+        policies=np.require(_without_table(policies), np.int64, ["C", "W"]),
+        distances=np.require(_without_table(in_array), np.float64, ["C", "W"]),
+        policy_table=PolicyTable(*_table_arrays(policy_table, np.int64)),
+        distance_table=DistanceTable(*_table_arrays(distance_table, np.float64)),
         pairs=(first_pairs + tour.actions.astype(np.uint64))[by_target],
         times=times,
         target_plays=np.searchsorted(play_targets[by_target], np.arange(n_targets + 1)).astype(np.uint64),
@@ -237,9 +263,19 @@ def tour_progress_of(tour: Tour, tables: Tables, record: Record) -> TourProgress
         remaining=times.copy(),
         outstanding=outstanding,
         waiting=waiting,
-        nearest=np.full(distances.shape[1], NO_TARGET, dtype=np.uint64),
+        nearest=np.full(max(n_planned, 1), NO_TARGET, dtype=np.uint64),
         heading=np.full(1, NO_TARGET, dtype=np.uint64),
     )
+
+
+def _without_table(numbers: npt.NDArray[Any] | Table) -> npt.NDArray[Any]:
+    """Returns the array; one without rows in place of a table."""
+    return np.zeros((0, numbers.n_states)) if isinstance(numbers, Table) else numbers
+
+
+def _table_arrays(table: Table, dtype: type[np.generic]) -> tuple[npt.NDArray[Any], ...]:
+    offsets, states = table.offsets.astype(np.uint64), table.states.astype(np.uint64)
+    return table.rest.astype(dtype), offsets, states, table.numbers.astype(dtype)
 
 
 def begun_survey(survey: Survey, tables: Tables, record: Record) -> SurveyProgress:
@@ -541,17 +577,34 @@ def run_episodes(
     )
 
 
+@compiled_inner
+def number_in(table: PolicyTable | DistanceTable, target: np.uint64, state: np.uint64) -> Any:
+    """Returns the number of a target and a state in a table."""
+    first, end = table.offsets[target], table.offsets[target + _ONE]
+    while first < end:
+        middle = (first + end) >> _ONE
+        if table.states[middle] < state:
+            first = middle + _ONE
+        else:
+            end = middle
+    if first < table.offsets[target + _ONE] and table.states[first] == state:
+        return table.numbers[first]
+    return table.rest[target]
+
+
 @compiled
 def nearest_target(tour_state: TourProgress, number: np.uint64) -> np.uint64:
     """Returns the nearest target with outstanding plays, of equal ones the first; there must be one."""
     distances, outstanding = tour_state.distances, tour_state.outstanding
-    chosen = NO_TARGET
+    has_table, table = len(distances) == 0, tour_state.distance_table
+    chosen, least = NO_TARGET, np.inf
     for place in range(len(outstanding)):
         target = np.uint64(place)
         if outstanding[target] == 0:
             continue
-        if chosen == NO_TARGET or distances[target, number] < distances[chosen, number]:
-            chosen = target
+        distance = number_in(table, target, number) if has_table else distances[target, number]
+        if chosen == NO_TARGET or distance < least:
+            chosen, least = target, distance
     tour_state.nearest[number] = chosen
     return chosen
 
@@ -574,6 +627,7 @@ def tour(  # noqa: PLR0912, PLR0915 (a function call would take longer than the 
     thresholds, aliases = tables.thresholds, tables.aliases
     numbers, pair_draws, entry_counts = record.numbers, record.pair_draws, record.entry_counts
     policies, nearest, waiting = tour_state.policies, tour_state.nearest, tour_state.waiting
+    policy_table, has_table = tour_state.policy_table, len(tour_state.policies) == 0
     play_pairs, target_plays, shares = tour_state.pairs, tour_state.target_plays, tour_state.shares
     remaining, outstanding, asked = tour_state.remaining, tour_state.outstanding, tour_state.times
     planned, up_to_last = np.uint64(policies.shape[1]), np.uint64(len(waiting))
@@ -616,10 +670,13 @@ def tour(  # noqa: PLR0912, PLR0915 (a function call would take longer than the 
                 heading = nearest[asking]
                 if heading == NO_TARGET or outstanding[heading] == 0:
                     heading = nearest_target(tour_state, asking)
-            if number >= planned or policies[heading, number] < 0:
+            action = -1
+            if number < planned:
+                action = number_in(policy_table, heading, number) if has_table else policies[heading, number]
+            if action < 0:
                 state = initial
                 continue
-            pair = state_pairs[state] + np.uint64(policies[heading, number])
+            pair = state_pairs[state] + np.uint64(action)
         entry = row_offsets[pair]
         width = row_offsets[pair + _ONE] - entry
         if width > _ONE:

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
 from axplore.errors import UnknownActionError
 from axplore.types import RESET, RESET_ACTION, Action, Reset, State
-from axplore.worlds.contract import Episodes, Order, Survey, Tour, Visit
+from axplore.worlds.contract import Episodes, Order, Survey, Table, Tour, Visit
 from axplore.worlds.orders import DiscoveredStates
 
 INTERRUPTED: Final = -2
@@ -199,6 +200,17 @@ def _tour(order: Tour, agent: Agent) -> Walker:
     return Outcome(completed, completed, 0, cuts)
 
 
+class _RowsOf:
+    """The policies of a table, which are made when they are asked for."""
+
+    def __init__(self, table: Table) -> None:
+        self._row = lru_cache(maxsize=64)(lambda target: table[target].tolist())
+
+    def __getitem__(self, target: int) -> list[int]:
+        row: list[int] = self._row(target)
+        return row
+
+
 class TourProgress:
     """What is left of a tour. A target is given by its index in `Tour.targets`.
 
@@ -217,7 +229,7 @@ class TourProgress:
 
     def __init__(self, tour: Tour) -> None:
         targets: list[int] = tour.targets.tolist()
-        self.policies: list[list[int]] = tour.policies.tolist()
+        self.policies = _RowsOf(tour.policies) if isinstance(tour.policies, Table) else tour.policies.tolist()
         self.planned = tour.policies.shape[1]
         self.waiting = {state: target for target, state in enumerate(targets)}
         self.actions: list[int] = tour.actions.tolist()

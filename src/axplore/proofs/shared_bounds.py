@@ -1,0 +1,188 @@
+"""Lower bounds towards many goals in little memory: each is kept as what differs from a vector that they share.
+
+A lower bound may be lowered anywhere as long as its Bellman inequalities hold, and the value of the initial state is
+all that is concluded from it. So the numbers of another bound, the *base*, will do in most states, and only those are
+kept that the value of the initial state needs. The inequalities of all other states are those of the base.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from axplore.certificate.contents import Sparse
+from axplore.compilation import compiled, compiled_inner
+from axplore.proofs.bound_kernels import MANY, Predecessors, Rows, lower_backup, single_factors, spread_values
+from axplore.proofs.bounds import MARGIN, GoalValues, IntervalModel, certain_path, empirical_path
+from axplore.proofs.claims import Claim, NearOptimal
+from axplore.proofs.sharpening import certain_way
+from axplore.types import FloatArray, IntArray
+
+MOST_WHOLE: Final = 1000
+"""With more known states, vectors are kept only where they matter from the initial state on: memory would be short."""
+
+MOST_KEPT: Final = 0.25
+"""A bound of which more than this part would have to be kept becomes the base of later ones."""
+
+NO_PLACES: Final[IntArray] = np.zeros(0, dtype=np.int64)
+NO_VALUES: Final[FloatArray] = np.zeros(0)
+
+
+class SharedBounds:
+    """Keeps lower bounds of one model. Goals that follow each other should be near each other."""
+
+    def __init__(self, model: IntervalModel) -> None:
+        self._model = model
+        self._base: FloatArray | None = None
+        self._factors = single_factors(model.rows)
+
+    def along(self, path: GoalValues) -> GoalValues | None:
+        """Returns the greatest lower bound that a way to a goal allows, if it is one with the base; else None.
+
+        On the way each pair has one successor, and is as likely to lead elsewhere as the region allows.
+        """
+        if self._base is None:
+            return None
+        model = self._model
+        way = certain_way(model.rows, path.goal, path.policy)
+        values = _along(
+            model.rows, self._factors, model.predecessors, path.goal, way, path.policy[way], self._base,
+            len(model.numbers), MARGIN,
+        )  # fmt: skip
+        return self._differing(path.goal, values) if len(values) else None
+
+    def kept(self, path: GoalValues) -> GoalValues:
+        """Returns a lower bound with the same steps, for the known states only and without what attains it, [n]."""
+        model, whole = self._model, path.values
+        if self._base is not None:
+            rows, margin = model.rows_for(path.goal, -1.0), MARGIN * (1.0 + float(whole.max()))
+            kept = self._differing(path.goal, _lowered(rows, model.predecessors, path.goal, whole, self._base, margin))
+            if len(kept.kept("values").places) <= MOST_KEPT * model.n_known:  # type: ignore[union-attr]
+                return kept
+        self._base = whole[: model.n_known].copy()
+        return self._differing(path.goal, self._base)
+
+    def _differing(self, goal: int, values: FloatArray) -> GoalValues:
+        """The path of these values, [n], kept as what differs from the base."""
+        assert self._base is not None
+        places = np.flatnonzero(values != self._base)
+        return GoalValues(goal, Sparse(len(values), self._base, places, values[places]), NO_PLACES, proven=True)
+
+    def proves(self, claim: NearOptimal) -> bool:
+        """Whether the gap between the bounds of a way to the goal proves its policy near-optimal; quick, if it does."""
+        way = certain_path(self._model, empirical_path(self._model, claim.goal))
+        lower = None if way is None else self.along(way)
+        return way is not None and lower is not None and way.at_most - lower.at_least <= claim.steps
+
+
+class ProvenClaims:
+    """The claims that a model proves: `claim in proven`. In large models most are proven by the bounds of others."""
+
+    def __init__(self, model: IntervalModel) -> None:
+        self._model = model
+        self._lowers = SharedBounds(model) if model.n_known > MOST_WHOLE else None
+
+    def __contains__(self, claim: Claim) -> bool:
+        if self._lowers is None or not isinstance(claim, NearOptimal):
+            return claim.gain(self._model) is None
+        if self._lowers.proves(claim):
+            return True
+        is_proven = claim.gain(self._model) is None
+        if is_proven:
+            self._lowers.kept(claim.lower(self._model))
+        return is_proven
+
+
+@compiled
+def _along(
+    rows: Rows,
+    factors: FloatArray,
+    predecessors: Predecessors,
+    goal: int,
+    way: IntArray,
+    pairs: IntArray,
+    base: FloatArray,
+    n_seen: int,
+    margin: float,
+) -> FloatArray:
+    """Returns the values on a way and those of the base elsewhere, if they are a lower bound, [n]; else nothing."""
+    n_known, values = len(base), np.empty(n_seen)
+    values[:n_known] = base
+    value = 0.0
+    for place in range(len(way) - 1, -1, -1):
+        if factors[pairs[place]] == MANY:
+            return NO_VALUES
+        value = rows.costs[pairs[place]] + factors[pairs[place]] * value
+        values[way[place]] = value
+    if len(way) == 0 or value < base[0]:
+        return NO_VALUES
+    spread_values(rows, values, n_known, goal)
+    margin *= 1.0 + values.max()
+    for state in way:
+        if values[state] > rows.reset_cost + value or not _follows(rows, factors, state, values, margin):
+            return NO_VALUES
+    for place in range(len(way) + 1):
+        lowered = way[place] if place < len(way) else goal
+        if lowered < n_known and values[lowered] >= base[lowered]:
+            continue
+        for entry in range(predecessors.offsets[lowered], predecessors.offsets[lowered + 1]):
+            state = predecessors.states[entry]
+            if state != goal and values[state] == base[state] and not _follows(rows, factors, state, values, margin):
+                return NO_VALUES
+    return values[:n_known].copy()
+
+
+@compiled_inner
+def _follows(rows: Rows, factors: FloatArray, state: int, values: FloatArray, margin: float) -> bool:
+    """Whether the value of a state is at most what each of its pairs allows."""
+    for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
+        if factors[pair] == MANY:
+            allowed = lower_backup(rows, pair, values)[0]
+        else:
+            allowed = rows.costs[pair] + factors[pair] * values[rows.successors[rows.row_offsets[pair]]]
+        if allowed < values[state] - margin:
+            return False
+    return True
+
+
+@compiled
+def _lowered(
+    rows: Rows, predecessors: Predecessors, goal: int, lower: FloatArray, base: FloatArray, margin: float
+) -> FloatArray:
+    """Returns a bound that is as large as `lower` in the initial state, and as `base` wherever that is enough, [n].
+
+    Every value begins as the less of both. Where an inequality fails, the values that it rests on are raised to those
+    of `lower`, for which it holds. Raising them spoils no inequality but their own.
+    """
+    n_known, n_ahead = len(base), 1
+    values = lower.copy()
+    for state in range(1, n_known):
+        values[state] = min(lower[state], base[state])
+    spread_values(rows, values, n_known, goal)
+    ahead, is_ahead = np.zeros(2 * n_known, np.int64), np.zeros(n_known, np.bool_)
+    is_ahead[0] = True
+    for successor in range(len(values)):
+        # The others reset. What is lowered below the base may spoil the inequalities of what leads there.
+        if values[successor] < (base[successor] if successor < n_known else rows.reset_cost + base[0]):
+            for entry in range(predecessors.offsets[successor], predecessors.offsets[successor + 1]):
+                state = predecessors.states[entry]
+                if not is_ahead[state]:
+                    is_ahead[state] = True
+                    ahead[n_ahead] = state
+                    n_ahead += 1
+    while n_ahead:
+        n_ahead -= 1
+        state = ahead[n_ahead]
+        if state == goal or values[state] <= 0.0:
+            continue
+        for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
+            if lower_backup(rows, pair, values)[0] >= values[state] - margin:
+                continue
+            for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
+                successor = rows.successors[entry]
+                if successor < n_known and values[successor] < lower[successor]:
+                    values[successor] = lower[successor]
+                    ahead[n_ahead] = successor
+                    n_ahead += 1
+    return values[:n_known]

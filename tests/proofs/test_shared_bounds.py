@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import axplore
+from axplore.certificate.contents import Sparse
+from axplore.experiments.coverage_models import KINDS, case
+from axplore.explorers.base import run
+from axplore.explorers.certified import Certified
+from axplore.proofs import evidence, shared_bounds
+from axplore.proofs.bound_kernels import UNKNOWN_SHIFT, lower_residual, single_factors
+from axplore.proofs.bounds import (
+    GoalValues,
+    IntervalModel,
+    certain_path,
+    empirical_path,
+    lower_path,
+)
+from axplore.proofs.claims import NearOptimal
+from axplore.proofs.shared_bounds import ProvenClaims, SharedBounds
+from axplore.target import Target
+from axplore.worlds.simulated import SimulatedWorld
+
+
+@cache
+def model_of(name: str, steps: int = 4000) -> IntervalModel:
+    """What is known of a world after some steps."""
+    if name == "star":
+        mdp, target = axplore.domain("star", arms=40, arm_length=1), Target(radius=2, epsilon=1, delta=0.1)
+    else:
+        made = case(name, 1)
+        mdp, target = made.mdp, Target(radius=made.radius, epsilon=1, delta=0.1)
+    explored = run(Certified(target=target), SimulatedWorld(mdp, 3), max_steps=steps)
+    assert explored.evidence is not None
+    return explored.evidence.model
+
+
+def residual(model: IntervalModel, path: GoalValues) -> float:
+    """By how much a lower bound exceeds what one sweep over the region gives."""
+    values = np.empty(len(model.numbers))
+    values[: model.n_known] = path.values
+    rows, shifts = model.rows_for(path.goal, -1.0), np.full(model.n_pairs, UNKNOWN_SHIFT)
+    return lower_residual(rows, single_factors(rows), path.goal, values, model.n_known, shifts)
+
+
+def n_kept(path: GoalValues) -> int:
+    vector = path.kept("values")
+    assert isinstance(vector, Sparse)
+    return len(vector.places)
+
+
+@pytest.mark.parametrize("name", ["star", *KINDS])
+def test_what_is_kept_is_a_lower_bound_with_the_same_steps(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_bounds, "MOST_KEPT", 1.0)  # so that all share the first one
+    model = model_of(name)
+    bounds = SharedBounds(model)
+    for goal in range(1, len(model.numbers) + 1):
+        whole = lower_path(model, goal)
+        kept = bounds.kept(whole)
+        assert kept.steps == whole.steps
+        assert residual(model, kept) <= 1e-9
+        assert (kept.values <= whole.values[: model.n_known]).all()
+
+
+def test_goals_that_are_alike_share_nearly_all_numbers() -> None:
+    model = model_of("star")
+    bounds = SharedBounds(model)
+    first, *others = (bounds.kept(lower_path(model, goal)) for goal in range(1, model.n_known))
+    assert len(others) == 39
+    assert all(n_kept(path) <= 2 for path in others)
+    assert len({id(path.kept("values").base) for path in (first, *others)}) == 1
+
+
+@pytest.mark.parametrize("name", ["star", "deterministic", "terminal"])
+def test_the_bound_along_a_way_is_what_the_solver_finds(name: str) -> None:
+    model = model_of(name)
+    bounds, n_found = SharedBounds(model), 0
+    for goal in range(1, model.n_known):
+        way, solved = certain_path(model, empirical_path(model, goal)), lower_path(model, goal)
+        along = None if way is None else bounds.along(way)
+        if along is None:
+            bounds.kept(solved)
+            continue
+        n_found += 1
+        assert along.steps == pytest.approx(solved.steps, rel=1e-5)
+        assert along.steps >= solved.steps
+        assert residual(model, along) <= 1e-9
+    assert n_found >= (38 if name == "star" else 0)
+
+
+@pytest.mark.parametrize("name", ["star", "sparse", "deterministic", "ties", "terminal"])
+def test_large_models_prove_the_same_claims(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = model_of(name, 1500)
+    claims = [NearOptimal(goal, epsilon) for goal in range(1, model.n_known) for epsilon in (0.5, 1.0, 4.0)]
+    one_by_one = [claim.gain(model) is None for claim in claims]
+    monkeypatch.setattr(shared_bounds, "MOST_WHOLE", 0)
+    proven = ProvenClaims(model)
+    assert [claim in proven for claim in claims] == one_by_one
+
+
+@pytest.mark.parametrize(
+    ("world", "radius", "parameters"),
+    [("star", 2, {"arms": 12, "arm_length": 1}), ("confusing-chain", 4.5, {}), ("slippery-grid", 4, {"slip": 0.0})],
+)
+def test_an_exploration_takes_the_same_steps_as_in_a_large_model(
+    world: str, radius: float, parameters: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = axplore.explore(world, radius=radius, epsilon=0.8, seed=1, world_parameters=parameters)
+    for module in (shared_bounds, evidence):
+        monkeypatch.setattr(module, "MOST_WHOLE", 0)
+    after = axplore.explore(world, radius=radius, epsilon=0.8, seed=1, world_parameters=parameters)
+    assert (after.steps, after.states, after.statuses) == (before.steps, before.states, before.statuses)
+    assert np.allclose(after.lower, before.lower, rtol=1e-5)
+    assert axplore.verify(after).complete
+
+
+def test_the_certificate_of_a_star_grows_with_its_arms(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (shared_bounds, evidence):
+        monkeypatch.setattr(module, "MOST_WHOLE", 0)
+
+    def n_numbers(arms: int) -> int:
+        world = {"arms": arms, "arm_length": 1}
+        certificate = axplore.explore("star", radius=2, epsilon=1, world_parameters=world).certificate
+        assert certificate is not None
+        return sum(array.size for array in certificate._parts[1].values())
+
+    assert n_numbers(80) < 2.1 * n_numbers(40)
