@@ -262,17 +262,53 @@ def test_a_batch_agrees_with_its_goals_one_by_one(order: SweepOrder) -> None:
         assert np.array_equal(batch.policy[position], single.policy[0])
 
 
-def test_a_single_goal_takes_a_fifth_of_the_sweeps_of_a_batch_on_a_grid() -> None:
+def test_a_single_goal_takes_a_third_of_the_sweeps_of_a_batch_on_a_grid() -> None:
     mdp = slippery_grid(rows=40, columns=40)
     goal = mdp.states[-1]
     batch, single = (value_iteration(mdp, goals, precision=1e-6) for goals in ([goal, goal], goal))
-    assert single.sweeps[0] < batch.sweeps[0] / 5
+    assert single.sweeps[0] < batch.sweeps[0] / 3
     assert single.values[0] == pytest.approx(batch.values[0], rel=2e-6)
 
 
-def test_threads_do_not_change_the_result() -> None:
-    mdp = random_sparse(2000, 4, (3, 5), seed=2)
-    goals = mdp.states[:40]
+def test_far_goals_in_groups_have_the_values_and_bounds_of_each_alone() -> None:
+    # More goals than share an order of states, some in single precision first, one of them twice.
+    mdp = slippery_grid(rows=35, columns=30, slip=0.3)
+    goals = [*mdp.states[7::40], mdp.states[7]]
+    batch = value_iteration(mdp, goals, precision=1e-7)
+    for position, goal in enumerate(goals):
+        single = value_iteration(mdp, goal, precision=1e-7)
+        assert batch.values[position] == pytest.approx(single.values[0], rel=2e-7)
+        assert at_most(batch.lower[position], single.upper[0])
+        backed_up, choices = reference.operator(mdp, mdp.index_of(goal), batch.values[position])
+        assert batch.residuals[position] == pytest.approx(float(np.max(backed_up - batch.values[position])), abs=1e-11)
+        costs = [
+            {pair: cost for cost, pair in choices[state]}[int(batch.policy[position, state])] for state in range(5)
+        ]
+        assert costs == pytest.approx(backed_up[:5], abs=1e-11)
+    assert np.all(batch.residuals <= 1e-7)
+
+
+def test_far_goals_take_half_of_the_sweeps_of_the_iteration_to_the_letter() -> None:
+    mdp = slippery_grid(rows=30, columns=30)
+    goals = mdp.states[-100::10]
+    in_place, synchronous = (value_iteration(mdp, goals, precision=1e-6, order=order) for order in ORDERS)
+    assert np.all(in_place.sweeps < synchronous.sweeps / 2)
+
+
+def test_far_goals_are_given_up_only_when_they_are_proven_too_far() -> None:
+    mdp = slippery_grid(rows=35, columns=30)
+    goals = mdp.states[::50]
+    optimal = value_iteration(mdp, goals, precision=1e-9).values[:, mdp.initial_index]
+    paths = value_iteration(mdp, goals, precision=1e-6, give_up_above=40.0)
+    assert np.array_equal(paths.gave_up, optimal > 40.0)
+    assert np.all(paths.values[:, mdp.initial_index] <= optimal * (1 + 1e-8))
+
+
+@pytest.mark.parametrize(
+    "mdp", [random_sparse(2000, 4, (3, 5), seed=2), slippery_grid(rows=40, columns=50)], ids=["near", "far"]
+)
+def test_threads_do_not_change_the_result(mdp: TabularMdp) -> None:
+    goals = mdp.states[::50]
     one, three = (value_iteration(mdp, goals, precision=1e-6, threads=threads) for threads in (1, 3))
     assert np.array_equal(one.values, three.values)
     assert np.array_equal(one.policy, three.policy)

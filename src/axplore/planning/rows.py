@@ -79,12 +79,14 @@ class Limits(NamedTuple):
         min_cost: a lower bound on all costs.
         max_sweeps: after which a goal counts as unfinished.
         give_up_above: a goal is abandoned once the value of the initial state is proven to exceed this.
+        patience: the number of sweeps before values are extrapolated. It changes speed only, never the bounds.
     """
 
     precision: float
     min_cost: float
     max_sweeps: int
     give_up_above: float
+    patience: float = 6.0
 
 
 class Outcome(NamedTuple):
@@ -117,12 +119,7 @@ def padded_rows(
     """Compressed rows as the kernels want them; arguments are named as the fields of `TabularMdp` and `Rows`."""
     from axplore.planning.sweep_kernels import pad
 
-    if len(successors) > np.iinfo(Index).max:
-        raise InvalidModelError(f"the model has {len(successors)} transitions; planning takes fewer than 2^32")
-    lengths, how_many = np.unique(np.diff(row_offsets), return_counts=True)
-    widths = np.arange(1, _WIDEST + 1)
-    chunks = -(-lengths[:, None] // widths)
-    width = int(widths[np.argmin(how_many @ (chunks * (widths + _CHUNK_OVERHEAD)))])
+    width = _width_for(row_offsets)
     return Rows(
         state_pairs.astype(Index),
         *pad(read_only(row_offsets), read_only(successors), read_only(weights), width),
@@ -130,6 +127,31 @@ def padded_rows(
         reset_costs,
         int(initial),
     )
+
+
+def padded_rows_in_order(
+    order: IntArray, mdp: TabularMdp, costs: FloatArray, reset_costs: FloatArray
+) -> tuple[Rows, IntArray]:
+    """Returns the rows of a model with its states in this order, and the pair that each pair was, [P]."""
+    from axplore.planning.sweep_kernels import pad_in_order
+
+    width = _width_for(mdp.row_offsets)
+    state_pairs, pair_chunks, successors, weights, pairs = pad_in_order(
+        order, mdp.state_pairs, mdp.row_offsets, mdp.successors, mdp.probabilities, width
+    )
+    initial = int(np.flatnonzero(order == mdp.initial_index)[0])
+    return Rows(state_pairs, pair_chunks, successors, weights, costs[pairs], reset_costs[order], initial), pairs
+
+
+def _width_for(row_offsets: IntArray) -> int:
+    """Returns the width of chunks that costs least for rows of these lengths."""
+    if row_offsets[-1] > np.iinfo(Index).max:
+        raise InvalidModelError(f"the model has {row_offsets[-1]} transitions; planning takes fewer than 2^32")
+    how_many = np.bincount(np.diff(row_offsets))
+    lengths = np.flatnonzero(how_many)
+    widths = np.arange(1, _WIDEST + 1)
+    chunks = -(-lengths[:, None] // widths)
+    return int(widths[np.argmin(how_many[lengths] @ (chunks * (widths + _CHUNK_OVERHEAD)))])
 
 
 def offsets_of(sorted_rows: IntArray, n_rows: int) -> IntArray:

@@ -20,6 +20,9 @@ MAX_SWEEPS: Final = 1_000_000
 _WORTH_A_THREAD: Final = 50_000
 """The transitions, times goals, below which starting threads takes longer than they save."""
 
+_WORTH_SINGLE_PRECISION: Final = 200_000
+"""The transitions, times goals, below which there is no time to be saved."""
+
 
 def solve(
     rows: Rows,
@@ -30,6 +33,8 @@ def solve(
     names: Sequence[State],
     order: SweepOrder = "in-place",
     threads: int | None = None,
+    start: FloatArray | None = None,
+    narrow_sweeps: int = 0,
 ) -> Outcome:
     """Solves all goals, or raises NotConvergedError.
 
@@ -41,20 +46,30 @@ def solve(
         names: the names of the goals in messages, [G].
         order: 'in-place', or 'synchronous' for the paper's iteration to the letter.
         threads: the largest number of threads; all processors by default.
+        start: values to begin with instead of 0, for sweeps in place, [G, n]; overwritten.
+        narrow_sweeps: the largest number of first sweeps in single precision; there must be no echoes.
     """
     from axplore.planning.simd import LANES
-    from axplore.planning.sweep_kernels import iterate, iterate_in_place
+    from axplore.planning.sweep_kernels import approach, iterate, iterate_in_place
 
     goals = goals._replace(echo_cost=float(goals.echo_cost))
     limits = _as_compiled(limits)
     n_goals = len(goals.states)
     outcome = empty_outcome(n_goals, n_values, len(rows.reset_costs))
+    if start is not None:
+        outcome = outcome._replace(values=start)
+
+    narrow = min(narrow_sweeps, limits.max_sweeps // 2)
+    if n_goals * rows.successors.size < _WORTH_SINGLE_PRECISION:
+        narrow = 0
 
     def work(positions: IntArray) -> None:
         if order == "synchronous":
             iterate(rows, goals, limits, positions, outcome)
         else:
             lanes = LANES if len(positions) > 1 else 1
+            if narrow:
+                approach(rows, goals, limits, positions, narrow, np.empty(0, dtype=np.float32), outcome)
             iterate_in_place(rows, goals, limits, positions, lanes, outcome)
 
     n_threads = min(_processors() if threads is None else threads, n_goals)
@@ -79,7 +94,13 @@ def solve_one(rows: Rows, goal: int, limits: Limits, start: FloatArray, name: St
 
 def _as_compiled(limits: Limits) -> Limits:
     """Kernels are compiled for the types of their arguments: whole numbers would bring another compilation."""
-    return Limits(float(limits.precision), float(limits.min_cost), int(limits.max_sweeps), float(limits.give_up_above))
+    return Limits(
+        float(limits.precision),
+        float(limits.min_cost),
+        int(limits.max_sweeps),
+        float(limits.give_up_above),
+        float(limits.patience),
+    )
 
 
 def empty_outcome(n_goals: int, n_values: int, n_states: int) -> Outcome:

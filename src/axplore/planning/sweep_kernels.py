@@ -6,6 +6,7 @@ lane to the next one waiting.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -13,14 +14,25 @@ import numpy.typing as npt
 
 from axplore.compilation import compiled
 from axplore.planning.rows import CONVERGED, GAVE_UP, ROUNDING, UNFINISHED, Goals, Index, Limits, Outcome, Rows
-from axplore.planning.simd import LANES, add, load, maximum, minimum, multiply_add, spread, store, subtract
+from axplore.planning.simd import (
+    NARROW_LANES,
+    add,
+    load,
+    maximum,
+    minimum,
+    multiply_add,
+    spread,
+    store,
+    subtract,
+)
 from axplore.types import FloatArray, IntArray
 
 # When to extrapolate: these were chosen on random models and grids, and change speed only, never the result's bounds.
-_FIRST_WAIT: Final = 6.0
 _WAIT_GROWTH: Final = 1.25
 _STEADY: Final = 0.05
 _POLICY_SWEEPS: Final = 8
+_NARROW_ROUNDING: Final = 16 * float(np.finfo(np.float32).eps)
+"""Changes by less than this part of a value are left to double precision."""
 
 # The rows of the memory that decides about extrapolation, [4, lanes].
 _LAST_CHANGE: Final = 0
@@ -37,7 +49,8 @@ def pad(
     n_pairs = len(offsets) - 1
     pair_chunks = np.zeros(n_pairs + 1, dtype=Index)
     for pair in range(n_pairs):
-        pair_chunks[pair + 1] = pair_chunks[pair] + (offsets[pair + 1] - offsets[pair] + width - 1) // width
+        # A pair without transitions has one chunk of padding, so that every pair ends with a chunk.
+        pair_chunks[pair + 1] = pair_chunks[pair] + max(1, (offsets[pair + 1] - offsets[pair] + width - 1) // width)
     padded = np.zeros((pair_chunks[n_pairs], width), dtype=Index)
     padded_weights = np.zeros((pair_chunks[n_pairs], width))
     for pair in range(n_pairs):
@@ -73,36 +86,16 @@ def search(starts: IntArray, offsets: IntArray, successors: IntArray) -> npt.NDA
 @compiled
 def near_to_far(
     goal: int, state_pairs: IntArray, row_offsets: IntArray, successors: IntArray
-) -> tuple[IntArray, IntArray]:
+) -> tuple[IntArray, npt.NDArray[np.int32]]:
     """The states in the order of their distance to a goal along edges, [S], and these distances, by state, [S].
 
     Where no way leads to the goal, the distance is the number of states.
     """
+    ends, predecessors = _predecessors_of(state_pairs, row_offsets, successors)
     n_states = len(state_pairs) - 1
-    ends = np.zeros(n_states + 1, dtype=np.int64)
-    for successor in successors:
-        ends[successor + 1] += 1
-    ends = np.cumsum(ends)
-    filled = ends[:-1].copy()
-    predecessors = np.empty(len(successors), dtype=np.int64)
-    for state in range(n_states):
-        for entry in range(row_offsets[state_pairs[state]], row_offsets[state_pairs[state + 1]]):
-            predecessors[filled[successors[entry]]] = state
-            filled[successors[entry]] += 1
-    distances = np.full(n_states, n_states)
+    distances = np.full(n_states, n_states, dtype=np.int32)
     order = np.empty(n_states, dtype=np.int64)
-    distances[goal] = 0
-    order[0] = goal
-    n_met = 1
-    for position in range(n_states):
-        if position == n_met:  # the others lead nowhere near
-            break
-        near = order[position]
-        for state in predecessors[ends[near] : ends[near + 1]]:
-            if distances[state] == n_states:
-                distances[state] = distances[near] + 1
-                order[n_met] = state
-                n_met += 1
+    n_met = _spread_from(goal, ends, predecessors, distances, order)
     for state in range(n_states):
         if distances[state] == n_states:
             order[n_met] = state
@@ -111,31 +104,148 @@ def near_to_far(
 
 
 @compiled
-def reordered(
-    order: IntArray, state_pairs: IntArray, row_offsets: IntArray, successors: IntArray, weights: FloatArray
-) -> tuple[IntArray, IntArray, IntArray, FloatArray, IntArray]:
-    """The model with its states in this order: its four arrays, and which pair each of its pairs was, [P]."""
+def distances_to(
+    goals: IntArray, state_pairs: IntArray, row_offsets: IntArray, successors: IntArray
+) -> npt.NDArray[np.int32]:
+    """The distance of each state to each goal along edges, [G, S]; the number of states where no way leads there."""
+    ends, predecessors = _predecessors_of(state_pairs, row_offsets, successors)
+    n_states = len(state_pairs) - 1
+    distances = np.full((len(goals), n_states), n_states, dtype=np.int32)
+    order = np.empty(n_states, dtype=np.int64)
+    for position in range(len(goals)):
+        _spread_from(goals[position], ends, predecessors, distances[position], order)
+    return distances
+
+
+@compiled
+def distances_from(
+    start: int, state_pairs: IntArray, row_offsets: IntArray, successors: IntArray
+) -> npt.NDArray[np.int32]:
+    """The distance of each state from a state along edges, [S]; the number of states where no way leads there."""
+    n_states = len(state_pairs) - 1
+    distances = np.full(n_states, n_states, dtype=np.int32)
+    _spread_from(start, row_offsets[state_pairs], successors, distances, np.empty(n_states, dtype=np.int64))
+    return distances
+
+
+@compiled
+def _predecessors_of(state_pairs: IntArray, row_offsets: IntArray, successors: IntArray) -> tuple[IntArray, IntArray]:
+    """The edges turned round, as compressed rows; each state once."""
+    n_states = len(state_pairs) - 1
+    last = np.full(n_states, -1)  # the state that was counted or entered last, for each successor
+    ends = np.zeros(n_states + 1, dtype=np.int64)
+    for state in range(n_states):
+        for successor in successors[row_offsets[state_pairs[state]] : row_offsets[state_pairs[state + 1]]]:
+            if last[successor] != state:
+                last[successor] = state
+                ends[successor + 1] += 1
+    ends = np.cumsum(ends)
+    filled = ends[:-1].copy()
+    predecessors = np.empty(ends[-1], dtype=np.int64)
+    last[:] = -1
+    for state in range(n_states):
+        for successor in successors[row_offsets[state_pairs[state]] : row_offsets[state_pairs[state + 1]]]:
+            if last[successor] != state:
+                last[successor] = state
+                predecessors[filled[successor]] = state
+                filled[successor] += 1
+    return ends, predecessors
+
+
+@compiled
+def _spread_from(
+    start: int, offsets: IntArray, edges: IntArray, distances: npt.NDArray[np.int32], order: IntArray
+) -> int:
+    """Writes the distances from `start` and the states in their order; returns how many are met.
+
+    The distances are the number of states before.
+    """
+    n_states = len(distances)
+    distances[start] = 0
+    order[0] = start
+    n_met = 1
+    position = 0
+    while position < n_met:
+        near = order[position]
+        position += 1
+        for state in edges[offsets[near] : offsets[near + 1]]:
+            if distances[state] == n_states:
+                distances[state] = distances[near] + 1
+                order[n_met] = state
+                n_met += 1
+    return n_met
+
+
+@compiled
+def pad_in_order(
+    order: IntArray,
+    state_pairs: IntArray,
+    row_offsets: IntArray,
+    successors: IntArray,
+    weights: FloatArray,
+    width: int,
+) -> tuple[npt.NDArray[Index], npt.NDArray[Index], npt.NDArray[Index], FloatArray, IntArray]:
+    """Cuts the rows of a model into chunks with its states in this order.
+
+    Answers with `state_pairs`, `pair_chunks`, `successors` and `weights` of `Rows`, and with the pair that each pair
+    was, [P].
+    """
     n_states = len(order)
-    positions = np.empty(n_states, dtype=np.int64)
-    positions[order] = np.arange(n_states)
-    new_pairs = np.zeros(n_states + 1, dtype=np.int64)
-    new_offsets = np.zeros(len(row_offsets), dtype=np.int64)
-    new_successors = np.empty(len(successors), dtype=np.int64)
-    new_weights = np.empty(len(weights))
+    places = np.empty(n_states, dtype=Index)
+    n_chunks = 0
+    for place in range(n_states):
+        places[order[place]] = place
+    for pair in range(len(row_offsets) - 1):
+        n_chunks += max(1, (row_offsets[pair + 1] - row_offsets[pair] + width - 1) // width)
+    new_pairs = np.zeros(n_states + 1, dtype=Index)
+    pair_chunks = np.zeros(len(row_offsets), dtype=Index)
+    padded = np.zeros((n_chunks, width), dtype=Index)
+    padded_weights = np.zeros((n_chunks, width))
     pairs = np.empty(len(row_offsets) - 1, dtype=np.int64)
     n_pairs = 0
-    n_entries = 0
-    for position in range(n_states):
-        for pair in range(state_pairs[order[position]], state_pairs[order[position] + 1]):
+    chunk = 0
+    for place in range(n_states):
+        for pair in range(state_pairs[order[place]], state_pairs[order[place] + 1]):
+            column = 0
             for entry in range(row_offsets[pair], row_offsets[pair + 1]):
-                new_successors[n_entries] = positions[successors[entry]]
-                new_weights[n_entries] = weights[entry]
-                n_entries += 1
+                if column == width:
+                    chunk += 1
+                    column = 0
+                padded[chunk, column] = places[successors[entry]]
+                padded_weights[chunk, column] = weights[entry]
+                column += 1
+            chunk += 1
             pairs[n_pairs] = pair
             n_pairs += 1
-            new_offsets[n_pairs] = n_entries
-        new_pairs[position + 1] = n_pairs
-    return new_pairs, new_offsets, new_successors, new_weights, pairs
+            pair_chunks[n_pairs] = chunk
+        new_pairs[place + 1] = n_pairs
+    return new_pairs, pair_chunks, padded, padded_weights, pairs
+
+
+@compiled
+def in_order(distances: npt.NDArray[np.int32], order: IntArray, initial: int, unit: float) -> FloatArray:
+    """Lower bounds on values, from distances along edges and from RESET, with the states in this order, [G, S]."""
+    n_goals, n_states = distances.shape
+    bounds = np.empty((n_goals, n_states))
+    for position in range(n_goals):
+        most = distances[position, initial] + 1
+        for place in range(n_states):
+            bounds[position, place] = unit * min(distances[position, order[place]], most)
+    return bounds
+
+
+@compiled
+def write_back(found: Outcome, order: IntArray, pairs: IntArray, positions: IntArray, out: Outcome) -> None:
+    """Writes what was found with states and pairs in another order for the goals at these positions."""
+    for row in range(len(positions)):
+        position = positions[row]
+        for place in range(len(order)):
+            out.values[position, order[place]] = found.values[row, place]
+            pair = found.policy[row, place]
+            out.policy[position, order[place]] = pairs[pair] if pair >= 0 else -1
+        out.residuals[position] = found.residuals[row]
+        out.sweeps[position] = found.sweeps[row]
+        out.status[position] = found.status[row]
 
 
 @compiled
@@ -206,7 +316,7 @@ def iterate_one(rows: Rows, goal: int, limits: Limits, values: FloatArray, out: 
     After each sweep its greedy policy is swept over a few times, for a part of the cost.
     """
     changes = np.zeros(len(values))
-    memory = np.array([np.inf, 0.0, 0.0, _FIRST_WAIT])
+    memory = np.array([np.inf, 0.0, 0.0, limits.patience])
     policy = out.policy[0]
     while True:
         rise, fall = back_up(rows, goal, values, values, policy)
@@ -261,6 +371,40 @@ def _sweep_policy(rows: Rows, goal: int, values: FloatArray, policy: IntArray, c
     return largest
 
 
+class Chunks(NamedTuple):
+    """Rows for sweeps of many lanes: a state is one run of chunks, which costs fewer jumps than pairs of chunks.
+
+    Attributes:
+        state_chunks: the first chunk of each state, and the end of the last one, [n + 1].
+        costs: the cost of the pair in its first chunk, 0 in others, [C].
+        is_last: whether the chunk is the last one of its pair, [C].
+        successors, weights, reset_costs, initial: as in `Rows`.
+    """
+
+    state_chunks: npt.NDArray[Index]
+    costs: FloatArray
+    is_last: npt.NDArray[np.bool_]
+    successors: npt.NDArray[Index]
+    weights: FloatArray
+    reset_costs: FloatArray
+    initial: int
+
+
+@compiled
+def _chunks_of(rows: Rows, like: FloatArray) -> Chunks:
+    """The rows in chunks, with numbers of the same type as those of an array."""
+    n_chunks = len(rows.successors)
+    costs = np.zeros(n_chunks, dtype=like.dtype)
+    is_last = np.zeros(n_chunks, dtype=np.bool_)
+    for pair in range(len(rows.costs)):
+        costs[rows.pair_chunks[pair]] = rows.costs[pair]
+        is_last[rows.pair_chunks[pair + 1] - 1] = True
+    state_chunks = rows.pair_chunks[rows.state_pairs]
+    weights = rows.weights.astype(like.dtype)
+    reset_costs = rows.reset_costs.astype(like.dtype)
+    return Chunks(state_chunks, costs, is_last, rows.successors, weights, reset_costs, rows.initial)
+
+
 class Lanes(NamedTuple):
     """Goals that are solved in parallel; n_lanes is 1 or `LANES`.
 
@@ -287,14 +431,16 @@ class Lanes(NamedTuple):
 
 @compiled
 def iterate_in_place(rows: Rows, goals: Goals, limits: Limits, positions: IntArray, n_lanes: int, out: Outcome) -> None:
-    """In-place value iteration for the goals at these positions, on 1 or `LANES` lanes."""
-    lanes = _idle_lanes(out.values.shape[1], len(rows.reset_costs), n_lanes)
+    """In-place value iteration for the goals at these positions, on 1 or `LANES` lanes, from the values in `out`."""
+    lanes = _idle_lanes(out.values.shape[1], len(rows.reset_costs), n_lanes, rows.weights)
+    chunks = _chunks_of(rows, rows.weights)
     n_started = 0
     n_running = 0
     while True:
         for lane in range(n_lanes):
             if lanes.positions[lane] < 0 and n_started < len(positions):
-                _start(rows, goals, positions[n_started], lanes, lane)
+                position = positions[n_started]
+                _start(rows, goals, position, lanes, lane, limits.patience, out.values[position])
                 n_started += 1
                 n_running += 1
         if n_running == 0:
@@ -302,7 +448,7 @@ def iterate_in_place(rows: Rows, goals: Goals, limits: Limits, positions: IntArr
         if n_lanes == 1:
             sweep_one(rows, lanes)
         else:
-            sweep_lanes(rows, lanes)
+            sweep_lanes(chunks, lanes)
         for lane in range(n_lanes):
             lanes.factors[lane] = 0.0
             if lanes.positions[lane] < 0:
@@ -313,6 +459,48 @@ def iterate_in_place(rows: Rows, goals: Goals, limits: Limits, positions: IntArr
                 n_running -= 1
             else:
                 change = max(lanes.rise[0, lane], lanes.fall[0, lane])
+                lanes.factors[lane] = _extrapolation_factor(lanes.memory[:, lane], change)
+        if lanes.factors.any():
+            _extrapolate(rows, goals, lanes)
+
+
+@compiled
+def approach(
+    rows: Rows, goals: Goals, limits: Limits, positions: IntArray, max_sweeps: int, like: FloatArray, out: Outcome
+) -> None:
+    """Brings the values in `out` near the optimal ones, in the precision of `like`: single, for twice as many lanes.
+
+    A goal is left as it is at the precision asked for, where rounding would have a say, or after `max_sweeps`. None of
+    this depends on the goals in other lanes, so the result does not depend on the number of threads.
+    """
+    lanes = _idle_lanes(out.values.shape[1], len(rows.reset_costs), NARROW_LANES, like)
+    chunks = _chunks_of(rows, like)
+    n_started = 0
+    n_running = 0
+    while True:
+        for lane in range(NARROW_LANES):
+            if lanes.positions[lane] < 0 and n_started < len(positions):
+                position = positions[n_started]
+                _start(rows, goals, position, lanes, lane, limits.patience, out.values[position])
+                n_started += 1
+                n_running += 1
+        if n_running == 0:
+            return
+        sweep_lanes(chunks, lanes)
+        for lane in range(NARROW_LANES):
+            lanes.factors[lane] = 0.0
+            position = lanes.positions[lane]
+            if position < 0:
+                continue
+            out.sweeps[position] += 1
+            change = float(max(lanes.rise[0, lane], lanes.fall[0, lane]))
+            value = float(lanes.values[rows.initial, lane])
+            is_near = change <= max(limits.precision, _NARROW_ROUNDING * value)
+            if is_near or value > limits.give_up_above or out.sweeps[position] >= max_sweeps:
+                out.values[position] = lanes.values[:, lane]
+                lanes.positions[lane] = -1
+                n_running -= 1
+            else:
                 lanes.factors[lane] = _extrapolation_factor(lanes.memory[:, lane], change)
         if lanes.factors.any():
             _extrapolate(rows, goals, lanes)
@@ -346,25 +534,40 @@ def sweep_one(rows: Rows, lanes: Lanes) -> None:
 
 
 @compiled
-def sweep_lanes(rows: Rows, lanes: Lanes) -> None:
-    """One in-place sweep for `LANES` goals."""
+def sweep_lanes(chunks: Chunks, lanes: Lanes) -> None:
+    """One in-place sweep for as many goals as fit in a vector; loops over rows of common lengths are unrolled."""
+    width = chunks.successors.shape[1]
+    if width == 3:
+        _sweep_lanes(chunks, lanes, (0, 1, 2))
+    elif width == 4:
+        _sweep_lanes(chunks, lanes, (0, 1, 2, 3))
+    elif width == 5:
+        _sweep_lanes(chunks, lanes, (0, 1, 2, 3, 4))
+    else:
+        _sweep_lanes(chunks, lanes, range(width))
+
+
+@compiled
+def _sweep_lanes(chunks: Chunks, lanes: Lanes, places: Iterable[int]) -> None:
     values = lanes.values
-    width = rows.successors.shape[1]
-    rise = spread(0.0)
-    fall = spread(0.0)
-    for state in range(len(rows.reset_costs)):
-        best = add(spread(rows.reset_costs[state]), load(values, rows.initial))
-        for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
-            cost = spread(rows.costs[pair])
-            for chunk in range(rows.pair_chunks[pair], rows.pair_chunks[pair + 1]):
-                for place in range(width):
-                    successor = load(values, rows.successors[chunk, place])
-                    cost = multiply_add(rows.weights[chunk, place], successor, cost)
-            best = minimum(best, cost)
+    zero = spread(chunks.costs.dtype.type(0))
+    rise = zero
+    fall = zero
+    for state in range(len(chunks.reset_costs)):
+        best = add(spread(chunks.reset_costs[state]), load(values, chunks.initial))
+        cost = zero
+        for chunk in range(chunks.state_chunks[state], chunks.state_chunks[state + 1]):
+            cost = add(cost, spread(chunks.costs[chunk]))
+            for place in places:
+                successor = load(values, chunks.successors[chunk, place])
+                cost = multiply_add(chunks.weights[chunk, place], successor, cost)
+            if chunks.is_last[chunk]:
+                best = minimum(best, cost)
+                cost = zero
         before = load(values, state)
         store(values, state, best)
         if lanes.is_goal[state]:
-            for lane in range(LANES):
+            for lane in range(len(lanes.goals)):
                 if lanes.goals[lane] == state:
                     values[state, lane] = 0.0
             best = load(values, state)
@@ -377,12 +580,13 @@ def sweep_lanes(rows: Rows, lanes: Lanes) -> None:
 
 
 @compiled
-def _idle_lanes(n_values: int, n_states: int, n_lanes: int) -> Lanes:
+def _idle_lanes(n_values: int, n_states: int, n_lanes: int, like: FloatArray) -> Lanes:
+    """Lanes without goals, with values of the same type as those of an array."""
     return Lanes(
-        np.zeros((n_values, n_lanes)),
-        np.zeros((n_values, n_lanes)),
-        np.zeros((1, n_lanes)),
-        np.zeros((1, n_lanes)),
+        np.zeros((n_values, n_lanes), dtype=like.dtype),
+        np.zeros((n_values, n_lanes), dtype=like.dtype),
+        np.zeros((1, n_lanes), dtype=like.dtype),
+        np.zeros((1, n_lanes), dtype=like.dtype),
         np.full(n_lanes, -1),
         np.zeros(n_states, dtype=np.bool_),
         np.full(n_lanes, -1),
@@ -392,19 +596,21 @@ def _idle_lanes(n_values: int, n_states: int, n_lanes: int) -> Lanes:
 
 
 @compiled
-def _start(rows: Rows, goals: Goals, position: int, lanes: Lanes, lane: int) -> None:
-    """Gives a lane to the goal at this position: all values are 0."""
+def _start(
+    rows: Rows, goals: Goals, position: int, lanes: Lanes, lane: int, patience: float, values: FloatArray
+) -> None:
+    """Gives a lane to the goal at this position, with these values to begin with, [S]."""
     lanes.positions[lane] = position
     lanes.goals[lane] = goals.states[position]
     lanes.is_goal[:] = False
     for goal in lanes.goals:
         if goal >= 0:
             lanes.is_goal[goal] = True
-    lanes.values[:, lane] = 0.0
+    lanes.values[:, lane] = values
     lanes.memory[_LAST_CHANGE, lane] = np.inf
     lanes.memory[_LAST_RATIO, lane] = 0.0
     lanes.memory[_SWEEPS_SINCE, lane] = 0.0
-    lanes.memory[_WAIT, lane] = _FIRST_WAIT
+    lanes.memory[_WAIT, lane] = patience
     _echo(rows, goals, lanes, lane)
 
 

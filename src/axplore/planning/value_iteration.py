@@ -35,6 +35,12 @@ first, so that a value is computed from nearer ones that are nearly right; and a
 chose is swept over alone, which costs one pair for each state (measured: 3 times faster on grids of 10,000 states,
 twice as fast on random models).
 
+Several goals. They share sweeps, eight at a time (`simd`), which begin in single precision, sixteen at a time: rounding
+does no harm to a w that is swept over in double precision afterwards. Where goals are far from the initial state, a
+sweep settles values along edges that lead to states earlier in the order. So goals near each other share an order, the
+states nearest to all of them first, and start from the distances (measured on grids of 10,000 states: 57 sweeps instead
+of 131).
+
 All of this holds up to rounding, about 1e-16 of the largest value in each backup.
 """
 
@@ -44,7 +50,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import get_args
+from typing import Final, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -63,9 +69,17 @@ from axplore.planning.rows import (
     met_from_start,
     offsets_of,
     padded_rows,
+    padded_rows_in_order,
 )
 from axplore.planning.solver import MAX_SWEEPS, SweepOrder, empty_outcome, fill_in, solve, solve_one
 from axplore.types import FloatArray, IntArray, State
+
+_FAR: Final = 32
+"""The edges from the initial state to a goal from which on distances and the order of states matter to a batch."""
+_GROUP: Final = 16
+"""The largest number of goals that share an order of states."""
+_EDGES_IN_A_SWEEP: Final = 4
+"""The number of edges along which a sweep settles most values."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,6 +255,26 @@ def restricted(mdp: TabularMdp, allowed: Iterable[State] | None) -> tuple[Tabula
     return mdp.restricted_to(labels), np.flatnonzero(keeps[mdp.pair_states])
 
 
+def _near_each_other(distances: npt.NDArray[np.int32]) -> list[IntArray]:
+    """Cuts goals into groups of at most `_GROUP` by the distances between them, [G, G]; returns their positions.
+
+    Halves are made by which of the two goals farthest apart is nearer, until they are small enough.
+    """
+    apart = np.minimum(distances, distances.T)
+    groups, waiting = [], [np.arange(len(apart))]
+    while waiting:
+        group = waiting.pop()
+        if len(group) <= _GROUP:
+            groups.append(group)
+            continue
+        within = apart[np.ix_(group, group)]
+        one, other = np.unravel_index(within.argmax(), within.shape)
+        ranked = group[np.argsort(within[one] - within[other], kind="stable")]
+        middle = -(-len(group) // _GROUP) // 2 * _GROUP
+        waiting += [ranked[:middle], ranked[middle:]]
+    return groups
+
+
 @dataclass(frozen=True, eq=False)
 class _Problem:
     """A model with its costs, and when to stop; fields as the arguments of `value_iteration`."""
@@ -270,8 +304,11 @@ class _Problem:
         return outcome
 
     def _solved_with_reset(self, goals: IntArray, give_up_above: float) -> Outcome:
-        if len(goals) == 1 and self.order == "in-place":
-            return self._solved_near_to_far(int(goals[0]), give_up_above)
+        if self.order == "in-place":
+            if len(goals) == 1:
+                return self._solved_near_to_far(int(goals[0]), give_up_above)
+            if self._farthest(goals) >= _FAR:
+                return self._solved_in_groups(goals, give_up_above)
         mdp = self.mdp
         rows = padded_rows(
             mdp.state_pairs, mdp.row_offsets, mdp.successors, mdp.probabilities,
@@ -281,23 +318,55 @@ class _Problem:
 
     def _solved_near_to_far(self, goal: int, give_up_above: float) -> Outcome:
         """Solves for one goal from its distances along edges, nearest states first, which takes far fewer sweeps."""
-        from axplore.planning.sweep_kernels import near_to_far, reordered
+        from axplore.planning.sweep_kernels import in_order, near_to_far, write_back
 
         mdp = self.mdp
         order, distances = near_to_far(goal, mdp.state_pairs, mdp.row_offsets, mdp.successors)
-        state_pairs, row_offsets, successors, probabilities, pairs = reordered(
-            order, mdp.state_pairs, mdp.row_offsets, mdp.successors, mdp.probabilities
-        )
-        rows = padded_rows(
-            state_pairs, row_offsets, successors, probabilities,
-            self.costs[pairs], self.reset_costs[order], int(np.flatnonzero(order == mdp.initial_index)[0]),
-        )  # fmt: skip
-        start = self.min_cost * np.minimum(distances[order], distances[mdp.initial_index] + 1.0)
+        rows, pairs = padded_rows_in_order(order, mdp, self.costs, self.reset_costs)
+        start = in_order(distances[None], order, mdp.initial_index, self.min_cost)[0]
         found = solve_one(rows, 0, self._limits(give_up_above), start, mdp.states[goal])
         outcome = empty_outcome(1, mdp.n_states, mdp.n_states)
-        outcome.values[:, order] = found.values
-        outcome.policy[:, order] = renumbered(found.policy, pairs)
-        return found._replace(values=outcome.values, policy=outcome.policy)
+        write_back(found, order, pairs, np.array([0]), outcome)
+        return outcome
+
+    def _farthest(self, goals: IntArray) -> int:
+        """Returns how many edges the farthest of some goals is away from the initial state."""
+        from axplore.planning.sweep_kernels import distances_from
+
+        mdp = self.mdp
+        distances = distances_from(mdp.initial_index, mdp.state_pairs, mdp.row_offsets, mdp.successors)
+        return int(distances[goals].max(initial=0))
+
+    def _solved_in_groups(self, goals: IntArray, give_up_above: float) -> Outcome:
+        """Solves for goals of which some are far away: those near to each other share an order of the states.
+
+        Sweeps begin from the distances to each goal and take the states nearest to all of them first.
+        """
+        from axplore.planning.sweep_kernels import distances_to, in_order, write_back
+
+        mdp = self.mdp
+        distances = distances_to(goals, mdp.state_pairs, mdp.row_offsets, mdp.successors)
+        ways = distances[:, mdp.initial_index]
+        outcome = empty_outcome(len(goals), mdp.n_states, mdp.n_states)
+        for near in _near_each_other(distances[:, goals]):
+            group = near[np.argsort(-ways[near], kind="stable")]  # those that take longest first
+            order = np.argsort(distances[group].sum(axis=0), kind="stable")
+            rows, pairs = padded_rows_in_order(order, mdp, self.costs, self.reset_costs)
+            # Values are all but settled after this many sweeps; before, their changes say little about what is to come.
+            first_sweeps = int(ways[group[0]]) // _EDGES_IN_A_SWEEP
+            limits = self._limits(give_up_above)
+            found = solve(
+                rows,
+                Goals(np.argsort(order)[goals[group]], np.zeros((len(group), 0), dtype=np.int64), 1.0),
+                limits._replace(patience=max(limits.patience, float(first_sweeps))),
+                n_values=mdp.n_states,
+                names=[mdp.states[goal] for goal in goals[group]],
+                threads=self.threads,
+                start=in_order(distances[group], order, mdp.initial_index, self.min_cost),
+                narrow_sweeps=first_sweeps,
+            )
+            write_back(found, order, pairs, group, outcome)
+        return outcome
 
     def _solve_without_reset(self, outcome: Outcome, position: int, goal: int) -> None:
         """Solves for a goal that the initial state cannot reach: RESET is of no use, and most values are infinite."""
@@ -326,6 +395,7 @@ class _Problem:
         return solve(
             rows, Goals(goals, no_echoes, 1.0), self._limits(give_up_above),
             n_values=len(rows.reset_costs), names=names, order=self.order, threads=self.threads,
+            narrow_sweeps=self.max_sweeps if np.isfinite(rows.reset_costs).all() else 0,
         )  # fmt: skip
 
     def _limits(self, give_up_above: float) -> Limits:
