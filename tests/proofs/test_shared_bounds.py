@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import axplore
+from axplore import TabularMdp
 from axplore.certificate.contents import Sparse
 from axplore.experiments.coverage_models import KINDS, case
 from axplore.explorers.base import run
@@ -115,6 +116,34 @@ def test_an_exploration_takes_the_same_steps_as_in_a_large_model(
     assert (after.steps, after.states, after.statuses) == (before.steps, before.states, before.statuses)
     assert np.allclose(after.lower, before.lower, rtol=1e-5)
     assert axplore.verify(after).complete
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_large_models_keep_of_any_model_is_accepted(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (shared_bounds, evidence):
+        monkeypatch.setattr(module, "MOST_WHOLE", 0)
+    for seed in range(2):
+        made = case(kind, seed)
+        atlas = axplore.explore(made.mdp, radius=made.radius, epsilon=1, seed=seed, max_steps=10_000)
+        verification = axplore.verify(atlas)
+        assert verification.holds, str(verification)
+
+
+def test_what_a_policy_may_lose_is_kept_only_on_its_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = {node: {"left": {2 * node: 1.0}, "right": {2 * node + 1: 1.0}} for node in range(1, 16)}
+    tree = TabularMdp.from_rows(inner | {node: {} for node in range(16, 32)}, 1)
+    before = axplore.explore(tree, radius=4, epsilon=1)
+    for module in (shared_bounds, evidence):
+        monkeypatch.setattr(module, "MOST_WHOLE", 0)
+    after = axplore.explore(tree, radius=4, epsilon=1)
+    assert after.certificate is not None
+    assert axplore.verify(after).complete
+    assert np.allclose(after.regret, before.regret, atol=1e-5)
+    kept = [claim.kept("regret") for claim in after.certificate.near_optimal if claim.upper[0] - claim.lower[0] > 1]
+    assert len(kept) > 5
+    for vector in kept:
+        assert isinstance(vector, Sparse)
+        assert len(vector.places) <= 5, "the states of the longest way, and the goal"
 
 
 def test_the_certificate_of_a_star_grows_with_its_arms(monkeypatch: pytest.MonkeyPatch) -> None:

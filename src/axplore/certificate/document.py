@@ -253,6 +253,9 @@ def _stacked(name: str, claims: Sequence[Claim], bases: SharedVectors) -> dict[s
         arrays[column] = np.concatenate([np.zeros(0, dtype_of(field.name)), *numbers])
         arrays[f"{column}.sizes"] = np.array([len(part) for part in numbers], dtype=np.int64)
         arrays[f"{column}.places"] = np.concatenate([np.zeros(0, np.int64), *(vector.places for vector in sparse)])
+        if field.name == "regret":
+            rest = [vector.rest if isinstance(vector, Sparse) else 0.0 for vector in vectors]
+            arrays[f"{column}.rest"] = np.array(rest, dtype=np.float64)
         if field.name == "lower":
             arrays[f"{column}.base"] = np.array([bases.place_of(vector) for vector in vectors], dtype=np.int64)
     return arrays
@@ -273,9 +276,12 @@ def _vectors(
     numbers, sizes, places = (_array(arrays, f"{column}{part}") for part in ("", ".sizes", ".places"))
     is_whole = sizes == n_known
     base = _array(arrays, f"{column}.base") if name == "lower" else np.full(len(sizes), NO_BASE)
+    rest = _array(arrays, f"{column}.rest") if name == "regret" else np.zeros(len(sizes))
     bases = _array(arrays, "bases")
     well_formed = (
-        numbers.ndim == sizes.ndim == places.ndim == base.ndim == 1
+        numbers.ndim == sizes.ndim == places.ndim == base.ndim == rest.ndim == 1
+        and rest.dtype == np.float64
+        and len(rest) == len(sizes)
         and base.dtype == np.int64
         and len(base) == len(sizes)
         and bool(((base >= NO_BASE) & (base < len(bases)) & ~(is_whole & (base != NO_BASE))).all())
@@ -292,7 +298,7 @@ def _vectors(
         raise InvalidInputError(f"the arrays {column}* do not describe vectors of {n_known} numbers")
     vectors: list[npt.NDArray[Any] | Sparse] = []
     first, first_place = 0, 0
-    for size, shared in zip(sizes.tolist(), base.tolist(), strict=True):
+    for size, shared, usual in zip(sizes.tolist(), base.tolist(), rest.tolist(), strict=True):
         part, own = numbers[first : first + size], places[first_place : first_place + size]
         first += size
         if size == n_known:
@@ -302,8 +308,8 @@ def _vectors(
         has_first = size > 0 and own[0] == 0
         if (np.diff(own) <= 0).any() or not (has_first or name in ("policy", "regret") or shared != NO_BASE):
             raise InvalidInputError(f"the places in {column} do not ascend, or the initial state is missing")
-        rest = rest_of(name, part[0] if has_first else 0.0) if shared == NO_BASE else bases[shared]
-        vectors.append(Sparse(n_known, rest, own, part))
+        others = usual if name == "regret" else rest_of(name, part[0] if has_first else 0.0)
+        vectors.append(Sparse(n_known, others if shared == NO_BASE else bases[shared], own, part))
     return vectors
 
 

@@ -202,6 +202,8 @@ class Supports:
         of a row has at least that value.
         """
         n_pairs = len(self.closed)
+        if not self.closed.any() and not self.floors.any():  # then nothing is assumed
+            return np.zeros(n_pairs), np.zeros(n_pairs)
         least = np.full(n_pairs, np.inf)
         np.minimum.at(least, self.owners, values[self.successors])
         base = np.where(self.closed & np.isfinite(least), least, 0.0)

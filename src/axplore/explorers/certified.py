@@ -32,7 +32,7 @@ from axplore.explorers.base import (
     frontier_of,
     with_known,
 )
-from axplore.proofs.bounds import IntervalModel, empirical_path, interval_model, looks_within, may_be_within
+from axplore.proofs.bounds import IntervalModel, empirical_path, interval_model, may_be_within
 from axplore.proofs.claims import Claim, Draws, NearOptimal, Reachable, TooFar, cheapest_draws
 from axplore.proofs.episode_tests import EpisodePlan, EpisodeTest, EpisodeTests, cheapest_test
 from axplore.proofs.evidence import Evidence, gather_evidence
@@ -497,7 +497,8 @@ class Certified(Explorer[CertifiedState]):
 
     def _reachable_goals(self, tests: EpisodeTests, model: IntervalModel) -> list[int]:
         """The frontier states that are proven to be within reach."""
-        tested = {goal for goal in model.frontier if tests.proof_of(int(model.numbers[goal]), self.reach) is not None}
+        begun = model.n_known + np.flatnonzero(np.isin(model.numbers[model.n_known :], tests.goals))
+        tested = {goal for goal in begun.tolist() if tests.proof_of(int(model.numbers[goal]), self.reach) is not None}
         near = [goal for goal in may_be_within(model, self.reach) if goal not in tested]
         proven = {goal for goal in near if Reachable(goal, self.reach).is_proven(model)}
         return sorted(tested | proven)
@@ -525,8 +526,8 @@ class Certified(Explorer[CertifiedState]):
 
     def _tested_claims(self, tests: EpisodeTests, model: IntervalModel) -> list[Claim]:
         """That known states are reachable, of those for which tests by episodes have proven it."""
-        known = range(1, model.n_known)
-        tested = [goal for goal in known if tests.proof_of(int(model.numbers[goal]), self.reach, goal) is not None]
+        begun = 1 + np.flatnonzero(np.isin(model.numbers[1 : model.n_known], tests.goals))
+        tested = [goal for goal in begun.tolist() if tests.proof_of(int(model.numbers[goal]), self.reach, goal)]
         return [Reachable(goal, self.reach, goal) for goal in tested]
 
     def _open_claims(
@@ -560,14 +561,14 @@ class Certified(Explorer[CertifiedState]):
         """What has to be proven, in the order of work: a stage matters once those before it are proven."""
         radius, epsilon = self.target.radius, self.target.epsilon
         yield [TooFar(model.unseen, radius)], "ruling out states never seen"
-        near = [goal for goal in model.frontier if looks_within(model, goal, radius + epsilon / 2)]
-        near.sort(key=lambda goal: model.frontier_steps[goal - model.n_known])
-        yield [Reachable(goal, self.reach) for goal in near], "proving states within reach"
-        farther = sorted(model.frontier, key=lambda goal: model.frontier_steps[goal - model.n_known])
-        yield [TooFar(goal, radius) for goal in farther], "proving states too far"
-        known = range(1, model.n_known)
-        tested = self._tested_claims(tests, model)
-        claims: list[Claim] = [Reachable(goal, self.reach, goal) for goal in known]
+        nearest_first = np.argsort(model.frontier_steps, kind="stable")
+        n_near = int(np.count_nonzero(model.frontier_steps <= radius + epsilon / 2))
+        frontier = (model.n_known + nearest_first).tolist()
+        yield [Reachable(goal, self.reach) for goal in frontier[:n_near]], "proving states within reach"
+        yield [TooFar(goal, radius) for goal in frontier], "proving states too far"
+        known, reach = range(1, model.n_known), self.reach
+        tested = frozenset(self._tested_claims(tests, model))
+        claims: list[Claim] = [Reachable(goal, reach, goal) for goal in known]
         yield [claim for claim in claims if claim not in tested], "proving the order of admission"
         if self.objective is Objective.OPTIMAL:
             yield [NearOptimal(goal, epsilon) for goal in known], "proving policies near-optimal"

@@ -365,11 +365,6 @@ def empirical_path(model: IntervalModel, goal: int, n_allowed: int | None = None
     return model.estimates[goal, n_allowed]
 
 
-def looks_within(model: IntervalModel, goal: int, steps: float) -> bool:
-    """Whether the shortest path to a frontier state would take at most so many steps if frequencies were exact."""
-    return bool(model.frontier_steps[goal - model.n_known] <= steps)
-
-
 def may_be_within(model: IntervalModel, steps: float) -> list[int]:
     """The frontier states whose upper bound may be within so many steps; that of all others is known to be beyond."""
     frontier = np.array(model.frontier, dtype=np.int64)
@@ -481,7 +476,7 @@ def lower_path(model: IntervalModel, goal: int, guess: FloatArray | None = None)
 
 
 @dataclass(frozen=True, eq=False)
-class Regret:
+class Regret(WithVectors):
     """What the policy of an upper path may lose against the best one.
 
     Attributes:
@@ -495,19 +490,19 @@ class Regret:
     lower: GoalValues
     local_regret: FloatArray
     rivals: IntArray
-    values: FloatArray
+    values: Vector = Vector()  # noqa: RUF009
 
     @property
     def steps(self) -> float:
         """What the policy may lose from the initial state: the better of the two ways to bound it."""
-        return float(min(self.values[0], self.upper.steps - self.lower.steps))
+        return float(min(self.kept("values")[0], self.upper.steps - self.lower.steps))
 
     @property
     def at_most(self) -> float:
         """What is decided by: the same from corrected bounds."""
         if not self.upper.steps:
             return 0.0
-        corrected = float(self.values[0]) + 3.0 * correction(self.upper.kept("values")) * self.upper.steps
+        corrected = float(self.kept("values")[0]) + 3.0 * correction(self.upper.kept("values")) * self.upper.steps
         return min(corrected, self.upper.at_most - self.lower.at_least)
 
 

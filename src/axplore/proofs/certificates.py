@@ -13,7 +13,7 @@ from axplore.certificate.doubts import FaultRecord, FindingRecord
 from axplore.certificate.episode_records import EpisodeRecord
 from axplore.certificate.tied import UNTIED, Tied
 from axplore.labels import decode_label
-from axplore.proofs.bounds import GoalValues
+from axplore.proofs.bounds import GoalValues, Regret
 from axplore.proofs.evidence import Evidence
 from axplore.proofs.shared_bounds import MOST_WHOLE
 from axplore.proofs.surveys import SurveyEvidence
@@ -168,7 +168,7 @@ def survey_certificate(
     )
 
 
-def _kept(path: GoalValues, n_known: int) -> FloatArray | Sparse:
+def _kept(path: GoalValues | Regret, n_known: int) -> FloatArray | Sparse:
     """The values of the known states, [n]; in large models they are shared, since a copy would need too much memory."""
     values = path.kept("values")
     if isinstance(values, Sparse):
@@ -207,7 +207,7 @@ def near_optimal_claims(evidence: Evidence) -> tuple[NearOptimal, ...]:
             evidence.kept_actions(regret.upper),
             _kept(regret.upper, n_known),
             _kept(regret.lower, n_known),
-            regret.values[:n_known].copy() if len(regret.values) > 1 else nothing,
+            nothing if regret.kept("values").shape == (1,) else _kept(regret, n_known),
         )
         for goal, regret in enumerate(evidence.regrets)
         if goal > 0 and regret.at_most <= evidence.target.epsilon

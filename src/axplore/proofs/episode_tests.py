@@ -119,6 +119,19 @@ class EpisodeTests:
     def __iter__(self) -> Iterator[EpisodeTest]:
         return iter(self.begun)
 
+    @cached_property
+    def _by_goal(self) -> dict[int, list[EpisodeTest]]:
+        """The tests of each goal, in the same order."""
+        tests: dict[int, list[EpisodeTest]] = {}
+        for test in self.begun:
+            tests.setdefault(test.goal, []).append(test)
+        return tests
+
+    @property
+    def goals(self) -> list[int]:
+        """The goals of which there are tests, by their numbers."""
+        return list(self._by_goal)
+
     def proof_of(self, goal: int, steps: float, n_allowed: int | None = None) -> EpisodeTest | None:
         """A test that proves a goal, by its number, to be reached within `steps` expected steps.
 
@@ -127,19 +140,19 @@ class EpisodeTests:
             steps: the most expected steps.
             n_allowed: the number of known states in which the policy may play; all when not given.
         """
-        for test in self.begun:
+        for test in self._by_goal.get(goal, ()):
             allowed = n_allowed is None or len(test.policy) <= n_allowed
-            if test.goal == goal and allowed and test.bound <= steps and test.proven:
+            if allowed and test.bound <= steps and test.proven:
                 return test
         return None
 
     def proven_of(self, goal: int) -> list[EpisodeTest]:
         """The tests of a goal, by its number, that are proven, the least bound first."""
-        return sorted((test for test in self.begun if test.goal == goal and test.proven), key=lambda test: test.bound)
+        return sorted((test for test in self._by_goal.get(goal, ()) if test.proven), key=lambda test: test.bound)
 
     def open_of(self, goal: int) -> list[EpisodeTest]:
         """The tests of a goal that are not decided."""
-        return [test for test in self.begun if test.goal == goal and not test.proven]
+        return [test for test in self._by_goal.get(goal, ()) if not test.proven]
 
     def place_for_next(self) -> tuple[int, int]:
         """The first line with room for a new test, and which turn of that line it would be."""

@@ -167,20 +167,32 @@ def _on_its_way(model: IntervalModel, path: GoalValues) -> GoalValues:
     if model.n_known <= MOST_WHOLE:
         return path
     if not path.proven:
-        values, policy = without_rest(path.values, path.steps), without_rest(path.policy, RESET_PAIR)
-        return GoalValues(path.goal, values, policy, proven=False)
+        return _without_reset(path, path.steps)
+    places = _met(model, path)
+    places = places[(places == path.goal) | (path.policy[np.minimum(places, model.n_known - 1)] != RESET_PAIR)]
+    played = places[(places < model.n_known) & (places != path.goal)]
+    values = Sparse(len(model.numbers), 1.0 + path.steps, places, path.values[places])
+    policy = Sparse(model.n_known, RESET_PAIR, played, path.policy[played])
+    return GoalValues(path.goal, values, policy, proven=True)
+
+
+def _met(model: IntervalModel, path: GoalValues) -> IntArray:
+    """The goal, and the known states where a policy gets from the initial state by what was seen, ascending."""
     rows, pairs, met, ahead = model.rows, path.policy, {path.goal}, [0]
     while ahead:
         state = ahead.pop()
-        if state not in met and state < model.n_known and pairs[state] != RESET_PAIR:
+        if state not in met and state < model.n_known:
             met.add(state)
-            ahead += rows.successors[rows.row_offsets[pairs[state]] : rows.row_offsets[pairs[state] + 1]].tolist()
-    places = np.array(sorted(met), dtype=np.int64)
-    played = places[(places < model.n_known) & (places != path.goal)]
-    numbers = path.values[places]
-    values = Sparse(len(model.numbers), 1.0 + path.steps, places, numbers)
-    policy = Sparse(model.n_known, RESET_PAIR, played, pairs[played])
-    return GoalValues(path.goal, values, policy, proven=True)
+            if pairs[state] != RESET_PAIR:
+                first, end = rows.row_offsets[pairs[state]], rows.row_offsets[pairs[state] + 1]
+                ahead += rows.successors[first:end].tolist()
+    return np.array(sorted(met), dtype=np.int64)
+
+
+def _without_reset(path: GoalValues, rest: float) -> GoalValues:
+    """The path without the number that its values have in most states, and without RESET."""
+    values, policy = without_rest(path.values, rest), without_rest(path.policy, RESET_PAIR)
+    return GoalValues(path.goal, values, policy, proven=path.proven)
 
 
 def _kept_regret(claim: NearOptimal, model: IntervalModel, lowers: SharedBounds) -> Regret:
@@ -192,6 +204,16 @@ def _kept_regret(claim: NearOptimal, model: IntervalModel, lowers: SharedBounds)
     regret = claim.quick_regret(model, claim.lower(model)) or claim.regret(model)
     upper, lower = regret.upper, regret.lower
     if regret.at_most <= claim.steps < upper.at_most - lower.at_least:
-        lower = GoalValues(lower.goal, lower.values[: model.n_known], NO_PLACES, proven=lower.proven)
-        return Regret(upper, lower, np.zeros(0), NO_PLACES, regret.values)
+        upper, lower = (_without_reset(path, 1.0 + path.steps) for path in (upper, lower))
+        return Regret(upper, lower, np.zeros(0), NO_PLACES, _on_their_way(model, regret))
     return Regret(_on_its_way(model, upper), lowers.kept(lower), np.zeros(0), NO_PLACES, regret.values[:1].copy())
+
+
+def _on_their_way(model: IntervalModel, regret: Regret) -> Sparse:
+    """What the policy may lose in the states that it meets, and the most in all others, [n].
+
+    The latter is what a state never seen counts for anyway.
+    """
+    places, values = _met(model, regret.upper), regret.values[: model.n_known]
+    places = places[places < model.n_known]
+    return Sparse(model.n_known, float(values.max()), places, values[places])

@@ -50,30 +50,41 @@ class SharedBounds:
             model.rows, self._factors, model.predecessors, path.goal, way, path.policy[way], self._base,
             len(model.numbers), MARGIN,
         )  # fmt: skip
-        return self._differing(path.goal, values) if len(values) else None
+        return self._fewest(path.goal, values) if len(values) else None
 
     def kept(self, path: GoalValues) -> GoalValues:
         """Returns a lower bound with the same steps, for the known states only and without what attains it, [n]."""
         model, whole = self._model, path.values
-        if self._base is not None:
-            rows, margin = model.rows_for(path.goal, -1.0), MARGIN * (1.0 + float(whole.max()))
-            kept = self._differing(path.goal, _lowered(rows, model.predecessors, path.goal, whole, self._base, margin))
-            if len(kept.kept("values").places) <= MOST_KEPT * model.n_known:  # type: ignore[union-attr]
-                return kept
-        self._base = whole[: model.n_known].copy()
-        return self._differing(path.goal, self._base)
+        own = whole[: model.n_known]
+        if self._base is None:
+            self._base = own.copy()
+        rows, margin = model.rows_for(path.goal, -1.0), MARGIN * (1.0 + float(whole.max()))
+        lowered = _lowered(rows, model.predecessors, path.goal, whole, self._base, margin)
+        if min(self._n_differing(lowered), _n_not_reset(own)) > MOST_KEPT * model.n_known:
+            self._base = lowered = own.copy()
+        return self._fewest(path.goal, lowered if self._n_differing(lowered) < _n_not_reset(own) else own)
 
-    def _differing(self, goal: int, values: FloatArray) -> GoalValues:
-        """The path of these values, [n], kept as what differs from the base."""
+    def _n_differing(self, values: FloatArray) -> int:
+        return int(np.count_nonzero(values != self._base))
+
+    def _fewest(self, goal: int, values: FloatArray) -> GoalValues:
+        """The path of these values, [n], kept as what differs from the base, or from RESET if that is less."""
         assert self._base is not None
-        places = np.flatnonzero(values != self._base)
-        return GoalValues(goal, Sparse(len(values), self._base, places, values[places]), NO_PLACES, proven=True)
+        by_base = self._n_differing(values) < _n_not_reset(values)
+        rest = self._base if by_base else 1.0 + float(values[0])
+        places = np.flatnonzero(values != rest)
+        return GoalValues(goal, Sparse(len(values), rest, places, values[places]), NO_PLACES, proven=True)
 
     def proves(self, claim: NearOptimal) -> bool:
         """Whether the gap between the bounds of a way to the goal proves its policy near-optimal; quick, if it does."""
         way = certain_path(self._model, empirical_path(self._model, claim.goal))
         lower = None if way is None else self.along(way)
         return way is not None and lower is not None and way.at_most - lower.at_least <= claim.steps
+
+
+def _n_not_reset(values: FloatArray) -> int:
+    """The number of values that are not those of a RESET."""
+    return int(np.count_nonzero(values != 1.0 + values[0]))
 
 
 class ProvenClaims:
