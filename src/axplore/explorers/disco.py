@@ -203,12 +203,14 @@ class DisCo(Explorer[DiscoState]):
         times = np.minimum(missing, batch)
         max_journey = self.journey_limit(self.capped_target, int((rows.visits + missing).sum()))
         pair_places = np.repeat(np.arange(len(state.known)), np.diff(rows.state_pairs))
+        places = set(pair_places[times > 0].tolist())
+        policies = {place: policy_by_number(state.policies[place], state.known) for place in places}
         orders = [
             Visit(
                 state=state.known[place],
                 action=int(pair - rows.state_pairs[place]),
                 times=int(times[pair]),
-                policy=policy_by_number(state.policies[place], state.known),
+                policy=policies[place],
                 max_journey=max_journey,
             )
             for pair, place in enumerate(pair_places)
@@ -216,7 +218,9 @@ class DisCo(Explorer[DiscoState]):
         ]
         answers = world.carry_out(orders)
         counts = state.counts.with_answers(answers)
-        state = replace(state, counts=counts, frontier=frontier_of(counts), activity="collecting samples")
+        met_new = counts.n_entries > state.counts.n_entries
+        frontier = frontier_of(counts) if met_new else state.frontier
+        state = replace(state, counts=counts, frontier=frontier, activity="collecting samples")
         for order, answer in zip(orders, answers, strict=True):
             if not answer.completed:
                 return state.failed(
@@ -286,7 +290,9 @@ def spreads_of(rows: CountedRows) -> tuple[FloatArray, FloatArray]:
     n_pairs = len(rows.visits)
     pairs = rows.entry_pairs
     estimates = estimates_of(rows)
-    known = np.isin(rows.successors, rows.states)
+    is_known = np.zeros(max(rows.states.max(initial=0), rows.successors.max(initial=0)) + 1, dtype=bool)
+    is_known[rows.states] = True
+    known = is_known[rows.successors]
     within_known = _sums(pairs[known], _deviation(estimates[known]), n_pairs)
     outside = _sums(pairs[~known], estimates[~known], n_pairs)
     # The goal may be no successor of the pair, so that everything outside is the meta-state; or one of those outside.

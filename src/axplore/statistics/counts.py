@@ -7,10 +7,11 @@ which they were first seen, each with the draw of the pair, counted from 1, at w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Final, Protocol
+from itertools import pairwise
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -168,16 +169,16 @@ class TransitionCounts:
 
     def with_answers(self, answers: Iterable[Transitions]) -> TransitionCounts:
         """Returns the counts with those of these answers, in their order; refuses a state that was not added."""
-        visits = self._rows.visits.copy()
-        met = [np.empty((0, 4), dtype=np.int64)]
-        for answer in answers:
-            pairs = self._pairs_of(answer.pair_states, answer.pair_actions)
-            _check_transitions(answer, pairs)
-            entry_pairs = pairs[answer.entry_pairs]
-            first_draws = visits[entry_pairs] + answer.entry_first_draws
-            met.append(np.column_stack((entry_pairs, answer.entry_successors, answer.entry_counts, first_draws)))
-            visits[pairs] += answer.pair_draws
-        return TransitionCounts(_merged(self._rows, visits, np.concatenate(met)), self._places)
+        drawn = _joined(list(answers))
+        pairs = self._pairs_of(drawn.pair_states, drawn.pair_actions)
+        _check_transitions(drawn, pairs)
+        visits, before = self._rows.visits.copy(), np.empty_like(pairs)
+        for first, end in pairwise(drawn.offsets.tolist()):  # a pair may be in several answers, but once in each
+            before[first:end] = visits[pairs[first:end]]
+            visits[pairs[first:end]] += drawn.pair_draws[first:end]
+        first_draws = before[drawn.entry_pairs] + drawn.entry_first_draws
+        met = np.column_stack((pairs[drawn.entry_pairs], drawn.entry_successors, drawn.entry_counts, first_draws))
+        return TransitionCounts(_merged(self._rows, visits, met), self._places)
 
     def to_arrays(self) -> dict[str, IntArray]:
         """Returns the arrays of `rows()` by name, for saving."""
@@ -270,17 +271,54 @@ def _merge(row_offsets: IntArray, successors: IntArray, counts: IntArray, met: I
     return n_fresh
 
 
-def _check_transitions(transitions: Transitions, pairs: IntArray) -> None:
+class _Draws(NamedTuple):
+    """The transitions of several answers, one answer after the other; fields as in `Transitions`.
+
+    Attributes:
+        offsets: the first pair of each answer, and the end of the last one's, [k + 1].
+        entry_pairs: the place of each entry's pair among those of all answers, [e].
+    """
+
+    offsets: IntArray
+    pair_states: IntArray
+    pair_actions: IntArray
+    pair_draws: IntArray
+    entry_pairs: IntArray
+    entry_successors: IntArray
+    entry_counts: IntArray
+    entry_first_draws: IntArray
+
+
+def _joined(answers: Sequence[Transitions]) -> _Draws:
+    def joined(name: str) -> IntArray:
+        return np.concatenate([_NOTHING.states, *(getattr(answer, name) for answer in answers)])
+
+    offsets = _offsets(np.array([len(answer.pair_states) for answer in answers], dtype=np.int64))
+    n_entries = np.array([len(answer.entry_pairs) for answer in answers], dtype=np.int64)
+    return _Draws(
+        offsets,
+        joined("pair_states"),
+        joined("pair_actions"),
+        joined("pair_draws"),
+        joined("entry_pairs") + np.repeat(offsets[:-1], n_entries),
+        joined("entry_successors"),
+        joined("entry_counts"),
+        joined("entry_first_draws"),
+    )
+
+
+def _check_transitions(drawn: _Draws, pairs: IntArray) -> None:
     """Refuses an answer that names a pair twice, or whose transitions do not add up to its draws."""
-    if len(np.unique(pairs)) != len(pairs):
+    answers = np.repeat(np.arange(len(drawn.offsets) - 1), np.diff(drawn.offsets))
+    if len(np.unique(answers * (pairs.max(initial=0) + 1) + pairs)) != len(pairs):
         raise InvalidInputError("the answer names a pair twice")
     met = np.zeros(len(pairs), dtype=np.int64)
-    np.add.at(met, transitions.entry_pairs, transitions.entry_counts)
-    if not np.array_equal(met, transitions.pair_draws):
-        first = np.argmax(met != transitions.pair_draws)
+    np.add.at(met, drawn.entry_pairs, drawn.entry_counts)
+    if not np.array_equal(met, drawn.pair_draws):
+        first = np.argmax(met != drawn.pair_draws)
         raise InvalidInputError(
-            f"state {transitions.pair_states[first]}, action {transitions.pair_actions[first]}: "
-            f"{transitions.pair_draws[first]} draws, but {met[first]} transitions"
+            f"state {drawn.pair_states[first]}, action {drawn.pair_actions[first]}: "
+            f"{drawn.pair_draws[first]} draws, but {met[first]} transitions"
         )
 
 
