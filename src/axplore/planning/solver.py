@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Literal, TypeAlias
 
@@ -72,12 +72,8 @@ def solve(
                 approach(rows, goals, limits, positions, narrow, np.empty(0, dtype=np.float32), outcome)
             iterate_in_place(rows, goals, limits, positions, lanes, outcome)
 
-    n_threads = min(_processors() if threads is None else threads, n_goals)
-    if n_threads > 1 and n_goals * rows.successors.size > _WORTH_A_THREAD:
-        with ThreadPoolExecutor(n_threads) as pool:
-            list(pool.map(work, [np.arange(first, n_goals, n_threads) for first in range(n_threads)]))
-    else:
-        work(np.arange(n_goals))
+    n_parts = number_of_threads(threads, n_goals, rows.successors.size)
+    in_threads(work, [np.arange(first, n_goals, n_parts) for first in range(n_parts)], n_parts)
     _check_converged(outcome, limits, names)
     return outcome
 
@@ -118,6 +114,23 @@ def fill_in(outcome: Outcome, positions: IntArray, found: Outcome) -> None:
     """Writes what was found for the goals at these positions."""
     for target, source in zip(outcome, found, strict=True):
         target[positions] = source
+
+
+def number_of_threads(threads: int | None, n_goals: int, n_transitions: int) -> int:
+    """Returns the number of threads for so many goals: at most `threads`, and 1 if more are not worth starting."""
+    if n_goals * n_transitions <= _WORTH_A_THREAD:
+        return 1
+    return max(1, min(_processors() if threads is None else threads, n_goals))
+
+
+def in_threads(work: Callable[[IntArray], None], parts: Sequence[IntArray], n_threads: int) -> None:
+    """Does the work on each of the parts, in this number of threads."""
+    if n_threads == 1:
+        for part in parts:
+            work(part)
+        return
+    with ThreadPoolExecutor(n_threads) as pool:
+        list(pool.map(work, parts))
 
 
 def _processors() -> int:

@@ -71,7 +71,16 @@ from axplore.planning.rows import (
     padded_rows,
     padded_rows_in_order,
 )
-from axplore.planning.solver import MAX_SWEEPS, SweepOrder, empty_outcome, fill_in, solve, solve_one
+from axplore.planning.solver import (
+    MAX_SWEEPS,
+    SweepOrder,
+    empty_outcome,
+    fill_in,
+    in_threads,
+    number_of_threads,
+    solve,
+    solve_one,
+)
 from axplore.types import FloatArray, IntArray, State
 
 _FAR: Final = 32
@@ -348,7 +357,8 @@ class _Problem:
         distances = distances_to(goals, mdp.state_pairs, mdp.row_offsets, mdp.successors)
         ways = distances[:, mdp.initial_index]
         outcome = empty_outcome(len(goals), mdp.n_states, mdp.n_states)
-        for near in _near_each_other(distances[:, goals]):
+
+        def work(near: IntArray) -> None:
             group = near[np.argsort(-ways[near], kind="stable")]  # those that take longest first
             order = np.argsort(distances[group].sum(axis=0), kind="stable")
             rows, pairs = padded_rows_in_order(order, mdp, self.costs, self.reset_costs)
@@ -361,11 +371,14 @@ class _Problem:
                 limits._replace(patience=max(limits.patience, float(first_sweeps))),
                 n_values=mdp.n_states,
                 names=[mdp.states[goal] for goal in goals[group]],
-                threads=self.threads,
+                threads=1,
                 start=in_order(distances[group], order, mdp.initial_index, self.min_cost),
                 narrow_sweeps=first_sweeps,
             )
             write_back(found, order, pairs, group, outcome)
+
+        groups = _near_each_other(distances[:, goals])
+        in_threads(work, groups, number_of_threads(self.threads, len(groups), _GROUP * mdp.n_transitions))
         return outcome
 
     def _solve_without_reset(self, outcome: Outcome, position: int, goal: int) -> None:
