@@ -1,7 +1,7 @@
 """Compiled sweeps for shortest paths; `value_iteration` says what they compute and why it is right.
 
-In-place sweeps work on one goal or on `LANES` goals in parallel, [S, 1] or [S, LANES]. A goal that is done leaves its
-lane to the next one waiting.
+In-place sweeps work on one goal or on `LANES` goals in parallel, [S, 1] or [S, LANES]; in single precision, on
+`NARROW_LANES`. A goal that is done leaves its lane to the next one waiting.
 """
 
 from __future__ import annotations
@@ -435,15 +435,9 @@ def iterate_in_place(rows: Rows, goals: Goals, limits: Limits, positions: IntArr
     lanes = _idle_lanes(out.values.shape[1], len(rows.reset_costs), n_lanes, rows.weights)
     chunks = _chunks_of(rows, rows.weights)
     n_started = 0
-    n_running = 0
     while True:
-        for lane in range(n_lanes):
-            if lanes.positions[lane] < 0 and n_started < len(positions):
-                position = positions[n_started]
-                _start(rows, goals, position, lanes, lane, limits.patience, out.values[position])
-                n_started += 1
-                n_running += 1
-        if n_running == 0:
+        n_started = _fill(rows, goals, limits, positions, n_started, lanes, out)
+        if (lanes.positions < 0).all():
             return
         if n_lanes == 1:
             sweep_one(rows, lanes)
@@ -456,7 +450,6 @@ def iterate_in_place(rows: Rows, goals: Goals, limits: Limits, positions: IntArr
             _echo(rows, goals, lanes, lane)
             if _finished(rows, goals, limits, lanes, lane, out):
                 lanes.positions[lane] = -1
-                n_running -= 1
             else:
                 change = max(lanes.rise[0, lane], lanes.fall[0, lane])
                 lanes.factors[lane] = _extrapolation_factor(lanes.memory[:, lane], change)
@@ -476,15 +469,9 @@ def approach(
     lanes = _idle_lanes(out.values.shape[1], len(rows.reset_costs), NARROW_LANES, like)
     chunks = _chunks_of(rows, like)
     n_started = 0
-    n_running = 0
     while True:
-        for lane in range(NARROW_LANES):
-            if lanes.positions[lane] < 0 and n_started < len(positions):
-                position = positions[n_started]
-                _start(rows, goals, position, lanes, lane, limits.patience, out.values[position])
-                n_started += 1
-                n_running += 1
-        if n_running == 0:
+        n_started = _fill(rows, goals, limits, positions, n_started, lanes, out)
+        if (lanes.positions < 0).all():
             return
         sweep_lanes(chunks, lanes)
         for lane in range(NARROW_LANES):
@@ -499,7 +486,6 @@ def approach(
             if is_near or value > limits.give_up_above or out.sweeps[position] >= max_sweeps:
                 out.values[position] = lanes.values[:, lane]
                 lanes.positions[lane] = -1
-                n_running -= 1
             else:
                 lanes.factors[lane] = _extrapolation_factor(lanes.memory[:, lane], change)
         if lanes.factors.any():
@@ -593,6 +579,19 @@ def _idle_lanes(n_values: int, n_states: int, n_lanes: int, like: FloatArray) ->
         np.zeros((4, n_lanes)),
         np.zeros(n_lanes),
     )
+
+
+@compiled
+def _fill(
+    rows: Rows, goals: Goals, limits: Limits, positions: IntArray, n_started: int, lanes: Lanes, out: Outcome
+) -> int:
+    """Gives idle lanes to the goals that wait; returns how many of the positions have had a lane."""
+    for lane in range(len(lanes.positions)):
+        if lanes.positions[lane] < 0 and n_started < len(positions):
+            position = positions[n_started]
+            _start(rows, goals, position, lanes, lane, limits.patience, out.values[position])
+            n_started += 1
+    return n_started
 
 
 @compiled
