@@ -13,7 +13,7 @@ import pytest
 from axplore.mdp import TabularMdp
 from axplore.proofs.bounds import IntervalModel
 from axplore.proofs.claims import Claim, Draws, NearOptimal, Reachable, TooFar, cheapest_draws
-from axplore.proofs.travel import journey_limit, tour_of, travel_per_draw
+from axplore.proofs.travel import Travel, journey_limit, tour_of
 from axplore.target import Target
 from axplore.types import RESET_ACTION
 from observed import drawn_counts, expected_counts, model_of, random_model
@@ -29,7 +29,7 @@ def cycle_model(visits: int = 200) -> IntervalModel:
 
 
 def plan(claim: Claim, model: IntervalModel) -> Draws:
-    return cheapest_draws(claim, model, travel_per_draw(model))
+    return cheapest_draws(claim, model, Travel(model))
 
 
 # ------------------------------------------------------------------------------------------------------------- claims
@@ -158,7 +158,7 @@ def test_more_draws_move_shares_to_frequencies_and_slacks_to_zero() -> None:
 def test_a_draw_costs_its_step_and_the_way_back() -> None:
     # go leads to t, one step from s; on leads to u or s, one or no RESET and then go; back leads to s.
     model = cycle_model(10**6)
-    assert travel_per_draw(model) == pytest.approx([2.0, 1.0, 1 + 0.5 * 2 + 0.5 * 1, 2.0], rel=1e-3)
+    assert Travel(model).per_draw_of_all() == pytest.approx([2.0, 1.0, 1 + 0.5 * 2 + 0.5 * 1, 2.0], rel=1e-3)
 
 
 def test_a_tour_names_its_pairs_and_the_nearest_ways() -> None:

@@ -214,7 +214,7 @@ def test_an_explorer_that_no_file_holds_is_handed_in_again(tmp_path: Path) -> No
 
 
 def test_a_configuration_of_the_certified_explorer_is_kept_with_the_run(tmp_path: Path) -> None:
-    configured = Certified(target=Target(radius=2, epsilon=0.5, delta=0.2), growth=0.1, compared=2)
+    configured = Certified(target=Target(radius=2, epsilon=0.5, delta=0.2), growth=0.1, filled=0.5)
     axplore.explore(CHAIN, explorer=configured, run=tmp_path / "whole")
     cut_short(tmp_path / "cut", 9, CHAIN, explorer=configured)
     assert axplore.resume(tmp_path / "cut").target.delta == 0.2

@@ -13,7 +13,7 @@ from axplore.atlas.learned_model import known_places, position_of
 from axplore.atlas.state_report import rounded_down
 from axplore.proofs.bounds import IntervalModel, empirical_path
 from axplore.proofs.claims import Draws, Reachable, TooFar, cheapest_draws
-from axplore.proofs.travel import travel_per_draw
+from axplore.proofs.travel import Travel
 from axplore.statistics.confidence import row_hulls
 from axplore.types import Action, State
 
@@ -112,7 +112,7 @@ def _undecided(atlas: Atlas, model: IntervalModel, state: State, position: int, 
         never_played = "Some actions of the states of the atlas were never played; play them first."
         text = f"{atlas.describe(state).reason} {never_played}"
         return WhyNot(state, Reason.UNDECIDED, text, estimate=estimate, draws=wanted, steps=len(wanted))
-    draws = cheapest_draws(claim, model, travel_per_draw(model))
+    draws = cheapest_draws(claim, model, Travel(model))
     pairs = np.flatnonzero(np.ceil(draws.more) > 0)
     wanted = dict(zip(_named(atlas, model, pairs), np.ceil(draws.more[pairs]).astype(int).tolist(), strict=True))
     text = f"{atlas.describe(state).reason} {_estimated(atlas, estimate)} {_what_decides(draws, wanted, looks_near)}"

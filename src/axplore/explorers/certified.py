@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -39,7 +40,7 @@ from axplore.proofs.evidence import Evidence, gather_evidence
 from axplore.proofs.shared_bounds import ProvenClaims
 from axplore.proofs.surveys import SurveyEvidence, max_depth, survey_evidence
 from axplore.proofs.tested_optimality import WayByTest, begun_test, optimal_by_test, path_to_test, tail_for, way_by_test
-from axplore.proofs.travel import tour_of, travel_per_draw
+from axplore.proofs.travel import Travel, tour_of
 from axplore.statistics.assumed_rows import AssumedRows, contradicted_pairs, nothing_assumed
 from axplore.statistics.confidence import EPISODE_PART, ConfidenceRegion, confidence_region, part_of
 from axplore.statistics.counts import CountedRows, TransitionCounts, rows_of
@@ -47,7 +48,7 @@ from axplore.statistics.episodes import Bets
 from axplore.statistics.tied_rows import NO_TIES, Pooled, Ties, Tying
 from axplore.target import Objective, Target
 from axplore.types import FloatArray, IntArray
-from axplore.worlds.contract import Survey, World
+from axplore.worlds.contract import Order, Survey, Tour, World
 
 MOSTLY_NEW: Final = 0.95
 """A pair whose draws led somewhere new in at least this part of the cases has labels without end."""
@@ -64,9 +65,8 @@ LEAST_SURVEY: Final = 1000
 CLEARLY_CHEAPER: Final = 0.7
 """A policy is proven near-optimal by a test if that takes at most this part of the steps of a proof by draws alone."""
 
-FAR_CHEAPER: Final = 0.4
-"""Before a state is admitted, a test of its final policy is expected only if it takes at most this part: its rows have
-few draws by then, so that the steps of a proof by them are overestimated."""
+MOST_UNPROVEN: Final = 3
+"""Of the frontier states that look nearest, admissions are looked for until this many are not proven."""
 
 CLOSING_DRAWS: Final = 3
 """The support of a pair is closed this many draws at a time."""
@@ -107,10 +107,9 @@ class Certified(Explorer[CertifiedState]):
         first_draws: how often every pair of a newly admitted state is drawn before anything is planned for it.
         growth: no order takes more than about this part of the steps so far, so that plans follow the estimates.
         least_order: nor fewer steps than this, if that many are wanted.
-        compared: how many open claims are compared before the cheapest is worked on.
         endless_draws: a pair with this many draws, nearly all of which led somewhere new, ends the exploration: the
             labels have no end, and nothing could be proven of them.
-        fill_orders: whether the next cheapest ones are worked on in the same order as long as it has room.
+        filled: an order is filled with what proves the next claims up to this part of the steps that it may take.
         by_episodes: whether states may be admitted by tests of a policy on episodes, where that is cheaper.
         assume: what is taken for true of the system; see docs/assumptions.md.
     """
@@ -122,8 +121,7 @@ class Certified(Explorer[CertifiedState]):
     first_draws: int = 10
     growth: float = 0.06
     least_order: int = 50
-    compared: int = 4
-    fill_orders: bool = False
+    filled: float = 0.3
     endless_draws: int = 1000
     by_episodes: bool = True
     assume: Assumptions = NOTHING
@@ -135,7 +133,7 @@ class Certified(Explorer[CertifiedState]):
 
     def for_workers(self) -> Certified:
         """The same explorer with rounds large enough to be shared: fewer plans, and a few per cent more steps."""
-        return replace(self, growth=max(self.growth, 0.1), least_order=max(self.least_order, 1000), fill_orders=True)
+        return replace(self, growth=max(self.growth, 0.1), least_order=max(self.least_order, 1000), filled=1.0)
 
     def retarget(self, target: Target, objective: Objective | None = None) -> Certified:
         """Returns the same explorer for another radius, ε or objective.
@@ -240,20 +238,18 @@ class Certified(Explorer[CertifiedState]):
         self, claims: list[Claim], tests: EpisodeTests, model: IntervalModel
     ) -> Iterator[Draws | EpisodePlan | WayByTest]:
         """Yields what would prove each claim if those before it were proven; draws for one serve later ones."""
-        travel = travel_per_draw(model)
+        travel = Travel(model)
         for claim in claims:
-            (draws,) = self._plans([claim], model, travel)
-            test = self._cheapest_test(tests, model, [claim], [draws], travel)
-            way = self._way_by_test(tests, model, [claim], [draws], travel)
-            yield test or way or draws
-            if test is None:
-                more = draws.more if way is None else way.draws.more
+            plan = self._plan(claim, tests, model, travel)
+            yield plan
+            if not isinstance(plan, EpisodePlan):
+                more = plan.draws.more if isinstance(plan, WayByTest) else plan.more
                 drawn = model.visits + np.ceil(model.per_group(more)).astype(np.int64)
                 model = replace(model.with_visits(drawn.astype(np.float64)), visits=drawn)
 
     def _claims_left(self, model: IntervalModel) -> list[Claim]:
         """Returns every claim to prove once: what looks near is to be reached, and admissions need no second proof."""
-        claims = [claim for stage, _ in self._stages(EpisodeTests(), model) for claim in stage]
+        claims = [claim for stage in self._stages(EpisodeTests(), model) for claim in stage]
         near = {claim.goal for claim in claims if isinstance(claim, Reachable) and claim.n_allowed is None}
         return [
             claim
@@ -287,34 +283,48 @@ class Certified(Explorer[CertifiedState]):
         admitted = self._reachable_goals(state.tests, model)
         if admitted:
             return self._admit(state, world, model, admitted)
-        claims, proven, activity = self._open_claims(state.proven, state.tests, model)
-        if not claims and state.proven:  # some were proven on earlier counts only
-            claims, proven, activity = self._open_claims(frozenset(), state.tests, model)
-        is_refuted = any(_is_refuted(claim, model) for claim in claims or self._tested_claims(state.tests, model))
-        if is_refuted or not claims:
+        proven = set(state.proven)
+        claims = self._open_claims(proven, state.tests, model)
+        first = next(claims, None)
+        if first is None and state.proven:  # some were proven on earlier counts only
+            proven.clear()
+            claims = self._open_claims(proven, state.tests, model)
+            first = next(claims, None)
+        admitted = _admitted(proven, model)
+        if admitted:
+            return self._admit(state, world, model, admitted)
+        claimed = self._tested_claims(state.tests, model) if first is None else [first]
+        is_refuted = any(_is_refuted(claim, model) for claim in claimed)
+        if is_refuted or first is None:
             return _ended(state, is_refuted)
-        return self._work_on(claims, replace(state, proven=proven), world, model, activity)
+        after = self._work_on(chain([first], claims), state, world, model)
+        return replace(after, proven=frozenset(proven), activity=self._activity(first, model))
 
     def _work_on(
-        self, claims: list[Claim], state: CertifiedState, world: World, model: IntervalModel, activity: str
+        self, claims: Iterable[Claim], state: CertifiedState, world: World, model: IntervalModel
     ) -> CertifiedState:
-        """Carries out the first part of what would prove one of the claims soonest: draws, or episodes of a test."""
+        """Carries out the first part of what would prove the next claims soonest: draws, and episodes of tests."""
         budget = max(self.least_order, self.growth * world.steps)
-        optimal = (claim for claim in claims if isinstance(claim, NearOptimal))
-        begun = (begun_test(state.tests, model, claim, self._test_share) for claim in optimal)
-        test = next((plan for plan in begun if plan is not None), None)
-        if test is not None:
-            return self._run_episodes(state, world, test, budget)
-        travel = travel_per_draw(model)
-        plans = self._plans(claims, model, travel)
-        test = self._cheapest_test(state.tests, model, claims, plans, travel)
-        if test is None:
-            way = self._way_by_test(state.tests, model, claims, plans, travel)
-            test, plans = (None, plans) if way is None else (way.plan, [way.draws])
-        if test is not None:
-            return self._run_episodes(state, world, test, budget)
-        draws = _spread(self._next_draws(plans, model, travel, budget), model, travel)
-        return self._sample(state, world, model, draws, activity)
+        travel = Travel(model)
+        tests, begun, more, steps = state.tests, [], np.zeros(model.n_pairs), 0.0
+        for claim in claims:
+            plan = self._next_part(claim, tests, model, travel)
+            if isinstance(plan, EpisodePlan):
+                tests = tests.with_test(plan.test)
+                begun.append(plan)
+                steps += min(plan.travel, budget)
+            else:
+                more = np.maximum(more, plan.more)
+            if steps + travel.steps(more) >= self.filled * budget:
+                break
+        orders: list[Order] = [plan.test.order(state.known, plan.times(budget)) for plan in begun]
+        if more.any():
+            draws = more if travel.steps(more) <= budget else _first_part(more, model, travel, budget)
+            orders.append(self._tour(model, _spread(draws, model, travel)))
+        answers = world.carry_out(orders)
+        for plan, answer in zip(begun, answers, strict=False):
+            tests = tests.with_test(plan.test.after(answer))
+        return self._known_are(replace(state, tests=tests), state.counts.with_answers(answers), state.known)
 
     def finish(self, state: CertifiedState, world: World) -> Exploration:
         """The states admitted, with what is proven of each."""
@@ -496,12 +506,23 @@ class Certified(Explorer[CertifiedState]):
         return np.where(visits == 0, 1.0, wanted)
 
     def _reachable_goals(self, tests: EpisodeTests, model: IntervalModel) -> list[int]:
-        """The frontier states that are proven to be within reach."""
+        """Frontier states that are proven to be within reach.
+
+        Those that look nearest come first, and a few that are not proven end the search. What was proven along the way
+        of others is found once they are admitted.
+        """
         begun = model.n_known + np.flatnonzero(np.isin(model.numbers[model.n_known :], tests.goals))
         tested = {goal for goal in begun.tolist() if tests.proof_of(int(model.numbers[goal]), self.reach) is not None}
-        near = [goal for goal in may_be_within(model, self.reach) if goal not in tested]
-        proven = {goal for goal in near if Reachable(goal, self.reach).is_proven(model)}
-        return sorted(tested | proven)
+        near = (goal for goal in may_be_within(model, self.reach) if goal not in tested)
+        reachable, unproven = set(tested), 0
+        for goal in near:
+            if Reachable(goal, self.reach).is_proven(model):
+                reachable.add(goal)
+            else:
+                unproven += 1
+            if unproven == MOST_UNPROVEN:
+                break
+        return sorted(reachable)
 
     def _admit(self, state: CertifiedState, world: World, model: IntervalModel, goals: list[int]) -> CertifiedState:
         numbers = [int(model.numbers[goal]) for goal in goals]
@@ -530,117 +551,93 @@ class Certified(Explorer[CertifiedState]):
         tested = [goal for goal in begun.tolist() if tests.proof_of(int(model.numbers[goal]), self.reach, goal)]
         return [Reachable(goal, self.reach, goal) for goal in tested]
 
-    def _open_claims(
-        self, proven: frozenset[Claim], tests: EpisodeTests, model: IntervalModel
-    ) -> tuple[list[Claim], frozenset[Claim], str]:
-        """The next few claims to work on, the ones proven by then, and in words what is being proven."""
-        settled = set(proven)
+    def _open_claims(self, proven: set[Claim], tests: EpisodeTests, model: IntervalModel) -> Iterator[Claim]:
+        """Yields the claims to work on next, in order; those that turn out to be proven are added to the others."""
         by_model = ProvenClaims(model)
-        for claims, activity in self._stages(tests, model):
-            unproven = []
+        for claims in self._stages(tests, model):
+            is_done = True
             for claim in claims:
-                if claim in settled:
+                if claim in proven:
                     continue
                 if _is_tested(claim, tests, model) or claim in by_model:
-                    settled.add(claim)
+                    proven.add(claim)
                     continue
                 rival = self._rival(claim, model)
-                if rival in settled:
+                if rival is not None and (rival in proven or rival in by_model):
+                    proven.add(rival)
                     continue
-                if rival is not None and rival in by_model:
-                    settled.add(rival)
-                    continue
-                unproven.append(claim)
-                if len(unproven) == self.compared:
-                    break
-            if unproven:
-                return unproven, frozenset(settled), activity
-        return [], frozenset(settled), ""
+                is_done = False
+                yield claim
+            if not is_done:
+                return
 
-    def _stages(self, tests: EpisodeTests, model: IntervalModel) -> Iterator[tuple[list[Claim], str]]:
+    def _stages(self, tests: EpisodeTests, model: IntervalModel) -> Iterator[list[Claim]]:
         """What has to be proven, in the order of work: a stage matters once those before it are proven."""
         radius, epsilon = self.target.radius, self.target.epsilon
-        yield [TooFar(model.unseen, radius)], "ruling out states never seen"
-        nearest_first = np.argsort(model.frontier_steps, kind="stable")
+        nearest_first = (model.n_known + np.argsort(model.frontier_steps, kind="stable")).tolist()
         n_near = int(np.count_nonzero(model.frontier_steps <= radius + epsilon / 2))
-        frontier = (model.n_known + nearest_first).tolist()
-        yield [Reachable(goal, self.reach) for goal in frontier[:n_near]], "proving states within reach"
-        yield [TooFar(goal, radius) for goal in frontier], "proving states too far"
+        yield [TooFar(model.unseen, radius), *(Reachable(goal, self.reach) for goal in nearest_first[:n_near])]
+        yield [TooFar(goal, radius) for goal in nearest_first]
         known, reach = range(1, model.n_known), self.reach
         tested = frozenset(self._tested_claims(tests, model))
-        claims: list[Claim] = [Reachable(goal, reach, goal) for goal in known]
-        yield [claim for claim in claims if claim not in tested], "proving the order of admission"
+        yield [claim for goal in known if (claim := Reachable(goal, reach, goal)) not in tested]
         if self.objective is Objective.OPTIMAL:
-            yield [NearOptimal(goal, epsilon) for goal in known], "proving policies near-optimal"
+            yield [NearOptimal(goal, epsilon) for goal in known]
+
+    @staticmethod
+    def _activity(claim: Claim, model: IntervalModel) -> str:
+        """What is being proven, in words."""
+        if isinstance(claim, NearOptimal):
+            return "proving policies near-optimal"
+        if isinstance(claim, TooFar):
+            return "ruling out states never seen" if claim.goal == model.unseen else "proving states too far"
+        return "proving states within reach" if claim.goal in model.frontier else "proving the order of admission"
 
     def _rival(self, claim: Claim, model: IntervalModel) -> Claim | None:
-        """The other claim that would decide the same state, if it looks between L and L + ε; either will do."""
-        radius = self.target.radius
-        if claim.goal not in model.frontier or not radius < empirical_path(model, claim.goal).steps < self.reach:
-            return None
-        return TooFar(claim.goal, radius) if isinstance(claim, Reachable) else Reachable(claim.goal, self.reach)
+        """That a state is within reach, instead of too far, if it looks between L and L + ε; either will do.
 
-    def _plans(self, claims: list[Claim], model: IntervalModel, travel: FloatArray) -> list[Draws]:
-        """What would prove each claim, or its rival if that is cheaper.
-
-        A plan is not followed beyond the cheapest one found before, unless orders are filled with several.
+        There is none the other way round: what looks at most as far as L + ε / 2 is proven within reach sooner.
         """
-        plans: list[Draws] = []
-        for claim in claims:
-            rival = self._rival(claim, model)
-            known = plans if not self.fill_orders else []
-            at_most = min((plan.travel for plan in known), default=np.inf)
-            plan = cheapest_draws(claim, model, travel, at_most)
-            if rival is not None:
-                plan = min(plan, cheapest_draws(rival, model, travel, min(at_most, plan.travel)), key=_steps_of)
-            plans.append(plan)
-        return plans
+        if not isinstance(claim, TooFar) or claim.goal not in model.frontier:
+            return None
+        looks_between = self.target.radius < empirical_path(model, claim.goal).steps < self.reach
+        return Reachable(claim.goal, self.reach) if looks_between else None
 
-    def _next_draws(self, plans: list[Draws], model: IntervalModel, travel: FloatArray, budget: float) -> FloatArray:
-        """The draws of the cheapest plans, as far as an order of `budget` steps has room for them, [P]."""
-        cheapest, *others = sorted(plans, key=_steps_of)
-        more = cheapest.more
-        for plan in others if self.fill_orders else ():
-            if more @ travel < budget:
-                more = np.maximum(more, plan.more)
-        return more if more @ travel <= budget else _first_part(more, model, travel, budget)
+    def _next_part(
+        self, claim: Claim, tests: EpisodeTests, model: IntervalModel, travel: Travel
+    ) -> Draws | EpisodePlan:
+        """What to do first to prove a claim; a test that was begun is continued."""
+        begun = begun_test(tests, model, claim, self._test_share) if isinstance(claim, NearOptimal) else None
+        plan = begun or self._plan(claim, tests, model, travel)
+        return plan.plan or plan.draws if isinstance(plan, WayByTest) else plan
+
+    def _plan(
+        self, claim: Claim, tests: EpisodeTests, model: IntervalModel, travel: Travel
+    ) -> Draws | EpisodePlan | WayByTest:
+        """What would prove a claim soonest, or its rival if that is cheaper: draws, a test by episodes, or both."""
+        draws, rival = cheapest_draws(claim, model, travel), self._rival(claim, model)
+        if rival is not None:
+            draws = min(draws, cheapest_draws(rival, model, travel, draws.travel), key=_steps_of)
+        if not self._may_test:
+            return draws
+        if isinstance(claim, NearOptimal):
+            at_most = CLEARLY_CHEAPER * draws.travel
+            return way_by_test(tests, model, claim, travel, self._test_share, at_most) or draws
+        return self._cheapest_test(claim, tests, model, draws.travel) or draws
 
     def _cheapest_test(
-        self, tests: EpisodeTests, model: IntervalModel, claims: list[Claim], plans: list[Draws], travel: FloatArray
+        self, claim: Claim, tests: EpisodeTests, model: IntervalModel, at_most: float
     ) -> EpisodePlan | None:
-        """The test by episodes that would prove one of the claims; None if the plans of draws are cheaper."""
-        if not self._may_test:
+        """The test by episodes that would prove a frontier state within reach; None if it takes `at_most` steps."""
+        path = empirical_path(model, claim.goal)
+        if claim.goal not in model.frontier or path.steps >= self.reach:
             return None
-        candidates = []
-        for claim, draws in zip(claims, plans, strict=True):
-            path = empirical_path(model, claim.goal)
-            if claim.goal in model.frontier and path.steps < self.reach:
-                tail = None
-                if self.objective is Objective.OPTIMAL:  # then it may prove the policy near-optimal as well
-                    path = path_to_test(model, path)
-                    tail = tail_for(path, self.reach)
-                plan = cheapest_test(tests, model, path, self.reach, self._test_share, tail)
-                candidates += [(plan, claim.goal, draws)] if plan is not None else []
-        if not candidates:
-            return None
-        plan, goal, draws = min(candidates, key=lambda candidate: candidate[0].travel)
-        # The second comparison is the dearer one to make.
-        cheaper = plan.travel < draws.travel and plan.travel < self._spared(goal, draws, model, travel)
-        return plan if cheaper else None
-
-    def _way_by_test(
-        self, tests: EpisodeTests, model: IntervalModel, claims: list[Claim], plans: list[Draws], travel: FloatArray
-    ) -> WayByTest | None:
-        """The way to prove one of the claims that a policy is near-optimal by a test; None if draws are cheaper."""
-        if not self._may_test:
-            return None
-        at_most, best = CLEARLY_CHEAPER * min(plan.travel for plan in plans), None
-        for claim in claims:
-            if isinstance(claim, NearOptimal):
-                way = way_by_test(tests, model, claim, travel, self._test_share, at_most)
-                if way is not None:
-                    at_most, best = way.travel, way
-        return best
+        tail = None
+        if self.objective is Objective.OPTIMAL:  # then it may prove the policy near-optimal as well
+            path = path_to_test(model, path)
+            tail = tail_for(path, self.reach)
+        plan = cheapest_test(tests, model, path, self.reach, self._test_share, tail)
+        return plan if plan is not None and plan.travel < at_most else None
 
     @property
     def _may_test(self) -> bool:
@@ -652,32 +649,19 @@ class Certified(Explorer[CertifiedState]):
         """The probability with which all tests by episodes together may err."""
         return EPISODE_PART * self.target.delta
 
-    def _spared(self, goal: int, draws: Draws, model: IntervalModel, travel: FloatArray) -> float:
-        """The steps that need not be taken if a goal is admitted without these draws.
-
-        Where its policy has to be proven near-optimal, that takes about the same draws and often more of them, unless a
-        test proves this too.
-        """
-        if self.objective is not Objective.OPTIMAL:
-            return draws.travel
-        optimal = NearOptimal(goal, self.target.epsilon)
-        by_rows = cheapest_draws(optimal, model, travel).travel
-        way = way_by_test(EpisodeTests(), model, optimal, travel, self._test_share, FAR_CHEAPER * by_rows)
-        return max(draws.travel, by_rows) - (by_rows if way is None else way.travel)
-
-    def _run_episodes(self, state: CertifiedState, world: World, plan: EpisodePlan, budget: float) -> CertifiedState:
-        (answer,) = world.carry_out([plan.test.order(state.known, plan.times(budget))])
-        counts = state.counts.with_answers([answer])
-        tests = state.tests.with_test(plan.test.after(answer))
-        return self._known_are(replace(state, tests=tests, activity="testing a way by episodes"), counts, state.known)
-
     def _sample(
         self, state: CertifiedState, world: World, model: IntervalModel, draws: FloatArray, activity: str
     ) -> CertifiedState:
-        order = tour_of(model, np.ceil(draws).astype(np.int64), self.target)
-        (answer,) = world.carry_out([order])
-        counts = state.counts.with_answers([answer])
-        return self._known_are(replace(state, activity=activity), counts, state.known)
+        answers = world.carry_out([self._tour(model, draws)])
+        return self._known_are(replace(state, activity=activity), state.counts.with_answers(answers), state.known)
+
+    def _tour(self, model: IntervalModel, draws: FloatArray) -> Tour:
+        return tour_of(model, np.ceil(draws).astype(np.int64), self.target)
+
+
+def _admitted(proven: set[Claim], model: IntervalModel) -> list[int]:
+    """The frontier states that are proven to be within reach, if only as rivals of what was to be proven."""
+    return sorted(claim.goal for claim in proven if isinstance(claim, Reachable) and claim.goal in model.frontier)
 
 
 def _ended(state: CertifiedState, is_refuted: bool) -> CertifiedState:
@@ -686,16 +670,16 @@ def _ended(state: CertifiedState, is_refuted: bool) -> CertifiedState:
     return replace(state, stop=StopReason.PROVEN, activity="everything is proven")
 
 
-def _spread(draws: FloatArray, model: IntervalModel, travel: FloatArray) -> FloatArray:
+def _spread(draws: FloatArray, model: IntervalModel, travel: Travel) -> FloatArray:
     """Spreads draws that pairs share over the nearest of them, [P]: then most steps are draws, and few lead back."""
     if model.groups is None:
         return draws
-    spread = np.zeros(len(draws))
+    per_draw, spread = travel.per_draw_of_all(), np.zeros(len(draws))
     for group in np.unique(model.groups[draws > 0]).tolist():
         pairs = np.flatnonzero(model.groups == group)
         wanted = math.ceil(draws[pairs].sum())
-        near = pairs[travel[pairs] <= SPREAD * travel[pairs].min()]
-        near = near[np.argsort(travel[near], kind="stable")][:wanted]
+        near = pairs[per_draw[pairs] <= SPREAD * per_draw[pairs].min()]
+        near = near[np.argsort(per_draw[near], kind="stable")][:wanted]
         spread[near] = np.diff(np.linspace(0, wanted, len(near) + 1).astype(np.int64))
     return spread
 
@@ -724,7 +708,7 @@ def _endless_pairs(rows: CountedRows, draws: int) -> BoolArray:
     return (rows.visits >= draws) & (np.diff(rows.row_offsets) >= MOSTLY_NEW * rows.visits)
 
 
-def _first_part(more: FloatArray, model: IntervalModel, travel: FloatArray, budget: float) -> FloatArray:
+def _first_part(more: FloatArray, model: IntervalModel, travel: Travel, budget: float) -> FloatArray:
     """Returns as many of the draws as `budget` steps allow; pairs that lack most, in proportion, come first, [P]."""
     wanted = model.visits + more
 
@@ -734,7 +718,7 @@ def _first_part(more: FloatArray, model: IntervalModel, travel: FloatArray, budg
     low, high = 0.0, math.log(float((wanted / model.visits).max()))
     for _ in range(40):
         middle = (low + high) / 2
-        if part(middle) @ travel > budget:
+        if travel.steps(part(middle)) > budget:
             low = middle
         else:
             high = middle

@@ -44,6 +44,9 @@ BEYOND_LIMIT: Final = -1.0
 ENOUGH_CHANGE: Final = 0.03
 """A policy is evaluated until values change by this part of what its improvement changed."""
 
+ENOUGH_ORDER: Final = 0.01
+"""States are put in the order of their values again while these change by more than this."""
+
 ESTIMATE_CHANGE: Final = 1e-7
 """Estimates are improved until no value changes by more than this."""
 
@@ -131,14 +134,28 @@ def single_factors(rows: Rows) -> FloatArray:
 
     Solvers look at each pair many times, and for most pairs this is all that they need to know of its ball.
     """
-    factors = np.full(len(rows.slack), MANY)
+    factors = np.empty(len(rows.slack))
     for pair in range(len(factors)):
-        first = rows.row_offsets[pair]
-        has_one = rows.row_offsets[pair + 1] == first + 1 and rows.shares[first] > 0.0 and rows.rest[pair] == 0.0
-        is_plain = not rows.closed[pair] and rows.floors[pair] == 0.0 and 0.0 < rows.slack[pair] < np.inf
-        if has_one and is_plain:
-            factors[pair] = math.exp(-rows.slack[pair])
+        factors[pair] = _single_factor(rows, pair)
     return factors
+
+
+@compiled
+def _factors_of(rows: Rows, allowed: IntArray) -> FloatArray:
+    """The same for the pairs that are allowed, [n, 2], and MANY for all others, [P]."""
+    factors = np.full(len(rows.slack), MANY)
+    for state in range(len(allowed)):
+        for pair in range(allowed[state, 0], allowed[state, 1]):
+            factors[pair] = _single_factor(rows, pair)
+    return factors
+
+
+@compiled_inner
+def _single_factor(rows: Rows, pair: int) -> float:
+    first = rows.row_offsets[pair]
+    has_one = rows.row_offsets[pair + 1] == first + 1 and rows.shares[first] > 0.0 and rows.rest[pair] == 0.0
+    is_plain = not rows.closed[pair] and rows.floors[pair] == 0.0 and 0.0 < rows.slack[pair] < np.inf
+    return math.exp(-rows.slack[pair]) if has_one and is_plain else MANY
 
 
 @compiled_inner
@@ -562,6 +579,28 @@ def allowed_pairs(state_pairs: IntArray, n_allowed: int, follow: IntArray) -> In
 
 
 @compiled
+def along_way(rows: Rows, goal: int, policy: IntArray) -> IntArray:
+    """The policy with RESET in all states that it does not lead to from the initial one, as far as was seen, [n]."""
+    n_known = len(policy)
+    restricted = np.full(n_known, RESET_PAIR)
+    queue, is_met = np.zeros(n_known, np.int64), np.zeros(n_known, np.bool_)
+    is_met[0], n_met, looked_at = True, 1, 0
+    while looked_at < n_met:
+        state = queue[looked_at]
+        looked_at += 1
+        pair = policy[state]
+        restricted[state] = pair
+        if state == goal or pair == RESET_PAIR:
+            continue
+        for after in rows.successors[rows.row_offsets[pair] : rows.row_offsets[pair + 1]]:
+            if after < n_known and not is_met[after]:
+                is_met[after] = True
+                queue[n_met] = after
+                n_met += 1
+    return restricted
+
+
+@compiled
 def upper_bound(
     rows: Rows,
     goal: int,
@@ -592,10 +631,15 @@ def upper_bound(
     """
     n_known = len(policy)
     row = np.zeros(len(rows.shares))
+    playing = allowed[:, 0] < allowed[:, 1]
+    resetting = np.flatnonzero(~playing)
+    order: IntArray = np.flatnonzero(playing)
+    order = order[np.argsort(values[order])]
     chance = np.zeros(n_known)
-    order = np.argsort(values[:n_known])
-    factors = single_factors(rows)
+    chance[resetting] = 1.0
+    factors = _factors_of(rows, allowed)
     for turn in range(200 if inner else 3000):
+        values[resetting] = rows.reset_cost + values[0]
         spread_values(rows, values, n_known, goal)
         rise, fall = 0.0, 0.0
         for state in order:
@@ -803,9 +847,10 @@ def lower_bound(
                 values[state] = value
         if change <= tolerance:
             return lower_residual(rows, factors, goal, values, n_known, shifts)
-        sweeps = _sweeps_in(turn, inner)
-        if sweeps:
-            _evaluate(rows, goal, order, policy, row, False, sweeps, change, tolerance, limit, values, chance)
+        if inner:
+            if change > ENOUGH_ORDER and turn % 2 == 0:
+                order = np.argsort(values[:n_known])
+            _evaluate(rows, goal, order, policy, row, False, inner, change, tolerance, limit, values, chance)
     return np.inf
 
 

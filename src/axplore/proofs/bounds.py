@@ -30,6 +30,7 @@ from axplore.proofs.bound_kernels import (
     Predecessors,
     Rows,
     allowed_pairs,
+    along_way,
     empirical_values,
     estimated_steps,
     grown_balls,
@@ -41,7 +42,7 @@ from axplore.proofs.bound_kernels import (
     upper_bound,
 )
 from axplore.proofs.sensitivity import lower_gain, regret_gain, upper_gain
-from axplore.proofs.sharpening import bounds_along, certain_way, screened, sharp_for_lower, sharp_for_upper
+from axplore.proofs.sharpening import bounds_along, certain_way, sharp_for_lower, sharp_for_upper
 from axplore.statistics.confidence import ConfidenceRegion
 from axplore.statistics.counts import CountedRows
 from axplore.types import RESET_PAIR, FloatArray, IntArray
@@ -56,6 +57,8 @@ LEAST_RESIDUAL: Final = 1e-13
 """No residual smaller than this is aimed at: rounding would not let it be reached."""
 
 INNER_SWEEPS: Final = 10
+INNER_SWEEPS_BELOW: Final = 30
+"""Sweeps between two improvements, for upper and lower bounds; there, policies and rows aim at the same thing."""
 
 MOST_SLACK: Final = 1.0
 """Gains are asked for slacks up to this one, in nats: slack · exp(-slack), which they follow, is greatest there."""
@@ -365,17 +368,16 @@ def empirical_path(model: IntervalModel, goal: int, n_allowed: int | None = None
     return model.estimates[goal, n_allowed]
 
 
+def along(model: IntervalModel, path: GoalValues) -> GoalValues:
+    """The path with RESET in all states that its policy does not lead to: to solve for it takes less time."""
+    return replace(path, policy=along_way(model.rows, path.goal, path.policy))
+
+
 def may_be_within(model: IntervalModel, steps: float) -> list[int]:
-    """The frontier states whose upper bound may be within so many steps; that of all others is known to be beyond."""
-    frontier = np.array(model.frontier, dtype=np.int64)
-    near = frontier[(model.least_upper[frontier] <= steps) & (model.frontier_steps <= steps)]
-    if model.counts is None or model.log_levels is None:
-        return [int(goal) for goal in near]
-    is_near = screened(
-        model.rows, model.predecessors, model.counts, model.log_levels, model.has_several, near,
-        len(model.numbers), model.limit, min(model.limit, steps), INNER_SWEEPS, model.residual,
-    )  # fmt: skip
-    return [int(goal) for goal in near[is_near]]
+    """The frontier states whose upper bound may be within so many steps, those that look nearest first."""
+    within = (model.least_upper[model.n_known :] <= steps) & (model.frontier_steps <= steps)
+    near = np.flatnonzero(within)
+    return [int(goal) for goal in model.n_known + near[np.argsort(model.frontier_steps[near], kind="stable")]]
 
 
 def _estimate(model: IntervalModel, goal: int, n_allowed: int, limit: float) -> bool:
@@ -464,7 +466,7 @@ def lower_path(model: IntervalModel, goal: int, guess: FloatArray | None = None)
     asked = ("lower", goal, model.n_known)
     start, shifts = model.starts.get(asked, (guess, np.full(model.n_pairs, UNKNOWN_SHIFT)))
     shifts = shifts.copy()
-    for inner in (INNER_SWEEPS, 0):
+    for inner in (INNER_SWEEPS_BELOW, 0):
         values = np.zeros(len(model.numbers))
         if inner and start is not None:
             values[:] = np.minimum(start, model.limit)

@@ -18,6 +18,7 @@ from axplore.proofs.bounds import (
     GoalValues,
     IntervalModel,
     Regret,
+    along,
     certain_path,
     empirical_path,
     gain_of_lower,
@@ -27,6 +28,7 @@ from axplore.proofs.bounds import (
     regret_path,
     upper_path,
 )
+from axplore.proofs.travel import Travel
 from axplore.types import RESET_PAIR, FloatArray
 
 LEAST_GROWTH, MOST_GROWTH = 1.1, 2.0
@@ -88,12 +90,14 @@ class Reachable:
         return upper_path(model, self.goal, n_allowed=self.n_allowed, at_most=self.steps)
 
     def gain(self, model: IntervalModel) -> Gain | None:
-        if self.is_proven(model):
+        if model.imagined is None and self.is_proven(model):
             return None
         # The robust optimum may be a detour through well-known pairs that never gets good enough; what looks best is
         # the policy to invest in.
-        estimate = empirical_path(model, self.goal, self.n_allowed)
+        estimate = along(model, empirical_path(model, self.goal, self.n_allowed))
         robust = upper_path(model, self.goal, follow=estimate, n_allowed=self.n_allowed)
+        if robust.at_most <= self.steps:
+            return None
         looks_best = gain_of_upper(model, estimate)
         given_up = estimate.policy[robust.policy != estimate.policy]
         # Where a pair is not known well the robust path resets instead, and gets no better for drawing the others.
@@ -176,7 +180,7 @@ class Draws:
     travel: float
 
 
-def cheapest_draws(claim: Claim, model: IntervalModel, travel: FloatArray, at_most: float = np.inf) -> Draws:
+def cheapest_draws(claim: Claim, model: IntervalModel, travel: Travel, at_most: float = np.inf) -> Draws:
     """The draws that would prove a claim soonest; all zero if it is proven.
 
     Where the gains give no hint, every pair is drawn a little more: with more draws the estimates change. Of pairs that
@@ -185,22 +189,31 @@ def cheapest_draws(claim: Claim, model: IntervalModel, travel: FloatArray, at_mo
     Args:
         claim: what to prove.
         model: every pair must have been drawn more often than it has successors.
-        travel: the steps that one more draw of each pair takes, [P].
+        travel: the steps that one more draw of each pair takes.
         at_most: draws that take more steps are not followed to their end, because others are cheaper.
     """
     visits = model.visits.astype(np.float64)
     # A draw in one pair of a group is a draw in all: each of them counts with its part of the steps and of the gain.
-    sizes, (least, drawn) = model.group_sizes(), model.cheapest_of_group(travel)
-    travel = least / sizes
+    sizes, drawn, shared = model.group_sizes(), np.ones(model.n_pairs, dtype=np.bool_), None
+    if model.groups is not None:
+        least, drawn = model.cheapest_of_group(travel.per_draw_of_all())
+        shared = least / sizes
     for _ in range(TRIALS):
         gain = claim.gain(model.with_visits(visits))
         if gain is None:
             break
-        visits = _grown_visits(visits, model.per_group(gain.by_pair) / sizes, travel, gain.lacking)
-        if (visits - model.visits) @ travel > at_most:
+        by_pair = model.per_group(gain.by_pair) / sizes
+        per_draw = travel.per_draw(by_pair > 0.0) if shared is None else shared
+        visits = _grown_visits(visits, by_pair, per_draw, gain.lacking)
+        if _steps(visits - model.visits, travel, shared) > at_most:
             break
     more = visits - model.visits
-    return Draws(more * drawn, float(more @ travel))
+    return Draws(more * drawn, _steps(more, travel, shared))
+
+
+def _steps(draws: FloatArray, travel: Travel, shared: FloatArray | None) -> float:
+    """The steps that draws take, [P]; `shared` are those for a draw of each pair, where pairs share their draws."""
+    return travel.steps(draws) if shared is None else float(draws @ shared)
 
 
 @compiled

@@ -15,21 +15,13 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from axplore.compilation import compiled
 from axplore.proofs.bound_kernels import (
-    ANY_POLICY,
-    BEYOND_LIMIT,
-    UNKNOWN_SHIFT,
-    Predecessors,
     Rows,
-    allowed_pairs,
-    empirical_values,
     extreme_row,
     least_mean,
     lower_backup,
-    upper_bound,
 )
 from axplore.statistics.centred import tangent_ball
 from axplore.types import RESET_PAIR, FloatArray, IntArray
@@ -80,46 +72,6 @@ def sharp_for_lower(
             if state != goal and has_several and lower_backup(rows, pair, values)[0] <= values[state]:
                 _sharpen(sharp, counts, log_levels, pair, values, 0.0, -1.0, row)
     return sharp.shares, sharp.slack
-
-
-@compiled
-def screened(
-    rows: Rows,
-    predecessors: Predecessors,
-    counts: FloatArray,
-    log_levels: FloatArray,
-    has_several: bool,
-    goals: IntArray,
-    n_seen: int,
-    limit: float,
-    at_most: float,
-    inner: int,
-    tolerance: float,
-) -> npt.NDArray[np.bool_]:
-    """Returns for each goal whether its upper bound may be `at_most`, [g]; where not, the solver has found it beyond.
-
-    The same kernels, on the same numbers, as for one goal after the other, without what is needed to prove anything.
-    """
-    n_known = len(rows.state_pairs) - 1
-    allowed = allowed_pairs(rows.state_pairs, n_known, ANY_POLICY)
-    may_be = np.ones(len(goals), np.bool_)
-    values, policy = np.empty(n_seen), np.empty(n_known, np.int64)
-    for place, goal in enumerate(goals):
-        found = empirical_values(rows, predecessors, goal, n_known, values, policy, 10.0 * limit)
-        if len(certain_way(rows, goal, policy)):
-            continue
-        if not found or values[0] >= at_most:
-            may_be[place] = False
-            continue
-        sharp = rows
-        if has_several:
-            shares, slack = sharp_for_upper(rows, counts, log_levels, goal, np.minimum(values, limit), policy)
-            sharp = _with_balls(rows, shares, slack)
-        policy[:] = RESET_PAIR
-        shifts = np.full(len(rows.slack), UNKNOWN_SHIFT)
-        residual = upper_bound(sharp, goal, allowed, values, policy, shifts, inner, at_most, tolerance)
-        may_be[place] = residual != BEYOND_LIMIT
-    return may_be
 
 
 @compiled

@@ -18,7 +18,7 @@ from axplore.proofs.bounds import GoalValues, IntervalModel, correction, empiric
 from axplore.proofs.claims import Draws, NearOptimal, TooFar, cheapest_draws
 from axplore.proofs.episode_tests import EpisodePlan, EpisodeTest, EpisodeTests, new_test
 from axplore.proofs.sensitivity import expected_visits
-from axplore.types import FloatArray
+from axplore.proofs.travel import Travel
 
 TEST_PARTS: Final = (0.3, 0.45, 0.6)
 """The parts of ε by which the bound of a new test may exceed the estimate; the lower bound has the rest."""
@@ -121,7 +121,7 @@ def way_by_test(
     tests: EpisodeTests,
     model: IntervalModel,
     claim: NearOptimal,
-    travel: FloatArray,
+    travel: Travel,
     share: float,
     at_most: float,
 ) -> WayByTest | None:
@@ -131,7 +131,7 @@ def way_by_test(
         tests: those begun so far.
         model: counts and region.
         claim: what to prove.
-        travel: the steps that one more draw of each pair takes, [P].
+        travel: the steps that one more draw of each pair takes.
         share: the probability with which all tests together may err.
         at_most: ways that take more steps are of no interest.
     """

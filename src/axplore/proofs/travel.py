@@ -6,6 +6,7 @@ import math
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from axplore.certificate.contents import Sparse
 from axplore.compilation import compiled
@@ -19,24 +20,51 @@ MOST_IN_ARRAYS: Final = 2**21
 """The policies of a tour are arrays if they have at most this many numbers, 16 MB; else only what differs is kept."""
 
 
-def travel_per_draw(model: IntervalModel) -> FloatArray:
-    """The steps that one more draw of each pair takes, the way back to its state included, by the frequencies, [P]."""
-    return _travel_per_draw(model.rows, model.predecessors, len(model.numbers), model.limit)
+class Travel:
+    """The steps that one more draw of each pair takes, the way back to its state included, by the frequencies.
+
+    They are found when they are asked for: what is planned concerns few pairs of a large model.
+    """
+
+    def __init__(self, model: IntervalModel) -> None:
+        self._model = model
+        self._per_draw = np.ones(model.n_pairs)
+        self._is_found = np.zeros(model.n_known, dtype=np.bool_)
+        self._owners = np.repeat(np.arange(model.n_known), np.diff(model.rows.state_pairs))
+
+    def per_draw(self, pairs: npt.NDArray[np.bool_]) -> FloatArray:
+        """The steps for a draw of each of these pairs, and anything above 0 for the others, [P]."""
+        is_wanted = np.zeros(self._model.n_known, dtype=np.bool_)
+        is_wanted[self._owners[pairs]] = True
+        states = np.flatnonzero(is_wanted & ~self._is_found)
+        if len(states):
+            model = self._model
+            _find_travel(model.rows, model.predecessors, len(model.numbers), model.limit, states, self._per_draw)
+            self._is_found[states] = True
+        return self._per_draw
+
+    def per_draw_of_all(self) -> FloatArray:
+        """The steps for a draw of every pair, [P]."""
+        return self.per_draw(np.ones(self._model.n_pairs, dtype=np.bool_))
+
+    def steps(self, draws: FloatArray) -> float:
+        """The steps that draws, [P], take in all."""
+        return float(draws @ self.per_draw(draws > 0.0))
 
 
 @compiled
-def _travel_per_draw(rows: Rows, predecessors: Predecessors, n_seen: int, limit: float) -> FloatArray:
+def _find_travel(
+    rows: Rows, predecessors: Predecessors, n_seen: int, limit: float, states: IntArray, per_draw: FloatArray
+) -> None:
     n_known = len(rows.state_pairs) - 1
-    per_draw = np.ones(len(rows.slack))
     policy = np.empty(n_known, np.int64)
     values = np.empty(n_seen)
-    for state in range(n_known):
+    for state in states:
         if not empirical_values(rows, predecessors, state, n_known, values, policy, 10.0 * limit):
             values[:] = limit
         for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
             for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
                 per_draw[pair] += rows.frequencies[entry] * min(values[rows.successors[entry]], limit)
-    return per_draw
 
 
 def actions_of(model: IntervalModel, policy: IntArray) -> IntArray:

@@ -246,7 +246,8 @@ class Pace:
         self._explorer = explorer
         self._observers = observers
         self._clock = clock
-        self._due = clock() + SECONDS_BEFORE_ESTIMATES
+        self._began = clock()
+        self._due = self._began + SECONDS_BEFORE_ESTIMATES
         self._asked = False
         self._latest: Remaining | None = None
         self._before = (clock(), 0)
@@ -256,7 +257,8 @@ class Pace:
         """Passes a report on to all observers; returns the first reason to stop."""
         began = self._clock()
         if began >= self._due and report.state is not None and report.state.stop is None:
-            self._latest = self._explorer.remaining(report.state, MOST_SECONDS) or self._latest
+            seconds = min(MOST_SECONDS, PART_FOR_ESTIMATES * (began - self._began))
+            self._latest = self._explorer.remaining(report.state, seconds) or self._latest
             (moment, steps), self._before = self._before, (began, report.steps)
             self._speed = (report.steps - steps) / (began - moment) if steps and began > moment else None
             wait = (self._clock() - began) / PART_FOR_ESTIMATES
