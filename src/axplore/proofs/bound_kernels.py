@@ -631,15 +631,19 @@ def upper_bound(
     """
     n_known = len(policy)
     row = np.zeros(len(rows.shares))
-    playing = allowed[:, 0] < allowed[:, 1]
-    resetting = np.flatnonzero(~playing)
-    order: IntArray = np.flatnonzero(playing)
-    order = order[np.argsort(values[order])]
-    chance = np.zeros(n_known)
-    chance[resetting] = 1.0
+    chance, n_playing = np.zeros(n_known), 0
+    keys = values[:n_known].copy()
+    for state in range(n_known):
+        if allowed[state, 0] < allowed[state, 1]:
+            n_playing += 1
+        else:
+            keys[state], chance[state] = np.inf, 1.0
+    by_value = np.argsort(keys)
+    order, resetting = by_value[:n_playing], by_value[n_playing:]
     factors = _factors_of(rows, allowed)
     for turn in range(200 if inner else 3000):
-        values[resetting] = rows.reset_cost + values[0]
+        for state in resetting:
+            values[state] = rows.reset_cost + values[0]
         spread_values(rows, values, n_known, goal)
         rise, fall = 0.0, 0.0
         for state in order:
