@@ -606,9 +606,12 @@ class Certified(Explorer[CertifiedState]):
     def _next_part(
         self, claim: Claim, tests: EpisodeTests, model: IntervalModel, travel: Travel
     ) -> Draws | EpisodePlan:
-        """What to do first to prove a claim; a test that was begun is continued."""
+        """What to do first to prove a claim; a test that was begun is continued unless draws have become cheaper."""
         begun = begun_test(tests, model, claim, self._test_share) if isinstance(claim, NearOptimal) else None
-        plan = begun or self._plan(claim, tests, model, travel)
+        if begun is not None:
+            draws = cheapest_draws(claim, model, travel, begun.travel)
+            return begun if begun.travel <= draws.travel else draws
+        plan = self._plan(claim, tests, model, travel)
         return plan.plan or plan.draws if isinstance(plan, WayByTest) else plan
 
     def _plan(
