@@ -317,6 +317,8 @@ class Certified(Explorer[CertifiedState]):
                 more = np.maximum(more, plan.more)
             if steps + travel.steps(more) >= self.filled * budget:
                 break
+        if not begun and not more.any():  # trials are less exact than proofs: with more draws the estimates change
+            more = np.ones(model.n_pairs)
         orders: list[Order] = [plan.test.order(state.known, plan.times(budget)) for plan in begun]
         if more.any():
             draws = more if travel.steps(more) <= budget else _first_part(more, model, travel, budget)
