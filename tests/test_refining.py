@@ -14,10 +14,12 @@ import axplore
 from axplore.atlas.verdict import VerdictKind
 from axplore.certificate import Certificate
 from axplore.errors import InvalidSettingError
+from axplore.explorers.certified import Certified
 from axplore.memory import Memory
 from axplore.runs.checkpoints import load_checkpoint
 from axplore.runs.history import history_of
 from axplore.runs.manifest import load_manifest
+from axplore.target import Target
 from axplore.worlds.aalpy import merged_by_alergia
 from axplore.worlds.output_models import OutputModel, output_world
 from axplore.worlds.stepped import SteppedWorld
@@ -64,9 +66,10 @@ def test_without_a_memory_the_verdict_is_in_doubt() -> None:
 
 
 def test_what_follows_a_reset_is_looked_at_before_anything_is_promised(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The label of the start is shown again and again, so that exploring never resets."""
+    """The label of the start is shown again and again, so that exploring never resets if it runs no episodes."""
     monkeypatch.setattr("axplore.exploring.examined", lambda *_: ())
-    atlas = explored(memory=None, max_steps=20_000)
+    by_rows = Certified(target=Target(radius=RADIUS, epsilon=EPSILON), by_episodes=False)
+    atlas = axplore.explore(ALARM.system, explorer=by_rows, seed=3, max_steps=20_000)
     assert atlas.complete
     assert atlas.verdict.kind is VerdictKind.PROVEN_UNDER_DOUBT
     assert any("on short walks from RESET" in finding.seen for finding in atlas.findings)
