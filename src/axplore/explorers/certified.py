@@ -513,8 +513,8 @@ class Certified(Explorer[CertifiedState]):
         Those that look nearest come first, and a few that are not proven end the search. What was proven along the way
         of others is found once they are admitted.
         """
-        begun = model.n_known + np.flatnonzero(np.isin(model.numbers[model.n_known :], tests.goals))
-        tested = {goal for goal in begun.tolist() if tests.proof_of(int(model.numbers[goal]), self.reach) is not None}
+        begun = _with_tests(model.frontier, tests, model)
+        tested = {goal for goal in begun if tests.proof_of(int(model.numbers[goal]), self.reach) is not None}
         near = (goal for goal in may_be_within(model, self.reach) if goal not in tested)
         reachable, unproven = set(tested), 0
         for goal in near:
@@ -549,8 +549,8 @@ class Certified(Explorer[CertifiedState]):
 
     def _tested_claims(self, tests: EpisodeTests, model: IntervalModel) -> list[Claim]:
         """That known states are reachable, of those for which tests by episodes have proven it."""
-        begun = 1 + np.flatnonzero(np.isin(model.numbers[1 : model.n_known], tests.goals))
-        tested = [goal for goal in begun.tolist() if tests.proof_of(int(model.numbers[goal]), self.reach, goal)]
+        begun = _with_tests(range(1, model.n_known), tests, model)
+        tested = [goal for goal in begun if tests.proof_of(int(model.numbers[goal]), self.reach, goal)]
         return [Reachable(goal, self.reach, goal) for goal in tested]
 
     def _open_claims(self, proven: set[Claim], tests: EpisodeTests, model: IntervalModel) -> Iterator[Claim]:
@@ -662,6 +662,12 @@ class Certified(Explorer[CertifiedState]):
 
     def _tour(self, model: IntervalModel, draws: FloatArray) -> Tour:
         return tour_of(model, np.ceil(draws).astype(np.int64), self.target)
+
+
+def _with_tests(positions: range, tests: EpisodeTests, model: IntervalModel) -> list[int]:
+    """Of these positions those of which tests by episodes were begun, ascending."""
+    is_begun = np.isin(model.numbers[positions.start : positions.stop], tests.goals)
+    return [int(position) for position in positions.start + np.flatnonzero(is_begun)]
 
 
 def _admitted(proven: set[Claim], model: IntervalModel) -> list[int]:

@@ -579,17 +579,15 @@ def allowed_pairs(state_pairs: IntArray, n_allowed: int, follow: IntArray) -> In
 
 
 @compiled
-def along_way(rows: Rows, goal: int, policy: IntArray) -> IntArray:
-    """The policy with RESET in all states that it does not lead to from the initial one, as far as was seen, [n]."""
+def states_met(rows: Rows, goal: int, policy: IntArray) -> npt.NDArray[np.bool_]:
+    """Whether a policy leads from the initial state to each known one, as far as was seen, [n]; it ends at the goal."""
     n_known = len(policy)
-    restricted = np.full(n_known, RESET_PAIR)
     queue, is_met = np.zeros(n_known, np.int64), np.zeros(n_known, np.bool_)
     is_met[0], n_met, looked_at = True, 1, 0
     while looked_at < n_met:
         state = queue[looked_at]
         looked_at += 1
         pair = policy[state]
-        restricted[state] = pair
         if state == goal or pair == RESET_PAIR:
             continue
         for after in rows.successors[rows.row_offsets[pair] : rows.row_offsets[pair + 1]]:
@@ -597,7 +595,7 @@ def along_way(rows: Rows, goal: int, policy: IntArray) -> IntArray:
                 is_met[after] = True
                 queue[n_met] = after
                 n_met += 1
-    return restricted
+    return is_met
 
 
 @compiled

@@ -30,7 +30,6 @@ from axplore.proofs.bound_kernels import (
     Predecessors,
     Rows,
     allowed_pairs,
-    along_way,
     empirical_values,
     estimated_steps,
     grown_balls,
@@ -39,6 +38,7 @@ from axplore.proofs.bound_kernels import (
     lower_bound,
     predecessors_of,
     regret_bound,
+    states_met,
     upper_bound,
 )
 from axplore.proofs.sensitivity import lower_gain, regret_gain, upper_gain
@@ -370,7 +370,8 @@ def empirical_path(model: IntervalModel, goal: int, n_allowed: int | None = None
 
 def along(model: IntervalModel, path: GoalValues) -> GoalValues:
     """The path with RESET in all states that its policy does not lead to: to solve for it takes less time."""
-    return replace(path, policy=along_way(model.rows, path.goal, path.policy))
+    is_met = states_met(model.rows, path.goal, path.policy)
+    return replace(path, policy=np.where(is_met, path.policy, RESET_PAIR))
 
 
 def may_be_within(model: IntervalModel, steps: float) -> list[int]:

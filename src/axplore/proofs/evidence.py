@@ -13,7 +13,8 @@ from functools import cached_property
 import numpy as np
 
 from axplore.certificate.contents import KeptPolicies, Sparse, without_rest
-from axplore.proofs.bounds import GoalValues, IntervalModel, Regret, certain_path, empirical_path
+from axplore.proofs.bound_kernels import states_met
+from axplore.proofs.bounds import GoalValues, IntervalModel, Regret
 from axplore.proofs.claims import NearOptimal, Reachable, TooFar
 from axplore.proofs.episode_tests import EpisodeTest, EpisodeTests
 from axplore.proofs.shared_bounds import MOST_WHOLE, NO_PLACES, SharedBounds
@@ -178,15 +179,8 @@ def _on_its_way(model: IntervalModel, path: GoalValues) -> GoalValues:
 
 def _met(model: IntervalModel, path: GoalValues) -> IntArray:
     """The goal, and the known states where a policy gets from the initial state by what was seen, ascending."""
-    rows, pairs, met, ahead = model.rows, path.policy, {path.goal}, [0]
-    while ahead:
-        state = ahead.pop()
-        if state not in met and state < model.n_known:
-            met.add(state)
-            if pairs[state] != RESET_PAIR:
-                first, end = rows.row_offsets[pairs[state]], rows.row_offsets[pairs[state] + 1]
-                ahead += rows.successors[first:end].tolist()
-    return np.array(sorted(met), dtype=np.int64)
+    places: IntArray = np.flatnonzero(states_met(model.rows, path.goal, path.policy))
+    return np.union1d(places, path.goal)
 
 
 def _without_reset(path: GoalValues, rest: float) -> GoalValues:
@@ -197,9 +191,9 @@ def _without_reset(path: GoalValues, rest: float) -> GoalValues:
 
 def _kept_regret(claim: NearOptimal, model: IntervalModel, lowers: SharedBounds) -> Regret:
     """The regret in a large model: bounds with every number only if it is proven by them, and not by their gap."""
-    way = certain_path(model, empirical_path(model, claim.goal))
-    along = None if way is None else lowers.along(way)
-    if way is not None and along is not None and way.at_most - along.at_least <= claim.steps:
+    quick = lowers.proof_of(claim)
+    if quick is not None:
+        way, along = quick
         return Regret(_on_its_way(model, way), along, np.zeros(0), NO_PLACES, np.full(1, np.inf))
     regret = claim.quick_regret(model, claim.lower(model)) or claim.regret(model)
     upper, lower = regret.upper, regret.lower

@@ -75,11 +75,13 @@ class SharedBounds:
         places = np.flatnonzero(values != rest)
         return GoalValues(goal, Sparse(len(values), rest, places, values[places]), NO_PLACES, proven=True)
 
-    def proves(self, claim: NearOptimal) -> bool:
-        """Whether the gap between the bounds of a way to the goal proves its policy near-optimal; quick, if it does."""
+    def proof_of(self, claim: NearOptimal) -> tuple[GoalValues, GoalValues] | None:
+        """The bounds of a way to the goal, if their gap proves its policy near-optimal; found quickly, if it does."""
         way = certain_path(self._model, empirical_path(self._model, claim.goal))
         lower = None if way is None else self.along(way)
-        return way is not None and lower is not None and way.at_most - lower.at_least <= claim.steps
+        if way is None or lower is None or way.at_most - lower.at_least > claim.steps:
+            return None
+        return way, lower
 
 
 def _n_not_reset(values: FloatArray) -> int:
@@ -97,7 +99,7 @@ class ProvenClaims:
     def __contains__(self, claim: Claim) -> bool:
         if self._lowers is None or not isinstance(claim, NearOptimal):
             return claim.gain(self._model) is None
-        if self._lowers.proves(claim):
+        if self._lowers.proof_of(claim) is not None:
             return True
         is_proven = claim.gain(self._model) is None
         if is_proven:
