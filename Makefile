@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed-to-develop
 LOWEST := .venv-lowest
 LOWEST_STAMP := $(LOWEST)/.installed
 
-.PHONY: help setup explore docs pictures test test-lowest lint bench bench-against coverage kills doctor engines certify-study hidden-study hidden-models coverage-with-workers clean
+.PHONY: help setup explore docs pictures test test-lowest random-examples mutants kernels lint bench bench-against study studies clean
 
 help:
 	@echo "make explore      explore a small slippery maze, prove what was found, and write a page to look at"
@@ -18,16 +18,12 @@ help:
 	@echo "make pictures     take the screenshots in the documentation again"
 	@echo "make lint         the same without the tests"
 	@echo "make test-lowest  the tests with the lowest versions of other packages that pyproject.toml allows, in .venv-lowest"
+	@echo "make random-examples  the property tests with examples that are new every time; SEED=... repeats a run"
+	@echo "make mutants      changes of the source that no test notices, in a sample that takes about an hour; SAMPLE=... of them"
 	@echo "make bench        speeds, beside other solvers in the same run"
 	@echo "make bench-against COMMIT=...  the scale ladder beside an older commit, as ratios"
-	@echo "make kills        kill 40 runs at random moments and compare what they end with"
-	@echo "make doctor       examine systems with and without a fault, and count false alarms and faults that were missed"
-	@echo "make engines      explore a lake on every engine, with losses too, and compare the bytes"
-	@echo "make certify-study  ask 2,000 systems whose labels hide states a question whose answer is known, and count errors"
-	@echo "make hidden-study  explore systems whose labels hide states until 200 promises were false, and count those without a finding"
-	@echo "make hidden-models  explore models through their outputs only, three of AALpy and nine others, and compare what was learnt"
-	@echo "make coverage     explore 8,000 times on random models and count broken promises; half an hour on two processors"
-	@echo "make coverage-with-workers  the same with the rounds and batches of workers, on fewer models"
+	@echo "make study NAME=coverage  one study into docs/results; python -m axplore_studies lists them, and has more options"
+	@echo "make studies      all studies, which takes hours; interrupted, it resumes"
 	@echo "make clean        remove .venv and caches"
 
 setup: $(STAMP)
@@ -35,12 +31,31 @@ setup: $(STAMP)
 explore: $(RUNS)
 	@$(BIN)/axplore explore maze --radius 12 --epsilon 3
 
-test: lint
-	$(BIN)/python -m pytest -n 2
+# Kernels are compiled by one process, beside the checks of the text: each of those that test would compile them.
+test: $(STAMP)
+	$(MAKE) --jobs 2 --output-sync lint kernels
+	$(BIN)/python -m pytest $(PARALLEL) --durations 25
+
+# Each process begins with half of the files, in order, and takes tests from the other when it has none left: the tests
+# of a file share what it has explored, and neither waits for the other at the end.
+PARALLEL := --numprocesses 2 --dist worksteal
+
+kernels: $(STAMP)
+	@$(BIN)/python tools/compile_kernels.py
 
 # Compiled code is kept apart: each version of Numba would replace that of the other.
 test-lowest: $(LOWEST_STAMP)
-	NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/numba $(LOWEST)/bin/python -m pytest -n 2
+	NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/numba $(LOWEST)/bin/python -m pytest $(PARALLEL)
+
+# `make test` tries the same examples every time; an example that fails here belongs into its test as an @example.
+SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
+random-examples: $(STAMP)
+	AXPLORE_RANDOM_EXAMPLES=1 $(BIN)/python -m pytest $(PARALLEL) -m hypothesis --hypothesis-seed=$(SEED)
+
+# Interrupted, it resumes; a larger sample begins with this one. What has survived: docs/results/mutants.md.
+SAMPLE ?= 300
+mutants: $(STAMP) kernels
+	$(BIN)/python tools/mutants.py --sample $(SAMPLE)
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check .
@@ -56,30 +71,12 @@ bench: $(STAMP)
 bench-against: $(STAMP)
 	@$(BIN)/python benchmarks/against.py $(COMMIT)
 
-kills: $(STAMP)
-	$(BIN)/python tests/runs/kills.py 30 --out docs/results/kills.json
-	$(BIN)/python tests/runs/kills.py 10 --workers 2 --out docs/results/kills-with-workers.json
+study: $(STAMP)
+	@test -n "$(NAME)" || { $(BIN)/python -m axplore_studies; echo "Name one: make study NAME=coverage"; exit 2; }
+	$(BIN)/python -m axplore_studies $(NAME) --out docs/results
 
-doctor: $(STAMP)
-	$(BIN)/python tests/worlds/doctor_study.py --seeds 20 --out docs/results/doctor.json
-
-engines: $(STAMP)
-	$(BIN)/python tests/workers/engines.py --out docs/results/engines.json
-
-certify-study: $(STAMP)
-	$(BIN)/python tests/certify_study.py 2000 --out docs/results/certify.json
-
-hidden-study: $(STAMP)
-	$(BIN)/python tests/hidden_study.py 200 300 --out docs/results/hidden.json
-
-hidden-models: $(STAMP)
-	$(BIN)/python tests/hidden_models_study.py 2 --out docs/results/hidden-models.json
-
-coverage: $(STAMP)
-	$(BIN)/axplore coverage --out docs/results
-
-coverage-with-workers: $(STAMP)
-	$(BIN)/python tests/coverage_with_workers.py 50 --out docs/results/coverage-with-workers.json
+studies: $(STAMP)
+	$(BIN)/python -m axplore_studies all --out docs/results
 
 # The screenshots in docs/images; needs Chromium.
 pictures: $(STAMP)

@@ -23,9 +23,9 @@ from typing import Any, Final
 import numpy as np
 
 from axplore.domains import random_sparse, slippery_grid
+from axplore.graphs.exact import optimal_paths
+from axplore.graphs.value_iteration import value_iteration
 from axplore.mdp import TabularMdp
-from axplore.planning.exact import optimal_paths
-from axplore.planning.value_iteration import value_iteration
 from axplore.types import FloatArray, IntArray
 
 PRECISION: Final = 1e-6

@@ -8,9 +8,10 @@ import numpy as np
 
 from axplore.mdp import TabularMdp
 from axplore.proofs.bounds import IntervalModel, interval_model
+from axplore.records.counts import Counts
 from axplore.statistics.confidence import ConfidenceRegion, confidence_region
-from axplore.statistics.counts import CountedRows
 from axplore.types import RESET_PAIR, FloatArray, IntArray
+from made_counts import made_counts
 
 
 def random_model(seed: int, n_states: int = 5, longest: int = 3) -> TabularMdp:
@@ -27,12 +28,12 @@ def random_model(seed: int, n_states: int = 5, longest: int = 3) -> TabularMdp:
     return TabularMdp.from_rows(rows, 0)
 
 
-def expected_counts(mdp: TabularMdp, known: Sequence[int], visits: float) -> CountedRows:
+def expected_counts(mdp: TabularMdp, known: Sequence[int], visits: float) -> Counts:
     """What about so many draws of every pair of the known states bring on average; at least two of each successor."""
     return _rows(mdp, known, np.ceil(visits * mdp.probabilities).astype(np.int64) + 1)
 
 
-def drawn_counts(mdp: TabularMdp, known: Sequence[int], visits: int, seed: int) -> CountedRows:
+def drawn_counts(mdp: TabularMdp, known: Sequence[int], visits: int, seed: int) -> Counts:
     """So many draws of every pair of the known states."""
     generator = np.random.default_rng(seed)
     counts = np.zeros(mdp.n_transitions, dtype=np.int64)
@@ -42,30 +43,22 @@ def drawn_counts(mdp: TabularMdp, known: Sequence[int], visits: int, seed: int) 
     return _rows(mdp, known, counts)
 
 
-def _rows(mdp: TabularMdp, known: Sequence[int], counts: IntArray) -> CountedRows:
+def _rows(mdp: TabularMdp, known: Sequence[int], counts: IntArray) -> Counts:
     pairs = [pair for state in known for pair in range(mdp.state_pairs[state], mdp.state_pairs[state + 1])]
     rows = [
         [entry for entry in range(mdp.row_offsets[pair], mdp.row_offsets[pair + 1]) if counts[entry]] for pair in pairs
     ]
-    entries = np.array([entry for row in rows for entry in row], dtype=np.int64)
     n_actions = [int(mdp.state_pairs[state + 1] - mdp.state_pairs[state]) for state in known]
-    return CountedRows(
-        states=np.array(known, dtype=np.int64),
-        state_pairs=np.concatenate(([0], np.cumsum(n_actions))).astype(np.int64),
-        visits=np.array([counts[row].sum() for row in rows], dtype=np.int64),
-        row_offsets=np.concatenate(([0], np.cumsum([len(row) for row in rows]))).astype(np.int64),
-        successors=mdp.successors[entries],
-        counts=counts[entries],
-        first_draws=np.array([place + 1 for row in rows for place in range(len(row))], dtype=np.int64),
-    )
+    entries = [[(mdp.successors[entry], counts[entry], draw) for draw, entry in enumerate(row, 1)] for row in rows]
+    return made_counts(entries, n_actions, states=known, labels=range(mdp.n_states))
 
 
-def model_of(counts: CountedRows, delta: float = 0.1, limit: float = 100.0) -> IntervalModel:
+def model_of(counts: Counts, delta: float = 0.1, limit: float = 100.0) -> IntervalModel:
     """Counts with their confidence region."""
     return interval_model(counts, confidence_region(counts, delta), limit)
 
 
-def is_in_region(mdp: TabularMdp, counts: CountedRows, region: ConfidenceRegion) -> bool:
+def is_in_region(mdp: TabularMdp, counts: Counts, region: ConfidenceRegion) -> bool:
     """Whether the true rows are within their balls."""
     truth = true_rows(mdp, counts)
     for pair in range(len(counts.visits)):
@@ -77,7 +70,7 @@ def is_in_region(mdp: TabularMdp, counts: CountedRows, region: ConfidenceRegion)
     return True
 
 
-def true_rows(mdp: TabularMdp, counts: CountedRows) -> FloatArray:
+def true_rows(mdp: TabularMdp, counts: Counts) -> FloatArray:
     """The transition probabilities of each pair of the known states, [P, S]."""
     rows = []
     for state in counts.states:
@@ -102,16 +95,7 @@ def policy_on(mdp: TabularMdp, model: IntervalModel, policy: IntArray) -> IntArr
 def made_up_model(rows: Sequence[Sequence[Mapping[int, float]]], slack: float) -> IntervalModel:
     """Known states 0, 1, ... with the shares of each of their pairs, by successor, and one slack for all."""
     pairs = [pair for options in rows for pair in options]
-    lengths = [len(pair) for pair in pairs]
-    n_entries = sum(lengths)
-    counts = CountedRows(
-        states=np.arange(len(rows)),
-        state_pairs=np.concatenate(([0], np.cumsum([len(options) for options in rows]))).astype(np.int64),
-        visits=np.array(lengths, dtype=np.int64),
-        row_offsets=np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
-        successors=np.array([successor for pair in pairs for successor in pair], dtype=np.int64),
-        counts=np.ones(n_entries, dtype=np.int64),
-        first_draws=np.array([draw for pair in pairs for draw in range(1, len(pair) + 1)], dtype=np.int64),
-    )
+    entries = [[(successor, 1, draw) for draw, successor in enumerate(pair, 1)] for pair in pairs]
+    counts = made_counts(entries, [len(options) for options in rows])
     shares = np.array([share for pair in pairs for share in pair.values()], dtype=np.float64)
     return interval_model(counts, ConfidenceRegion(shares, np.full(len(pairs), slack), 0.0), limit=100.0)

@@ -273,7 +273,7 @@ def test_numpy_scalars_are_welcome_everywhere(tmp_path: Path) -> None:
     atlas = explore("two-branch", five, **given, seed=one, world_parameters=parameters, run=run)
     assert axplore.verify(run).holds
     assert atlas.within(five).probability("y", np.int64(3)).upper <= 1
-    assert type(json.loads((run / "run.json").read_text())["seed"]) is int
+    assert type(json.loads((run / "run.json").read_text())["settings"]["seed"]) is int
     resume: Any = axplore.resume
     assert resume(run, radius=np.float32(6)).target.radius == 6
 

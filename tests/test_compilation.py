@@ -10,7 +10,7 @@ from pathlib import Path
 import axplore
 
 USE_A_KERNEL = """
-import axplore.atlas.journeys, axplore.planning.sweep_kernels, axplore.proofs.bounds, axplore.worlds.simulation_kernels
+import axplore.atlas.journeys, axplore.graphs.sweep_kernels, axplore.proofs.bounds, axplore.worlds.simulation_kernels
 from axplore.compilation import is_kept
 from axplore.statistics.confidence import least_mass
 kept_before = is_kept(least_mass)
@@ -47,6 +47,30 @@ def test_only_the_first_use_compiles(tmp_path: Path) -> None:
     assert run(USE_A_KERNEL, NUMBA_CACHE_DIR=str(tmp_path)).stdout.split() == ["True", "0.5", "True"]
 
 
+KERNEL_OF_A_TUPLE = """
+from typing import NamedTuple
+from axplore.compilation import compiled
+
+class {name}(NamedTuple):
+    value: float
+
+@compiled
+def doubled(pair):
+    return 2 * pair.value
+
+print(doubled({name}(1.5)), doubled.stats.cache_hits)
+"""
+
+
+def test_a_cache_that_names_a_class_which_is_no_more_is_made_anew(tmp_path: Path) -> None:
+    """As after an upgrade: Numba reads the names of classes before it sees that the source is newer."""
+    for name, said in [("Before", "3.0 Counter()"), ("After", "3.0 Counter()")]:
+        (tmp_path / "kernels.py").write_text(KERNEL_OF_A_TUPLE.format(name=name), encoding="utf-8")
+        path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+        assert run("import kernels", PYTHONPATH=path, NUMBA_CACHE_DIR=str(tmp_path)).stdout.strip() == said
+    assert run("import kernels", PYTHONPATH=path, NUMBA_CACHE_DIR=str(tmp_path)).stdout.startswith("3.0 Counter({")
+
+
 def test_what_is_being_compiled_is_said_in_words_with_an_end(tmp_path: Path) -> None:
     first, again = (run(FOLLOW_A_COMPILATION, NUMBA_CACHE_DIR=str(tmp_path)).stdout.strip() for _ in range(2))
     assert re.fullmatch(r"None compiling, on first use only: 0 of at most \d+ functions", first)
@@ -71,7 +95,7 @@ def test_it_runs_where_neither_the_package_nor_the_home_can_be_written(tmp_path:
 
 def test_planners_are_imported_without_compiled_code() -> None:
     program = (
-        "import sys, axplore.planning.exact, axplore.planning.optimistic\n"
+        "import sys, axplore.graphs.exact, axplore.graphs.optimistic\n"
         "print(sorted({'numba', 'llvmlite', 'scipy.sparse.linalg', 'scipy.sparse'} & set(sys.modules)))"
     )
     assert run(program).stdout.strip() == "[]"

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
@@ -39,6 +38,7 @@ from axplore.report.progress import (
 from axplore.runs.events import read_events
 from axplore.target import Target
 from axplore.worlds.simulated import SimulatedWorld
+from waiting import comes_true
 
 CHAIN = axplore.domain("confusing-chain")
 
@@ -284,7 +284,7 @@ def test_the_steps_of_an_order_in_progress_are_shown_too() -> None:
     with showing(Console(file=screen, force_terminal=True, width=120), lambda: now) as watch:
         watch(report(1_000))
         now = 7_500
-        until(lambda: "7,500 steps" in screen.getvalue())
+        assert comes_true(lambda: "7,500 steps" in screen.getvalue())
 
 
 def test_while_kernels_are_compiled_the_lines_say_so() -> None:
@@ -305,18 +305,10 @@ def test_plain_lines_come_without_reports_too(monkeypatch: pytest.MonkeyPatch) -
     with showing(Console(file=screen, width=120), lambda: now) as watch:
         watch(report(1_000))
         now = 7_500
-        until(lambda: "7,500 steps" in screen.getvalue())
+        assert comes_true(lambda: "7,500 steps" in screen.getvalue())
     told = screen.getvalue()
     time.sleep(0.05)
     assert screen.getvalue() == told, "nothing is said after the end"
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """Waits until something holds, but not for ever."""
-    deadline = time.monotonic() + 30
-    while not holds() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert holds()
 
 
 def test_on_a_terminal_one_line_lives_and_is_gone_at_the_end() -> None:

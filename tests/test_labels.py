@@ -11,7 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from axplore.errors import DamagedFileError, InvalidLabelError
-from axplore.labels import MAX_DEPTH, SAFE_INTEGER, canonical_json, decode_label, encode_label, readable
+from axplore.labels import (
+    MAX_DEPTH,
+    MAX_LABEL_BYTES,
+    SAFE_INTEGER,
+    canonical_json,
+    decode_label,
+    encode_label,
+    readable,
+    written_bytes,
+)
 from axplore.types import RESET
 
 any_text = st.text(st.characters(codec=None, exclude_categories=()), max_size=8)  # lone surrogates included
@@ -264,3 +273,32 @@ def test_labels_are_read_as_python_prints_plain_values(label: Any, text: str) ->
 def test_a_number_of_any_length_is_readable() -> None:
     assert readable(2**4096 - 1) == str(2**4096 - 1)
     assert readable(10**5000) == "a value of type int"
+
+
+@pytest.mark.parametrize(
+    "longest",
+    [
+        "x" * (MAX_LABEL_BYTES - 2),
+        "\U0001f600" * (MAX_LABEL_BYTES // 12 - 1),
+        bytes(MAX_LABEL_BYTES // 2 - 8),
+        ("x" * (MAX_LABEL_BYTES // 2), "y" * (MAX_LABEL_BYTES // 2 - 10)),
+    ],
+)
+def test_a_label_too_long_for_files_is_refused_with_its_size(longest: Any) -> None:
+    assert through_a_file(longest) == longest
+    longer = (*longest, "x") if isinstance(longest, tuple) else longest + longest
+    with pytest.raises(InvalidLabelError, match=r"takes \d{3},\d{3} bytes in a file, and at most 262,144.*key="):
+        encode_label(longer)
+
+
+@given(labels)
+def test_a_label_takes_no_more_in_a_file_than_is_said(label: Any) -> None:
+    file = {"world": {"states": [[encode_label(label), []]]}}
+    without: Any = {"world": {"states": [[None, []]]}}
+    assert len(json.dumps(file, indent=1)) - len(json.dumps(without, indent=1)) + 4 <= written_bytes(label)
+
+
+def test_a_very_long_label_is_shown_by_its_beginning() -> None:
+    shown = readable("x" * 10**5)
+    assert len(shown) < 2_100
+    assert shown.endswith("... (100,000 characters)")

@@ -29,12 +29,13 @@ ROBOT = Form("robot:NAME", "robot:star", "A robot.", "those of the domain", None
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An installed package with one good world, one that cannot be imported, and one that is no world."""
     (tmp_path / "robots_for_tests.py").write_text(MODULE)
+    (tmp_path / "leaving_for_tests.py").write_text("import sys\nsys.exit(0)\n")
     metadata = tmp_path / "robots-1.0.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: robots\nVersion: 1.0\n")
     (metadata / "entry_points.txt").write_text(
         "[axplore.worlds]\nrobot = robots_for_tests:ROBOT\n"
-        "broken = missing_for_tests:WORLD\nodd = robots_for_tests:make\n"
+        "broken = missing_for_tests:WORLD\nodd = robots_for_tests:make\nleaving = leaving_for_tests:WORLD\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     yield
@@ -62,3 +63,4 @@ def test_a_package_that_cannot_be_imported_is_named() -> None:
 def test_the_list_of_worlds_has_those_of_other_packages(caplog: pytest.LogCaptureFixture) -> None:
     assert "robot:NAME" in commands.run("worlds")
     assert "'broken'" in caplog.text
+    assert "'leaving'" in caplog.text

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -52,3 +53,60 @@ def test_the_readmes_example_prints_what_the_readme_says(capsys: pytest.CaptureF
     (match,) = re.finditer(r"```python\n(.*?)```\s*```text\n(.*?)```", text, flags=re.DOTALL)
     exec(match[1], {})
     assert capsys.readouterr().out == match[2]
+
+
+def modules_after(statement: str) -> set[str]:
+    """The modules of axplore that a fresh process has loaded after a statement."""
+    code = f"import sys; {statement}; print(*(name for name in sys.modules if name.startswith('axplore')))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(result.stdout.split())
+
+
+def test_a_simulated_maze_loads_no_workers_no_stepped_world_and_nothing_that_tells_situations_apart() -> None:
+    loaded = modules_after("import axplore; axplore.explore('maze', radius=2, epsilon=3, max_steps=2000)")
+    assert "axplore.worlds.simulated" in loaded
+    unwanted = ("axplore.workers.", "axplore.worlds.stepped", "axplore.worlds.situation_inference", "axplore.refining")
+    assert [name for name in sorted(loaded) if name.startswith(unwanted)] == []
+
+
+def sources_of(*skipped: str) -> list[tuple[str, ast.Module]]:
+    """The source files of the package, parsed, but for some."""
+    package = ROOT / "src" / "axplore"
+    files = ((str(path.relative_to(package)), path) for path in sorted(package.rglob("*.py")))
+    return [(name, ast.parse(path.read_text(encoding="utf-8"))) for name, path in files if name not in skipped]
+
+
+def test_nothing_asks_whether_a_world_is_a_stepped_one() -> None:
+    """Abilities of a world are declared by its contract: `examinable`, `Resumable`, `Replicable`."""
+    asking = [
+        name
+        for name, tree in sources_of()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("isinstance", "issubclass")
+        and "SteppedWorld" in ast.unparse(node)
+    ]
+    assert asking == []
+
+
+def docstrings_in(tree: ast.Module) -> set[int]:
+    """The constants that document something: strings that stand alone."""
+    return {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+
+
+def test_explorers_are_known_by_name_in_the_registry_only() -> None:
+    """A word such as 'certified' also has a meaning of its own: in a longer text, only a quoted name counts."""
+    names = set(axplore.explorers.explorer_names())
+    known = [
+        (name, node.value)
+        for name, tree in sources_of("explorers/registry.py")
+        for documents in [docstrings_in(tree)]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and id(node) not in documents
+        and (node.value in names or any(f"'{explorer}'" in node.value for explorer in names))
+    ]
+    # The status of a state and a field of JSON have the name of an explorer by chance.
+    assert known == [("cli/run_commands.py", "certified"), ("types.py", "certified")]

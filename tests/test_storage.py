@@ -7,15 +7,18 @@ import signal
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import axplore
 from axplore import AxploreError, storage
-from axplore.errors import DamagedFileError, StorageError
+from axplore.atlas import Atlas
+from axplore.errors import DamagedFileError, StorageError, WorldError
 from axplore.report import write_report
 from axplore.storage import Lock, open_regular, parsed_json, read_file, read_sealed, write_sealed
+from axplore.worlds import orders
 
 BODY = {"format": "f", "version": 1}
 
@@ -238,3 +241,69 @@ def test_a_folder_in_use_can_be_renamed_and_back(tmp_path: Path) -> None:
     elsewhere.rename(tmp_path)
     lock.check_place()
     lock.close()
+
+
+def test_what_could_not_be_read_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage, "MAX_JSON_BYTES", 1_000)
+    monkeypatch.setattr(storage, "MAX_ARRAY_BYTES", 8_000)
+    much = {**BODY, "text": "x" * 1_000}
+    refused = r"is not written: it would take [\d,]+ bytes, and more than [\d,]+ are not read"
+    with pytest.raises(StorageError, match=refused):
+        write_sealed(tmp_path, "atlas", much, {})
+    with pytest.raises(StorageError, match=refused):
+        write_sealed(tmp_path, "atlas", BODY, {"zeros": np.zeros(1_001)})
+    with pytest.raises(StorageError, match=refused):
+        storage.write_document(tmp_path / "run.json", much)
+    assert not list(tmp_path.iterdir())
+    write_sealed(tmp_path, "atlas", {**BODY, "text": "x" * 800}, {"zeros": np.zeros(900)})
+    read_sealed(tmp_path, "atlas", "f", 1)
+
+
+class Wordy:
+    """Ever new labels of a hundred characters."""
+
+    actions = ("next",)
+
+    def reset(self) -> str:
+        self._place = 0
+        return f"{0:0100}"
+
+    def step(self, _: str) -> str:
+        self._place += 1
+        return f"{self._place:0100}"
+
+
+@pytest.mark.parametrize("assume", ["deterministic", None])
+def test_labels_that_fill_a_file_end_a_run_that_can_still_be_read(
+    assume: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(orders, "MAX_STATES_BYTES", 1_000)
+    settings: dict[str, Any] = {"radius": 1_000, "epsilon": 100, "max_steps": 100_000, "doctor": False}
+    with pytest.raises(WorldError, match=r"the labels of \d+ states .*1,000 bytes.*key=") as ended:
+        axplore.explore(Wordy, assume=assume, run=tmp_path, **settings)
+    assert isinstance(ended.value.atlas, Atlas)
+    assert Atlas.load(tmp_path).seen == ended.value.atlas.seen
+    write_report(tmp_path)
+    with pytest.raises(WorldError, match="the labels of"):
+        axplore.resume(tmp_path, Wordy)
+
+
+def test_what_a_system_says_is_kept_up_to_a_length() -> None:
+    class Verbose(Wordy):
+        def step(self, _: str) -> str:
+            raise ValueError("no" * 10**6)
+
+    with pytest.raises(WorldError) as ended:
+        axplore.explore(Verbose(), radius=3, epsilon=1)
+    assert isinstance(ended.value.atlas, Atlas)
+    assert max(len(str(record)) for record in (*ended.value.atlas.faults, *ended.value.atlas.findings)) < 5_000
+
+
+def test_json_of_too_many_values_is_neither_parsed_nor_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "many.json").write_bytes(b'{"x": [' + b"[]," * (storage.MAX_JSON_VALUES // 2) + b"[]]}")
+    with pytest.raises(DamagedFileError, match=r"values, and more than 4,194,304 are not read"):
+        storage.read_json(tmp_path / "many.json")
+    monkeypatch.setattr(storage, "MAX_JSON_VALUES", 1_000)
+    with pytest.raises(StorageError, match="more than 1,000 are not read"):
+        storage.write_document(tmp_path / "other.json", {"x": [0] * 1_001})
+    assert not (tmp_path / "other.json").exists()

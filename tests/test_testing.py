@@ -30,8 +30,8 @@ from axplore.worlds import (
     program_world,
     storm_world,
 )
+from axplore_studies.in_process import InProcess
 from gymnasium_names import TAXI
-from in_process import InProcess
 
 ROOT = Path(__file__).parent.parent
 ALL = ("members", "refusals", "orders", "repeatability", "resuming", "replicas", "closing")

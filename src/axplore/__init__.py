@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from axplore.certificate import EpisodeCertificate
     from axplore.domains import DOMAINS, domain
     from axplore.errors import AxploreError
-    from axplore.explorers.base import StopReason
     from axplore.exploring import explore
+    from axplore.learning import from_transitions
     from axplore.mdp import TabularMdp
+    from axplore.records.run import StopReason
     from axplore.resuming import resume
     from axplore.target import Objective
     from axplore.truth import (
@@ -59,6 +60,7 @@ __all__ = [
     "controllable_states",
     "domain",
     "explore",
+    "from_transitions",
     "l_controllable",
     "optimal_steps",
     "resume",
@@ -73,8 +75,9 @@ _HOMES: Final = {
     "axplore.certificate": ("EpisodeCertificate",),
     "axplore.domains": ("DOMAINS", "domain"),
     "axplore.errors": ("AxploreError",),
-    "axplore.explorers.base": ("StopReason",),
+    "axplore.records.run": ("StopReason",),
     "axplore.exploring": ("explore",),
+    "axplore.learning": ("from_transitions",),
     "axplore.mdp": ("TabularMdp",),
     "axplore.resuming": ("resume",),
     "axplore.target": ("Objective",),

@@ -44,6 +44,7 @@ def checked(**checks: Check) -> Callable[[Function], Function]:
 
         @wraps(function)
         def call(*arguments: Any, **named: Any) -> Any:
+            __tracebackhide__ = True  # pytest then shows the call itself
             try:
                 bound = signature.bind(*arguments, **named)
             except TypeError:  # an argument is missing or unknown: let Python say so

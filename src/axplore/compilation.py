@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
 from numba import njit
+from numba.core.caching import FunctionCache
 from numba.core.event import Event, Listener, register
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -35,16 +36,33 @@ def compiled_inner(function: Function) -> Function:
 
 
 def compiling() -> str | None:
-    """Returns what is being compiled now, in words with an end; None if nothing is."""
+    """Returns what is being compiled now, as "3 of at most 40 functions"; None if nothing is."""
     return _compilations.in_words()
 
 
+class _KernelCache(FunctionCache):
+    """The cache of a kernel; what cannot be read any more is compiled again.
+
+    Numba reads the whole index of a kernel before it sees that the source is newer. The index names the classes of
+    arguments, so one that is left from another version of axplore may name a class that is no more.
+    """
+
+    def load_overload(self, signature: Any, target: Any) -> Any:
+        """Returns the compiled code for a signature; None if there is none."""
+        try:
+            return super().load_overload(signature, target)  # type: ignore[no-untyped-call]
+        except (AttributeError, ImportError):
+            self.flush()  # type: ignore[no-untyped-call]
+            return None
+
+
 def _compiled(function: Function, **options: Any) -> Function:
+    kernel = njit(nogil=True, **options)(function)
     try:
-        kernel = njit(cache=True, nogil=True, **options)(function)
+        # What `cache=True` does, with another class.
+        kernel._cache = _KernelCache(function)  # type: ignore[no-untyped-call]
     except RuntimeError:  # Numba finds no writable folder
         _say_that_nothing_is_kept()
-        kernel = njit(nogil=True, **options)(function)
     _compilations.kernels.append(kernel)
     return cast(Function, kernel)
 

@@ -453,17 +453,17 @@ def _neighbours(numbers: IntArray, move: Cell) -> IntArray:
 
 
 def _distinct_draws(n: int, widths: IntArray, generator: np.random.Generator) -> IntArray:
-    """Draws `widths[r]` distinct numbers below n for each row r, [R, max width]; unused places hold -1.
+    """Draws `widths[r]` distinct numbers below n for each row r, [R, max width]; unused entries hold -1.
 
     Floyd's method (Bentley and Floyd, 1987) on all rows at once: every subset is equally likely, nothing is redrawn.
     """
     chosen = np.full((len(widths), int(widths.max())), -1, dtype=np.int64)
-    for place in range(chosen.shape[1]):
-        rows = np.flatnonzero(place < widths)
-        largest = n - widths[rows] + place
+    for index in range(chosen.shape[1]):
+        rows = np.flatnonzero(index < widths)
+        largest = n - widths[rows] + index
         drawn = generator.integers(0, largest + 1)
-        repeated = (chosen[rows, :place] == drawn[:, None]).any(axis=1)
-        chosen[rows, place] = np.where(repeated, largest, drawn)
+        repeated = (chosen[rows, :index] == drawn[:, None]).any(axis=1)
+        chosen[rows, index] = np.where(repeated, largest, drawn)
     return chosen
 
 

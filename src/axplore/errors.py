@@ -15,6 +15,7 @@
     ├── BrokenContractError          a world or explorer of yours that fails its check (also an AssertionError)
     ├── NotConvergedError            a solver that stopped before its stopping rule held
     ├── StorageError                 a file or folder that cannot be read or written
+    ├── OrdersCutError               a limit of steps or seconds ended orders early; carries what they drew
     └── WorldError                   the system under exploration broke its contract
         ├── UnfixedStartError        its reset lands in different states
         ├── InvalidAnswerError       its answer is not a state
@@ -31,6 +32,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from enum import IntEnum
+from typing import Any
 
 
 def printable(text: str) -> str:
@@ -141,6 +143,21 @@ class StorageError(AxploreError):
     """A file or folder cannot be read or written."""
 
 
+class OrdersCutError(AxploreError):
+    """A limit of steps or seconds was reached before orders were over; see `axplore.worlds.World.limit`.
+
+    Attributes:
+        answers: an answer to each order, with what was drawn by then.
+    """
+
+    def __init__(self, answers: Iterable[Any]) -> None:
+        super().__init__("a limit of steps or seconds was reached before the orders were over")
+        self.answers = list(answers)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.answers,)
+
+
 class WorldError(AxploreError):
     """The system under exploration broke its contract.
 
@@ -173,7 +190,7 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C while a system was being explored.
 
     Attributes:
-        state: the state of the explorer before the round that was interrupted.
+        state: the state of the explorer before the round that was interrupted, or when it had ended.
         atlas: what was known by then, if `explore` or `resume` was called.
     """
 
@@ -196,5 +213,7 @@ class ExitCode(IntEnum):
     """Some of what was asked for is not proven yet."""
     IN_DOUBT = 4
     """Everything is proven or done, but something was seen that the proofs assume away."""
+    CRASHED = 70
+    """A defect of axplore or of a plugin, printed with where it happened; nothing is said about what was asked."""
     INTERRUPTED = 130
     """Ended by the user before everything was proven."""

@@ -3,45 +3,43 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
-from axplore.arguments import checked, file_path, flag, function, optional, real, refusal, settings, text, whole
-from axplore.assumptions import Assumed, assumptions_from
+from msgspec import structs
+
+from axplore.addresses import without_secrets
+from axplore.arguments import refusal
+from axplore.assumptions import assumptions_from
 from axplore.atlas import Atlas
-from axplore.atlas.construction import atlas_of, fault_records, finding_records
-from axplore.certificate.doubts import FindingRecord
+from axplore.atlas.construction import atlas_of
+from axplore.budget import Budget, moment_after
+from axplore.certificate.doubts import summed_faults
 from axplore.errors import Interrupted, InvalidSettingError, WorldError
-from axplore.explorers.base import (
-    STATES_BOUND,
-    Exploration,
-    Explorer,
-    ExplorerState,
-    Observer,
-    StopReason,
-    checked_explorer,
-)
+from axplore.explorers.base import Exploration, Explorer, ExplorerState, Observer, checked_explorer
 from axplore.explorers.base import run as run_explorer
-from axplore.explorers.registry import DEFAULT_EXPLORER, preset
+from axplore.explorers.registry import preset
 from axplore.mdp import TabularMdp
-from axplore.refining import Refiner, examined, hides_something, memory_setting, refiner_of
+from axplore.noticing import Noticed, examined, hides_something
+from axplore.records.findings import Fault, Finding
+from axplore.records.run import StopReason
 from axplore.report.progress import Pace, on_standard_error
+from axplore.request import Changes, Request, WorldLike, asks
 from axplore.runs.folder import begin_run
-from axplore.runs.manifest import RunManifest, plain_parameters
+from axplore.runs.history import History
+from axplore.runs.manifest import manifest_of
 from axplore.runs.recording import RunRecorder
 from axplore.target import Objective
-from axplore.workers.distributed import DistributedWorld
-from axplore.workers.engines import engine_for, has_workers
 from axplore.worlds.catalogue import function_named, is_handed_in, parametrised_world
-from axplore.worlds.contract import World
-from axplore.worlds.stepped import SteppedWorld
+from axplore.worlds.contract import Examinable, World, playable
+from axplore.worlds.supervision import few_start_checks
 
-WorldLike: TypeAlias = World | TabularMdp | str | Any
-"""What `explore` accepts as a world; `world_of` judges anything but the first three."""
+if TYPE_CHECKING:
+    from axplore.refining import Refiner
 
 _logger = logging.getLogger("axplore")
 
@@ -55,137 +53,108 @@ OBJECTIVES: Final[Mapping[str, Objective]] = {
 """The objectives of the certified explorer by their names on the command line."""
 
 
-@checked(
-    radius=optional(real()),
-    epsilon=optional(real()),
-    delta=optional(real()),
-    seed=whole(),
-    max_steps=optional(whole()),
-    run=optional(file_path),
-    progress=flag,
-    states_bound=optional(STATES_BOUND),
-    world_parameters=optional(settings),
-    on_round=optional(function),
-    doctor=flag,
-    workers=optional(whole()),
-    ray=optional(text),
-    memory=optional(memory_setting),
-)
-def explore(
-    world: WorldLike,
-    radius: float | None = None,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    explorer: str | Explorer[Any] = DEFAULT_EXPLORER,
-    objective: Objective | str | None = None,
-    seed: int = 0,
-    max_steps: int | None = None,
-    run: str | Path | None = None,
-    progress: bool = False,
-    states_bound: int | None = None,
-    world_parameters: Mapping[str, Any] | None = None,
-    on_round: Observer | None = None,
-    doctor: bool = True,
-    workers: int | None = None,
-    ray: str | None = None,
-    assume: Assumed = None,
-    memory: int | Literal["aalpy"] | None = None,
-) -> Atlas:
+@asks(Request)
+def explore(request: Request) -> Atlas:
     """Finds every state that can be reached reliably within a number of expected steps, and a policy to each.
 
-    Everything is checked before the first step.
+    Everything is checked before the first step. With workers, the answer does not depend on their number; it differs
+    from that without workers, where the agent does not reset for every batch.
 
-    Args:
-        world: a `World`, a `TabularMdp`, a Gymnasium environment, an object with `reset` and `step`, a function that
-            makes one of these, or a name: of a domain (see `DOMAINS`), `gym:ID`, `exec:COMMAND` or `module:factory`.
-        radius: L, the expected steps within which a state counts; at least 1.
-        epsilon: ε, the steps by which a policy may miss its bound; 0.1 by default.
-        delta: δ, the probability that the answer may be wrong; 0.1 by default.
-        explorer: the name of a preset, or a configuration. A configuration has its own L, ε and δ: leave them out here.
-        objective: for the certified explorer: `optimal` (AX*, the default) or `within-radius` (AX_L, fewer steps).
-        seed: the seed of the noise, unless `world` is a `World`, which has its own.
-        max_steps: the step limit. No order begins after it, and what is known then is returned.
-        run: a folder for the run, new or empty. It holds what `resume` needs after an interruption, and at the end the
-            atlas and its certificate.
-        progress: whether to show progress on standard error.
-        states_bound: S, an upper bound on the number of states, which only the theory presets need.
-        world_parameters: the parameters of a world given by its name.
-        on_round: called before the first round and after each; it ends the exploration by returning
-            `StopReason.INTERRUPTED` or `StopReason.STEP_LIMIT`.
-        doctor: whether to examine a stepped system briefly first. Findings are logged as warnings and become part of
-            the atlas and its verdict. The steps of the examination are not counted.
-        workers: the number of worker processes that carry out the orders, or None. They must be able to make the world
-            themselves: a system by a factory, a model, or a name. The answer does not depend on their number; it
-            differs from that without workers, where the agent does not reset for every batch.
-        ray: the Ray cluster that runs the workers: `auto` or an address; see docs/scaling.md.
-        assume: what is known of the system, which can save most of the steps: `deterministic`, `min-probability=P`,
-            `tied=MODULE:FUNCTION`, `Assumptions`, or several of these. Every promise then begins with "if", and a draw
-            that contradicts it ends the exploration: see docs/assumptions.md.
-        memory: N, to tell situations apart that share a label, by histories of at most N outputs, whenever a test finds
-            that labels hide something. Exploring then begins anew with a label for each situation: see docs/hidden.md.
-            With `aalpy`, AALpy (an extra) learns the automaton of situations.
+    {settings}
 
     Raises:
         WorldError: the world failed. What was known by then is saved in `run`, and is the `atlas` of the error.
         KeyboardInterrupt: Ctrl-C. Once the exploration has begun, what was known by then is saved in `run`, and is the
             `atlas` of the exception, which is an `axplore.errors.Interrupted`.
     """
-    place = Path(run or "").absolute()  # a system may change the working directory
-    chosen, explorer_name = explorer_from(explorer, radius, epsilon, delta, objective, states_bound)
-    if has_workers(workers, ray) and isinstance(explorer, str):
-        chosen = chosen.for_workers()
-    if assume is not None:
-        chosen = chosen.assuming(assumptions_from(assume, function_named))
-    system, world_name = world_from(world, seed, world_parameters)
+    return explored(request)
+
+
+Ended: TypeAlias = Callable[[Atlas, Callable[[], History]], None]
+"""Called with the atlas of a run when it has ended, however it did, and with what reads its history, which a damaged
+log prevents."""
+
+
+def explored(request: Request, on_end: Ended | None = None) -> Atlas:
+    """Returns the atlas that a request asks for; see `explore`."""
+    path = Path(request.run or "").absolute()  # a system may change the working directory
+    explorer, explorer_name = explorer_from(request)
+    budget = Budget(request.max_steps, moment_after(request.max_seconds))
+    system, world_name = world_within(budget, 0, request.world, request.seed, request.world_parameters)
     with ExitStack() as closing:
-        if not is_handed_in(world):
+        if not is_handed_in(request.world):
             closing.callback(system.close)
-        watched = system if doctor and isinstance(system, SteppedWorld) else None
         steps_before = system.steps
-        last_step = None if max_steps is None else steps_before + max_steps
-        refiner = refiner_of(memory, watched, chosen, seed, last_step, has_workers=has_workers(workers, ray))
-        findings = () if watched is None else examined(watched, seed)
+        watched = system.examinable
+        refiner = refiner_for(request, watched if request.doctor else None, explorer, budget, steps_before)
         if refiner is not None:
-            findings = refiner.refined(findings)
-        system = shared_by_workers(system, workers, ray, closing)
-        state = chosen.start(system)
+            system = watched = situations_until_end(refiner, closing)
+        tried = playable(system) if request.doctor else None
+        findings: tuple[Finding, ...] = ()
+        if watched is not None and request.doctor:
+            findings = examined(watched, request.seed, budget, assume=explorer.assume)
+        if refiner is not None:
+            findings, _ = refiner.refined(findings)
+        system = shared_by_workers(system, request, closing)
         session = Session(
-            explorer=chosen,
+            asked=request,
+            explorer=explorer,
             explorer_name=explorer_name,
             world_name=world_name,
             steps_before=steps_before,
-            max_steps=max_steps,
-            progress=progress,
-            on_round=on_round,
-            state=state,
+            budget=budget,
+            state=begun(explorer, system, findings),
             findings=findings,
             watched=watched,
+            tried=tried,
+            confirm=request.confirm,
             refiner=refiner,
+            on_end=on_end,
         )
-        if run is None:
+        if request.run is None:
             return session.run(system, None)
-        manifest = RunManifest(
-            world=world_name,
-            **_name_and_parameters(world, world_parameters),
-            seed=seed,
-            fingerprint=system.fingerprint,
-            explorer=explorer_name,
-            states_bound=states_bound,
-            steps_before=steps_before,
-            workers=workers,
-            ray=ray,
-            memory=memory,
-            findings=findings,
+        manifest = manifest_of(
+            request, world=world_name, explorer=explorer_name, fingerprint=system.fingerprint, steps_before=steps_before
         )
-        folder = closing.enter_context(begin_run(place, manifest, chosen, state, system, max_steps))
-        recorder = closing.enter_context(RunRecorder(folder, system, chosen))
+        folder = closing.enter_context(begin_run(path, manifest, explorer, session.state, system, budget, findings))
+        recorder = closing.enter_context(RunRecorder(folder, system, explorer, budget, tried))
         recorder.note_start("began")
         return session.run(recorder.world, recorder)
 
 
-def shared_by_workers(world: World, workers: int | None, ray: str | None, closing: ExitStack) -> World:
+def begun(explorer: Explorer[Any], world: World, findings: tuple[Finding, ...]) -> ExplorerState:
+    """Returns the first state of an explorer; it has ended if an assumption is found to be false by then."""
+    state: ExplorerState = explorer.start(world)
+    if not any(finding.refutes for finding in findings):
+        return state
+    return replace(state, stop=StopReason.ASSUMPTION_CONTRADICTED, activity="an assumption is contradicted")
+
+
+def refiner_for(
+    request: Request, watched: Examinable | None, explorer: Explorer[Any], budget: Budget, steps_before: int
+) -> Refiner | None:
+    """Returns what tells situations apart where labels hide something; None if that is not asked for."""
+    if request.memory is None:
+        return None
+    from axplore.refining import refiner_of
+
+    return refiner_of(request, watched, explorer, budget, steps_before)
+
+
+def situations_until_end(refiner: Refiner, closing: ExitStack) -> Examinable:
+    """Returns the world of a refiner; when the context ends, its system has its own labels again."""
+    closing.callback(refiner.world.release)
+    return refiner.world
+
+
+def shared_by_workers(world: World, asked: Request | Changes, closing: ExitStack) -> World:
     """Returns the world as shared by workers until the end of the context; the world itself without workers."""
-    engine = closing.enter_context(engine_for(workers, ray))
+    if not asked.has_workers:
+        return world
+    from axplore.workers.distributed import DistributedWorld
+    from axplore.workers.engines import engine_for
+
+    engine = closing.enter_context(engine_for(asked.workers, asked.ray))
     if engine is None:
         return world
     if not world.repeatable:
@@ -202,30 +171,33 @@ class Session:
     """What is to be explored in this process, with a world and perhaps in a run.
 
     Attributes:
+        asked: what `explore` or `resume` was asked for.
         explorer: what decides.
         explorer_name, world_name: what to call them.
         steps_before: the steps of the world before the first of this exploration.
-        max_steps: the step limit of this exploration.
-        progress: whether to show how it goes.
-        on_round: what else to call.
+        budget: what it may take in all, and has taken beside exploring.
         state: where to begin.
-        findings: what was found when the system was examined.
-        watched: the world whose system is tested, while it is explored and before anything is promised, for what its
-            labels hide; None for none.
+        findings: what was found of the system before.
+        watched: the world whose system is tested, while it is explored, for what its labels hide; None for none.
+        tried: the world on which the policies are played before anything is promised; None for none.
+        confirm: the rate above which a violation of what is assumed is looked for then; None for the default.
         refiner: what tells situations apart where labels hide something; None if nothing does.
+        on_end: called when a run has ended.
     """
 
+    asked: Request | Changes
     explorer: Explorer[Any]
     explorer_name: str
     world_name: str
     steps_before: int
-    max_steps: int | None
-    progress: bool
-    on_round: Observer | None
+    budget: Budget
     state: ExplorerState
-    findings: tuple[FindingRecord, ...] = ()
-    watched: SteppedWorld | None = None
-    refiner: Refiner | None = None
+    findings: tuple[Finding, ...]
+    watched: Examinable | None
+    tried: World | None
+    confirm: float | None
+    refiner: Refiner | None
+    on_end: Ended | None = None
 
     def run(self, world: World, recorder: RunRecorder | None) -> Atlas:
         """Explores, and writes the atlas into the run folder; errors of the world and Ctrl-C carry the atlas.
@@ -233,11 +205,17 @@ class Session:
         Where labels turn out to hide something and a refiner tells situations apart, it explores again.
         """
         session, atlas, failure = self, *self._attempted(world, recorder)
-        while failure is None and (again := session._refined(atlas, world, recorder)) is not None:
-            session, world = again
-            atlas, failure = session._attempted(world, recorder)
+        try:
+            while failure is None and (again := session._refined(atlas, world, recorder)) is not None:
+                session, world = again
+                atlas, failure = session._attempted(world, recorder)
+        except KeyboardInterrupt:
+            failure = Interrupted(session.state)
         if recorder is not None:
-            recorder.end(atlas, is_whole=failure is None)
+            _, interrupted = _done(partial(recorder.end, atlas, is_whole=failure is None))
+            failure = failure or (Interrupted(session.state) if interrupted else None)
+            if self.on_end is not None:
+                self.on_end(atlas, recorder.history)
         if isinstance(failure, Interrupted):
             failure.atlas = atlas
             raise failure
@@ -249,9 +227,18 @@ class Session:
         """Explores with the labels as they are; returns the atlas, and the failure that ended it early, if any."""
         if self.watched is not None:
             self.watched.watch_history()
-        with on_standard_error(world) if self.progress else nullcontext() as watch:
+            self.watched.vary_ages()
+        noticed = Noticed(
+            self.watched,
+            self.findings,
+            None if recorder is None else recorder.folder.keep_finding,
+            tried=self.tried,
+            assume=self.explorer.assume,
+            confirm=self.confirm,
+        )
+        with on_standard_error(world) if self.asked.progress else nullcontext() as watch:
             alarm = None if self.refiner is None else self.refiner.note
-            observers = (None if recorder is None else recorder.note, watch, self.on_round, alarm)
+            observers = (noticed.look, None if recorder is None else recorder.note, watch, self.asked.on_round, alarm)
             pace = Pace(self.explorer, [observer for observer in observers if observer is not None])
             exploration, failure = self._explored(world, [pace])
         make = partial(
@@ -261,45 +248,85 @@ class Session:
             world_name=self.world_name,
             explorer_name=self.explorer_name,
             steps_before=self.steps_before,
-            faults=fault_records(world.faults) if recorder is None else recorder.faults_so_far(),
         )
-        atlas = make(findings=self.findings)
-        if self.watched is not None:
-            found = _found_in_hindsight(self.watched, world, atlas)
-            atlas = make(findings=(*self.findings, *found)) if found else atlas
-        return atlas, failure
+
+        def known_by_now() -> Atlas:
+            return make(
+                findings=noticed.findings,
+                faults=self._faults_so_far(world, recorder),
+                examining=self.budget.examining,
+                playing=self.budget.playing,
+            )
+
+        atlas, interrupted = _done(known_by_now)
+        # A model that is simulated has no steps to save: what is played on it is not counted.
+        counted = None if self.watched is None else self.tried
+        with nullcontext() if counted is None else self._playing(counted, world):
+            interrupted |= noticed.judge(atlas, world, interrupted=interrupted or isinstance(failure, Interrupted))
+        atlas, once_more = _done(known_by_now)
+        atlas = replace(atlas, run=structs.replace(atlas.run, played=noticed.played))
+        return atlas, failure or (Interrupted(self.state) if interrupted or once_more else None)
+
+    def _playing(self, played: World, explored: World) -> AbstractContextManager[None]:
+        """Counts the steps of playing policies, and lets them take what is left."""
+        return self.budget.counted("playing", played, explored.steps - self.steps_before)
+
+    def _faults_so_far(self, world: World, recorder: RunRecorder | None) -> tuple[Fault, ...]:
+        """Returns the failures of the system, also where its policies were tried beside the workers."""
+        if recorder is not None:
+            return recorder.faults_so_far()
+        tried = () if self.tried in (None, world) else self.tried.faults
+        return summed_faults([*world.faults, *tried])
 
     def _refined(self, atlas: Atlas, world: World, recorder: RunRecorder | None) -> tuple[Session, World] | None:
         """Returns how to explore again, and where, if labels hide something that can be told apart; None if not."""
-        refiner, watched = self.refiner, self.watched
-        if refiner is None or watched is None:
+        refiner = self.refiner
+        if refiner is None:
             return None
         stopped, refiner.stopped = refiner.stopped, None
         ended = stopped is not None or atlas.stop.by_own_rule or atlas.stop is StopReason.CONTRADICTED
         if not (ended and (atlas.stop is StopReason.CONTRADICTED or hides_something(atlas.findings))):
             return None
-        before = watched.memory
-        findings = refiner.refined(atlas.findings)
-        if watched.memory == before:
+        findings, has_changed = refiner.refined(atlas.findings)
+        if not has_changed:
             if stopped is None:
                 return None
             # It ended only because of the finding, which stays: the labels are as good as they get.
             return replace(self, state=replace(stopped, stop=None), findings=atlas.findings, refiner=None), world
-        state = self.explorer.start(watched)
+        state = begun(self.explorer, refiner.world, findings)
         if recorder is not None:
-            recorder.begin_anew(state, 0 if watched.memory is None else len(watched.memory.outputs))
-        return replace(self, state=state, findings=findings), watched if recorder is None else recorder.world
+            recorder.begin_anew(state, refiner.n_situations, findings)
+        return replace(self, state=state, findings=findings), refiner.world if recorder is None else recorder.world
 
     def _explored(
         self, world: World, observers: Sequence[Observer]
     ) -> tuple[Exploration, WorldError | Interrupted | None]:
         """Returns the exploration, and the failure that ended it early, if any."""
-        limit = None if self.max_steps is None else self.steps_before + self.max_steps
+        is_tested = self.tried is not None and self.watched is not None  # models are played with what is left
+        plays = is_tested and self.explorer.model(self.state) is not None
+        most = self.budget.to_explore(plays=plays)
+        limit = None if most is None else self.steps_before + most
+        beside = world.system_steps - world.steps
         try:
-            exploration = run_explorer(self.explorer, world, state=self.state, max_steps=limit, observers=observers)
+            exploration = run_explorer(
+                self.explorer, world, state=self.state, max_steps=limit, ends=self.budget.ends, observers=observers
+            )
         except Interrupted as interrupted:
             return self.explorer.finish(interrupted.state, world), interrupted
+        finally:
+            self.budget.in_vain += world.system_steps - world.steps - beside
         return exploration, exploration.failure
+
+
+Result = TypeVar("Result")
+
+
+def _done(work: Callable[[], Result]) -> tuple[Result, bool]:
+    """Does what takes a moment and must not be lost: begins again if Ctrl-C comes meanwhile, and returns whether."""
+    try:
+        return work(), False
+    except KeyboardInterrupt:
+        return work(), True
 
 
 def _with_atlas(failure: WorldError, atlas: Atlas, run: str | Path | None) -> WorldError:
@@ -311,55 +338,64 @@ def _with_atlas(failure: WorldError, atlas: Atlas, run: str | Path | None) -> Wo
     return error
 
 
-def _found_in_hindsight(system: SteppedWorld, explored: World, atlas: Atlas) -> tuple[FindingRecord, ...]:
-    """Returns what the test that ran along has found; if that is nothing, what playing the policies finds."""
-    from axplore.atlas.replays import history_finding, replay
+def world_within(
+    budget: Budget, exploring: int, spec: WorldLike, seed: int, parameters: Mapping[str, Any] | None
+) -> tuple[World, str]:
+    """Returns the world for a specification, as `world_from` does; counts the RESETs with which its start is checked.
 
-    finding = history_finding(system)
-    if finding is None and atlas.complete:
-        finding = replay(atlas, system, explored)
-    if finding is None:
-        return ()
-    _logger.warning("%s", finding)
-    return finding_records([finding])
+    Args:
+        budget: what they may take, too.
+        exploring: the steps of exploring so far.
+        spec, seed, parameters: see `world_from`.
+    """
+    left = budget.left(exploring)
+    is_stepped = not isinstance(spec, World | TabularMdp) and (not isinstance(spec, str) or ":" in spec)
+    if is_stepped and left == 0:
+        raise InvalidSettingError(
+            f"max_steps is {budget.max_steps:,}, and no step is left of it to reset the system, from which everything "
+            "begins; give more"
+        )
+    with few_start_checks(left):
+        world, name = world_from(spec, seed, parameters)
+    if not isinstance(spec, World):
+        budget.examining += world.system_steps - world.steps
+    return world, name
 
 
 def world_from(spec: WorldLike, seed: int, parameters: Mapping[str, Any] | None = None) -> tuple[World, str]:
-    """Returns the world for a specification, and its name."""
+    """Returns the world for a specification, and what to call it; secrets of an address are left out."""
     world = parametrised_world(spec, seed, parameters)
     if isinstance(spec, str):
-        return world, spec
+        return world, without_secrets(spec)
     if isinstance(spec, TabularMdp):
         return world, f"a model of {spec.n_states} states"
     return world, getattr(spec, "__qualname__", type(spec).__name__)
 
 
-def explorer_from(
-    spec: str | Explorer[Any],
-    radius: float | None,
-    epsilon: float | None,
-    delta: float | None,
-    objective: Objective | str | None,
-    states_bound: int | None,
-) -> tuple[Explorer[Any], str]:
-    """Returns the explorer for a specification, and its name."""
-    if not isinstance(spec, str):
-        chosen, name = checked_explorer(spec), type(spec).__name__
-        _check_agreement(chosen, states_bound, radius=radius, epsilon=epsilon, delta=delta)
-    elif radius is None:
-        raise InvalidSettingError("radius is missing: the expected steps within which a state counts")
-    else:
-        name = spec
-        chosen = preset(
-            name,
-            radius=radius,
-            epsilon=DEFAULT_EPSILON if epsilon is None else epsilon,
-            delta=DEFAULT_DELTA if delta is None else delta,
-            states_bound=states_bound,
-        )
-    if objective is not None:
-        chosen = chosen.retarget(chosen.target, objective_from(objective))
+def explorer_from(request: Request) -> tuple[Explorer[Any], str]:
+    """Returns the explorer that a request asks for, and its name."""
+    chosen, name = _configured(request)
+    if request.objective is not None:
+        chosen = chosen.retarget(chosen.target, objective_from(request.objective))
+    if request.has_workers and isinstance(request.explorer, str):
+        chosen = chosen.for_workers()
+    if request.assume is not None:
+        chosen = chosen.assuming(assumptions_from(request.assume, function_named))
     return chosen, name
+
+
+def _configured(request: Request) -> tuple[Explorer[Any], str]:
+    """Returns the explorer before anything but its target is set, and its name."""
+    target = {"radius": request.radius, "epsilon": request.epsilon, "delta": request.delta}
+    if not isinstance(request.explorer, str):
+        explorer = checked_explorer(request.explorer)
+        _check_agreement(explorer, request.states_bound, **target)
+        return explorer, type(explorer).__name__
+    if request.radius is None:
+        raise InvalidSettingError("radius is missing: the expected steps within which a state counts")
+    defaults = {"epsilon": DEFAULT_EPSILON, "delta": DEFAULT_DELTA}
+    given = {name: value for name, value in target.items() if value is not None}
+    return preset(request.explorer, states_bound=request.states_bound, **{**defaults, **given}), request.explorer
 
 
 def _check_agreement(explorer: Explorer[Any], states_bound: int | None, **target: float | None) -> None:
@@ -380,11 +416,3 @@ def objective_from(spec: Objective | str) -> Objective:
     if not isinstance(wanted, Objective) or wanted not in OBJECTIVES.values():
         raise refusal("objective", spec, f"one of {', '.join(OBJECTIVES)}")
     return wanted
-
-
-def _name_and_parameters(world: WorldLike, parameters: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Returns the name from which a world can be made again, if there is one, and its parameters."""
-    plain = plain_parameters(parameters or {})
-    if isinstance(world, str) and plain is not None:
-        return {"world_name": world, "world_parameters": plain}
-    return {"world_name": None, "world_parameters": {}}

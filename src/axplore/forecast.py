@@ -18,14 +18,15 @@ from typing import Any, Final
 import numpy as np
 
 from axplore.arguments import checked, collection, optional, settings, whole
-from axplore.assumptions import Assumed, assumptions_from
+from axplore.assumptions import Declared, assumptions_from
 from axplore.errors import InvalidSettingError, UnknownNameError
-from axplore.explorers.base import STATES_BOUND, Probe, StopReason, run
-from axplore.explorers.certified import Certified
-from axplore.explorers.registry import EXPLORERS, explorer_names, factory_of
-from axplore.exploring import WorldLike, world_from
+from axplore.explorers.base import Explorer, ForecastProbe, run
+from axplore.explorers.registry import DEFAULT_EXPLORER, EXPLORERS, explorer_names, factory_of
+from axplore.exploring import world_from
 from axplore.mdp import TabularMdp
-from axplore.target import Objective, Target
+from axplore.records.run import StopReason
+from axplore.request import WorldLike
+from axplore.target import STATES_BOUND, Objective, Target
 from axplore.types import Action, State
 from axplore.worlds.catalogue import function_named
 from axplore.worlds.contract import Answer, Order, Visit, World
@@ -43,7 +44,7 @@ ASSUMED_STATES: Final = 10
 
 
 @dataclass(frozen=True)
-class Estimate:
+class ExplorerForecast:
     """The forecast of one explorer.
 
     Attributes:
@@ -71,13 +72,13 @@ class Forecast:
         steps_per_second: the speed of the world in long orders.
     """
 
-    estimates: tuple[Estimate, ...]
+    estimates: tuple[ExplorerForecast, ...]
     probe_steps: int
     states: int
     ended: bool
     steps_per_second: float
 
-    def __getitem__(self, explorer: str) -> Estimate:
+    def __getitem__(self, explorer: str) -> ExplorerForecast:
         for estimate in self.estimates:
             if estimate.explorer == explorer:
                 return estimate
@@ -102,7 +103,7 @@ def forecast(
     probe_steps: int = PROBE_STEPS,
     seed: int = 0,
     world_parameters: Mapping[str, Any] | None = None,
-    assume: Sequence[Assumed] = (),
+    assume: Sequence[Declared] = (),
 ) -> Forecast:
     """Estimates steps and time of each explorer from a probe of at most about `probe_steps` steps.
 
@@ -136,9 +137,16 @@ def forecast(
     return Forecast(estimates, probe.steps, probe.model.n_known, probe.ended, probe.steps_per_second)
 
 
-def _probed(world: World, target: Target, probe_steps: int) -> Probe:
+def _proving(target: Target) -> Explorer[Any]:
+    """Returns the explorer whose region forecasts are made from."""
+    explorer: Explorer[Any] = factory_of(DEFAULT_EXPLORER)(target, None)
+    return explorer
+
+
+def _probed(world: World, target: Target, probe_steps: int) -> ForecastProbe:
     """Proves AX_L and then AX*, as far as the steps allow; both begin alike."""
-    explorer = Certified(target=target, objective=Objective.WITHIN_RADIUS)
+    explorer = _proving(target).retarget(target, Objective.WITHIN_RADIUS)
+    objective = Objective.WITHIN_RADIUS
     steps_before, began = world.steps, time.perf_counter()
     state = explorer.start(world)
     within_steps, within_seconds = None, None
@@ -146,14 +154,17 @@ def _probed(world: World, target: Target, probe_steps: int) -> Probe:
         state = explorer.advance(state, world)
         if state.stop is None:
             continue
-        if explorer.objective is Objective.OPTIMAL:
+        if objective is Objective.OPTIMAL:
             break
         within_steps, within_seconds = world.steps - steps_before, time.perf_counter() - began
-        explorer, state = replace(explorer, objective=Objective.OPTIMAL), replace(state, stop=None)
+        objective = Objective.OPTIMAL
+        explorer, state = explorer.retarget(target, objective), replace(state, stop=None)
     steps, seconds = world.steps - steps_before, time.perf_counter() - began
-    return Probe(
-        counts=state.counts.rows(),
-        model=explorer.model(state),
+    model = explorer.model(state)
+    assert model is not None
+    return ForecastProbe(
+        counts=state.counts,
+        model=model,
         steps=steps,
         seconds=seconds,
         within_steps=within_steps,
@@ -180,40 +191,40 @@ def _speed(world: World, most_steps: int) -> float:
         times *= 2
 
 
-def _estimate(name: str, target: Target, probe: Probe, states_bound: int, assumed: str) -> Estimate:
+def _estimate(name: str, target: Target, probe: ForecastProbe, states_bound: int, assumed: str) -> ExplorerForecast:
     outlook = factory_of(name)(target, states_bound).forecast(probe)
     if outlook is None:
-        return Estimate(name, math.inf, math.inf, "this explorer makes no forecast")
+        return ExplorerForecast(name, math.inf, math.inf, "this explorer makes no forecast")
     note = outlook.note + (assumed if outlook.needs_states_bound else "")
     if not probe.ended and not outlook.counts_the_probe:
         note = f"at least, of the {probe.model.n_known} states that the probe found; {note}"
     seconds = probe.seconds + outlook.steps / probe.steps_per_second if outlook.seconds is None else outlook.seconds
-    return Estimate(name, outlook.steps, seconds, note)
+    return ExplorerForecast(name, outlook.steps, seconds, note)
 
 
-def _under(assumed: Assumed, target: Target, probe: Probe, world: World, seed: int) -> Estimate:
+def _under(assumed: Declared, target: Target, probe: ForecastProbe, world: World, seed: int) -> ExplorerForecast:
     """Returns what the certified explorer takes under an assumption, in a model with the frequencies of the probe."""
     assumptions = assumptions_from(assumed, function_named)
-    name = f"certified, if {assumptions}"
+    name = f"{DEFAULT_EXPLORER}, if {assumptions}"
     if (probe.counts.visits == 0).any():
-        return Estimate(name, math.inf, math.inf, "the probe was too short to tell; give it more steps")
+        return ExplorerForecast(name, math.inf, math.inf, "the probe was too short to tell; give it more steps")
     began = time.perf_counter()
-    explorer = Certified(target=target).assuming(assumptions)
+    explorer = _proving(target).assuming(assumptions)
     tried = run(explorer, SimulatedWorld(_learnt_model(probe, world), seed), max_steps=max(probe.steps, LEAST_TRIAL))
     seconds = time.perf_counter() - began + tried.steps / probe.steps_per_second
     if tried.stop is StopReason.ASSUMPTION_CONTRADICTED:
-        return Estimate(name, math.inf, math.inf, "what the probe met contradicts it")
+        return ExplorerForecast(name, math.inf, math.inf, "what the probe met contradicts it")
     if tried.stop is not StopReason.PROVEN:
-        return Estimate(name, math.inf, math.inf, f"more than the {tried.steps:,} steps of a trial")
-    return Estimate(name, tried.steps, seconds, "a trial on what the probe has learnt")
+        return ExplorerForecast(name, math.inf, math.inf, f"more than the {tried.steps:,} steps of a trial")
+    return ExplorerForecast(name, tried.steps, seconds, "a trial on what the probe has learnt")
 
 
-def _learnt_model(probe: Probe, world: World) -> TabularMdp:
+def _learnt_model(probe: ForecastProbe, world: World) -> TabularMdp:
     """Returns the model with the frequencies of the probe; states that it did not admit are terminal."""
     counts, states = probe.counts, world.states
     rows: dict[State, dict[Action, dict[State, float]]] = {states[number]: {} for number in counts.successors.tolist()}
-    for place, number in enumerate(counts.states.tolist()):
-        first = int(counts.state_pairs[place])
+    for index, number in enumerate(counts.states.tolist()):
+        first = int(counts.state_pairs[index])
         rows[states[number]] = {
             action: {
                 states[int(counts.successors[entry])]: float(counts.counts[entry] / counts.visits[pair])

@@ -42,12 +42,42 @@ SAFE_INTEGER: Final = 2**53
 MAX_BITS: Final = 4096
 """Of a whole number. Python refuses to write one of more than 4,300 digits, on pages and in messages too."""
 
+MOST_BYTES_PER_CHARACTER: Final = 12
+"""Of text or bytes in JSON, which has only ASCII: a character is written as two codes of six."""
+
+DEPTH_IN_FILES: Final = 8
+"""The bytes for the end of a line and its indentation, where a file has a label at its deepest place."""
+
+MAX_LABEL_BYTES: Final = 2**18
+"""The largest label in a file: a quarter of a megabyte of JSON. Files of all labels have a limit, too."""
+
 _SURROGATES: Final = ("\ud800", "\udfff")
 
 
 def encode_label(label: Hashable) -> Json:
-    """Returns the label as a value that `json.dumps` writes and `decode_label` reads; refuses what is not plain."""
-    return _encode(label, label, MAX_DEPTH)
+    """Returns the label as a value that `json.dumps` writes and `decode_label` reads.
+
+    Raises:
+        InvalidLabelError: the label is not made of plain values, or too long for a file.
+    """
+    encoded = _encode(label, label, MAX_DEPTH)
+    if isinstance(label, str | bytes) and len(label) <= MAX_LABEL_BYTES // MOST_BYTES_PER_CHARACTER:
+        return encoded
+    if isinstance(encoded, str | list | dict) and (size := len(canonical_json(encoded))) > MAX_LABEL_BYTES:
+        raise InvalidLabelError(
+            f"the label {shortened(label)} takes {size:,} bytes in a file, and at most {MAX_LABEL_BYTES:,} are "
+            "allowed; use a shorter one, such as a number or a digest of it: a key function (`key=`) makes one of "
+            "each observation"
+        )
+    return encoded
+
+
+def written_bytes(label: Hashable) -> int:
+    """Returns an upper bound on the bytes that a label takes in an indented JSON file; refuses as `encode_label`."""
+    text = canonical_json(encode_label(label))
+    opened = text.count("[") + text.count("{")
+    n_lines = 1 + text.count(",") + 2 * opened
+    return len(text) + text.count(":") + n_lines * (DEPTH_IN_FILES + min(opened, MAX_DEPTH))
 
 
 def decode_label(encoded: Json) -> Hashable:
@@ -70,6 +100,15 @@ def canonical_json(value: Json) -> str:
 def finite(number: float) -> float | None:
     """Returns the number for JSON, which has no infinity: None in its place."""
     return number if math.isfinite(number) else None
+
+
+MAX_MESSAGE: Final = 2_000
+"""The longest message of a system that is kept, in characters."""
+
+
+def clipped(message: str) -> str:
+    """Returns what a system said, up to a length that every file has room for."""
+    return message if len(message) <= MAX_MESSAGE else f"{message[:MAX_MESSAGE]}... ({len(message):,} characters)"
 
 
 def shortened(value: object) -> str:
@@ -167,11 +206,14 @@ _TAGGED: Final[dict[str, Callable[[Any], Hashable]]] = {
 
 RESET_TEXT = "RESET"
 
+LONGEST_READABLE: Final = 2_000
+"""Of a label, in characters; people do not read more."""
+
 
 def readable(label: State | Action | Reset) -> str:
     """Returns the label as people read it: as Python prints it, on one line, with nothing that a terminal obeys.
 
-    Different labels may look the same, as 1 and "1" do; `text_of` tells them apart.
+    Different labels may look the same, as 1 and "1" do, or two that are very long; `text_of` tells them apart.
     """
     if label is RESET:
         return RESET_TEXT
@@ -179,7 +221,8 @@ def readable(label: State | Action | Reset) -> str:
         text = str(_plain(label))
     except ValueError:  # Python writes no whole number of more than 4,300 digits
         text = shortened(label)
-    return printable(text).replace("\n", "\\n")
+    text = printable(text).replace("\n", "\\n")
+    return text if len(text) <= LONGEST_READABLE else f"{text[:LONGEST_READABLE]}... ({len(text):,} characters)"
 
 
 def _plain(label: Hashable) -> Hashable:
@@ -222,15 +265,33 @@ def label_of(text: str) -> State:
         return text
 
 
-def named(labels: Iterable[State], text: str, what: str) -> State:
-    """Returns the one of some labels that a text means: what `text_of` writes, or else what `readable` or Python does.
+def label_of_json(value: Json) -> State:
+    """Returns a JSON value of a program as a label: a list as a tuple, an object as one of (name, value) by name."""
+    if isinstance(value, list):
+        return tuple(map(label_of_json, value))
+    if isinstance(value, dict):
+        return tuple((name, label_of_json(value[name])) for name in sorted(value))
+    label: State = value
+    return label
 
-    So `[1,1]`, `(1, 1)` and `(1,1)` all mean the tuple.
+
+def _as_program_writes(text: str) -> State:
+    """Returns the label of a state that a program writes as this JSON; the text itself if it is none."""
+    try:
+        return label_of_json(json.loads(text))
+    except (ValueError, RecursionError):
+        return text
+
+
+def named(labels: Iterable[State], text: str, what: str) -> State:
+    """Returns the one of some labels that a text means, written by `text_of`, a program, Python or `readable`.
+
+    So `[1,1]`, `(1, 1)` and `(1,1)` all mean the tuple, and `{"a":1}` what a program calls so.
     """
     from difflib import get_close_matches
 
     known = list(labels)
-    for meant in (label_of(text), _as_python_prints(text)):
+    for meant in (label_of(text), _as_program_writes(text), _as_python_prints(text)):
         if meant in known:
             return known[known.index(meant)]
     names = [readable(label) for label in known]

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from axplore.arguments import collection, real_array, shown
+from axplore.compressed import entries_in, offsets_from, offsets_of
 from axplore.errors import InvalidModelError, UnknownActionError, UnknownStateError
 from axplore.types import Action, FloatArray, IntArray, State
 
@@ -143,43 +144,28 @@ class TabularMdp:
 
         A state that is entered with `terminated` set is terminal: it only resets, whatever its own rows say.
         """
+        rows: dict[State, dict[Action, dict[State, float]]] = {}
         ended: set[State] = set()
         entered: set[State] = set()
         shape = "{action: [(probability, successor, reward, terminated)]}"
         for state, options in _mapping(transitions, "transitions", f"{{state: {shape}}}").items():
+            rows[state] = {}
             for action, outcomes in _mapping(options, f"state {state!r}", shape).items():
+                row: dict[State, float] = {}
                 for outcome in _outcomes(outcomes, state, action):
-                    if not isinstance(outcome, tuple | list) or len(outcome) != 4:
-                        raise InvalidModelError(
-                            f"state {state!r}, action {action!r}: an outcome must be (probability, successor, reward, "
-                            f"terminated), not {outcome!r}"
-                        )
-                    given, successor, _, terminated = outcome
-                    probability = _probability(given, state, action, successor)
-                    _check_hashable(successor)
-                    if not probability >= 0:
-                        raise InvalidModelError(
-                            f"state {state!r}, action {action!r}: the probability of {successor!r} is {probability}; "
-                            "it must be a number from 0 to 1"
-                        )
+                    probability, successor, terminated = _gymnasium_outcome(outcome, state, action)
+                    row[successor] = row.get(successor, 0.0) + probability
                     if probability != 0 and terminated:
                         ended.add(successor)
                     elif probability != 0 and successor != state:
                         entered.add(successor)
-        for state in transitions:
+                rows[state][action] = row
+        for state in rows:
             if state in ended and state in entered:
                 raise InvalidModelError(
                     f"state {state!r} is entered both as terminal and as not terminal; give the two different labels"
                 )
-        rows: dict[State, dict[Action, dict[State, float]]] = {}
-        for state, options in transitions.items():
-            rows[state] = {}
-            for action, outcomes in options.items() if state not in ended else ():
-                row: dict[State, float] = {}
-                for probability, successor, _, _ in outcomes:
-                    row[successor] = row.get(successor, 0.0) + float(probability)
-                rows[state][action] = row
-        return cls.from_rows(rows, initial_state)
+        return cls.from_rows({state: {} if state in ended else row for state, row in rows.items()}, initial_state)
 
     @classmethod
     def from_entries(
@@ -266,16 +252,16 @@ class TabularMdp:
             )
         keep = probabilities > 0
         keys = entry_pairs[keep] * len(states) + successors[keep]
-        unique, position = np.unique(keys, return_inverse=True)
-        merged = np.bincount(position, weights=probabilities[keep], minlength=len(unique))
+        unique, inverse = np.unique(keys, return_inverse=True)
+        merged = np.bincount(inverse, weights=probabilities[keep], minlength=len(unique))
         rows, targets = np.divmod(unique, len(states))
         return cls(
             states=states,
             actions=actions,
             initial_index=int(initial_index),
-            state_pairs=_offsets(pair_states, len(states)),
+            state_pairs=offsets_of(pair_states, len(states)),
             pair_actions=np.asarray(pair_actions, dtype=np.int64),
-            row_offsets=_offsets(rows, n_pairs),
+            row_offsets=offsets_of(rows, n_pairs),
             successors=np.asarray(targets, dtype=np.int64),
             probabilities=merged / sums[rows],
         )
@@ -349,7 +335,7 @@ class TabularMdp:
 
     def transitions_of(self, numbers: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
         """Returns all transitions of the states with these indices: source, successor and probability of each."""
-        entries = _ranges(self.row_offsets, _ranges(self.state_pairs, numbers))
+        entries = entries_in(self.row_offsets, entries_in(self.state_pairs, numbers))
         lengths = self.row_offsets[self.state_pairs[numbers + 1]] - self.row_offsets[self.state_pairs[numbers]]
         return np.repeat(numbers, lengths), self.successors[entries], self.probabilities[entries]
 
@@ -370,16 +356,16 @@ class TabularMdp:
         """
         members = np.unique(self.indices_of(allowed))
         widths = self.state_pairs[members + 1] - self.state_pairs[members]
-        pairs = _ranges(self.state_pairs, members)
-        entries = _ranges(self.row_offsets, pairs)
+        pairs = entries_in(self.state_pairs, members)
+        entries = entries_in(self.row_offsets, pairs)
         met = np.unique(np.concatenate((members, self.successors[entries], [self.initial_index])))
         return TabularMdp(
             states=tuple(self.states[number] for number in met),
             actions=self.actions,
             initial_index=int(np.searchsorted(met, self.initial_index)),
-            state_pairs=_offsets(np.repeat(np.searchsorted(met, members), widths), len(met)),
+            state_pairs=offsets_of(np.repeat(np.searchsorted(met, members), widths), len(met)),
             pair_actions=self.pair_actions[pairs],
-            row_offsets=np.concatenate(([0], np.cumsum(self.row_offsets[pairs + 1] - self.row_offsets[pairs]))),
+            row_offsets=offsets_from(self.row_offsets[pairs + 1] - self.row_offsets[pairs]),
             successors=np.searchsorted(met, self.successors[entries]),
             probabilities=self.probabilities[entries],
         )
@@ -392,9 +378,9 @@ class TabularMdp:
             states=self.states,
             actions=self.actions,
             initial_index=self.initial_index,
-            state_pairs=_offsets(self.pair_states[kept], self.n_states),
+            state_pairs=offsets_of(self.pair_states[kept], self.n_states),
             pair_actions=self.pair_actions[kept],
-            row_offsets=_offsets(renumbered[self.transition_pairs[entries]], int(kept.sum())),
+            row_offsets=offsets_of(renumbered[self.transition_pairs[entries]], int(kept.sum())),
             successors=self.successors[entries],
             probabilities=self.probabilities[entries],
         )
@@ -439,6 +425,24 @@ def _mapping(value: Any, where: str, shape: str) -> Mapping[Any, Any]:
     if not isinstance(value, Mapping):
         raise InvalidModelError(f"{where}: {shown(value)} is no mapping; give {shape}")
     return value
+
+
+def _gymnasium_outcome(outcome: Any, state: State, action: Action) -> tuple[float, State, bool]:
+    """Returns the probability, the successor and whether it is terminal; refuses what is no outcome of Gymnasium."""
+    if not isinstance(outcome, tuple | list) or len(outcome) != 4:
+        raise InvalidModelError(
+            f"state {state!r}, action {action!r}: an outcome must be (probability, successor, reward, terminated), not "
+            f"{outcome!r}"
+        )
+    given, successor, _, terminated = outcome
+    probability = _probability(given, state, action, successor)
+    _check_hashable(successor)
+    if not probability >= 0:
+        raise InvalidModelError(
+            f"state {state!r}, action {action!r}: the probability of {successor!r} is {probability}; it must be a "
+            "number from 0 to 1"
+        )
+    return probability, successor, bool(terminated)
 
 
 def _outcomes(value: Any, state: State, action: Action) -> Iterable[Any]:
@@ -493,15 +497,3 @@ def _numbers(values: npt.ArrayLike, name: str, end: int) -> IntArray:
             f"{name}[{outside[0]}] is {given[outside[0]]}; it must be a whole number from 0 to {end - 1}"
         )
     return given.astype(np.int64)
-
-
-def _ranges(offsets: IntArray, rows: IntArray) -> IntArray:
-    """Returns the entries of the given rows, one row after the other: `offsets[r] .. offsets[r + 1]` for each."""
-    starts, lengths = offsets[rows], offsets[rows + 1] - offsets[rows]
-    ends = np.cumsum(lengths)
-    return np.repeat(starts - ends + lengths, lengths) + np.arange(ends[-1] if len(ends) else 0)
-
-
-def _offsets(sorted_rows: IntArray, n_rows: int) -> IntArray:
-    """Returns where each row starts in an array sorted by row, and where the last one ends, [n_rows + 1]."""
-    return np.concatenate(([0], np.cumsum(np.bincount(sorted_rows, minlength=n_rows)))).astype(np.int64)

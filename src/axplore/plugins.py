@@ -6,7 +6,7 @@ A package declares them in its `pyproject.toml`:
     robot = "my_package.axplore:ROBOT_FORM"
 
     [project.entry-points."axplore.explorers"]
-    my-explorer = "my_package.axplore:MY_EXPLORER"
+    my-explorer = "my_package.axplore:my_explorer"
 
 Nothing is imported before it is named: a broken package does not affect the others.
 """
@@ -39,12 +39,12 @@ def load(group: str, name: str, kind: type[Kind]) -> Kind:
     entry = next(entry for entry in entry_points(group=group) if entry.name == name)
     try:
         loaded = entry.load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a package that exits must not end what lists it
         raise InvalidInputError(
-            f"{_told(entry)} cannot be imported ({type(error).__name__}: {error}); repair or uninstall its package"
+            f"{_describe(entry)} cannot be imported ({type(error).__name__}: {error}); repair or uninstall its package"
         ) from error
     if not isinstance(loaded, kind):
-        raise InvalidSettingError(f"{_told(entry)} is a {type(loaded).__name__}; it must be a {kind.__name__}")
+        raise InvalidSettingError(f"{_describe(entry)} is a {type(loaded).__name__}; it must be a {kind.__name__}")
     return loaded
 
 
@@ -57,6 +57,7 @@ def loadable(group: str, kind: type[Kind]) -> Iterator[tuple[str, Kind | Invalid
             yield name, error
 
 
-def _told(entry: EntryPoint) -> str:
+def _describe(entry: EntryPoint) -> str:
+    """Returns the name of an entry point, what it stands for, and its package."""
     package = "an unknown package" if entry.dist is None else f"the package {entry.dist.name!r}"
     return f"{entry.name!r} ({entry.value}, of {package})"

@@ -2,142 +2,130 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from axplore.arguments import checked, file_path, flag, function, optional, real, text, whole
-from axplore.assumptions import Assumed, assumptions_from
+from axplore.assumptions import assumptions_from
 from axplore.atlas import Atlas
+from axplore.budget import Budget, moment_after
 from axplore.errors import InvalidSettingError, UntrustedFileError
-from axplore.explorers.base import Explorer, ExplorerState, Observer
-from axplore.exploring import Session, WorldLike, objective_from, shared_by_workers, world_from
-from axplore.refining import examined, refiner_of
+from axplore.explorers.base import Explorer, ExplorerState
+from axplore.explorers.registry import EXPLORERS, explorer_names
+from axplore.exploring import (
+    Ended,
+    Session,
+    objective_from,
+    refiner_for,
+    shared_by_workers,
+    situations_until_end,
+    world_within,
+)
+from axplore.records.findings import Finding
+from axplore.request import Changes, WorldLike, asks
 from axplore.runs.checkpoints import decode_state
-from axplore.runs.folder import open_run
+from axplore.runs.folder import RunFolder, open_run
 from axplore.runs.manifest import RunManifest, described, explorer_from_description, load_manifest
 from axplore.runs.recording import RunRecorder
-from axplore.target import Objective
-from axplore.workers.engines import has_workers
-from axplore.worlds.catalogue import check_consent, function_named, is_handed_in
-from axplore.worlds.contract import World
-from axplore.worlds.stepped import SteppedWorld
+from axplore.worlds.catalogue import check_consent, check_parameters, function_named, is_handed_in, read_parameters
+from axplore.worlds.contract import World, playable
 
 
-@checked(
-    run=file_path,
-    radius=optional(real()),
-    epsilon=optional(real()),
-    max_steps=optional(whole()),
-    progress=flag,
-    on_round=optional(function),
-    workers=optional(whole()),
-    ray=optional(text),
-    trust=flag,
-)
-def resume(
-    run: str | Path,
-    world: WorldLike | None = None,
-    *,
-    explorer: Explorer[Any] | None = None,
-    radius: float | None = None,
-    epsilon: float | None = None,
-    objective: Objective | str | None = None,
-    max_steps: int | None = None,
-    progress: bool = False,
-    on_round: Observer | None = None,
-    workers: int | None = None,
-    ray: str | None = None,
-    trust: bool = False,
-    assume: Assumed = None,
-) -> Atlas:
+@asks(Changes)
+def resume(changes: Changes) -> Atlas:
     """Resumes a run where it was interrupted or has ended.
 
     A simulated world ends with the same atlas and certificate as an uninterrupted run. So does a system that is stepped
     by workers, if it can be reseeded. A system that is stepped without workers starts with a RESET, because its state
     is unknown; what was learnt about it is kept.
 
-    The certified explorer can resume with another radius, ε or objective. It keeps all samples, and its certificate is
-    as good as any: see docs/runs.md.
+    The certified explorer can resume with another radius, ε, objective or assumption. Draws are valid whatever was
+    asked or assumed, so all of them are kept, and its certificate is as good as any: see docs/runs.md. A setting that
+    is left out stays as it was; `max_steps` is the limit of the whole run, and one that has ended the run is removed;
+    `workers=0` takes the workers away, and `assume="none"` every assumption.
 
-    Args:
-        run: the folder of the run.
-        world: the world that was explored. It can be omitted if it is built in, or named in the run and `trust` is set.
-        explorer: the explorer, if it was a configuration other than of the certified explorer.
-        radius: the new L.
-        epsilon: the new ε.
-        objective: the new objective of the certified explorer.
-        max_steps: the step limit of the whole run. Without it, a limit that has ended the run is removed, and any other
-            stays.
-        progress: whether to show progress on standard error.
-        on_round: as for `explore`; it is also called for repeated rounds.
-        workers: the new number of workers, 0 for none; unchanged if neither this nor `ray` is given.
-        ray: the new cluster.
-        trust: whether to start the world that the run names, and use its cluster, which runs code: see
-            docs/security.md.
-        assume: the new assumptions, `none` for none; as before when not given. Draws are valid whatever was assumed,
-            and all of them are kept.
+    {settings}
 
     Raises:
-        UntrustedFileError: the run names a world that is not built in, or a cluster, and `trust` is not set.
+        UntrustedFileError: the run names code that is not built in, and `trust` is not set.
         WorldError: the world failed, as for `explore`.
         KeyboardInterrupt: Ctrl-C, as for `explore`.
     """
-    place = Path(run).absolute()  # a system may change the working directory
-    manifest = load_manifest(place)
-    if workers is None and ray is None:
-        workers, ray = manifest.workers, _trusted_cluster(manifest.ray, trust)
-    if world is None and manifest.world_name is not None:
-        check_consent(manifest.world_name, trust)
+    return resumed(changes)
+
+
+def resumed(changes: Changes, on_end: Ended | None = None) -> Atlas:
+    """Returns the atlas of a run that resumes with some changes; see `resume`."""
+    path = Path(changes.run).absolute()  # a system may change the working directory
+    manifest = load_manifest(path)
+    changes = _with_workers(changes, manifest)
+    _check_consent(changes, manifest)
     with ExitStack() as closing:
-        folder = closing.enter_context(open_run(place))
-        manifest = folder.manifest
-        assumptions = None if assume is None else assumptions_from(assume, function_named)
-        before = explorer_from_description(
-            manifest, folder.checkpoint.explorer, explorer, assumed_anew=assumptions is not None
-        )
-        is_same = assumptions is None or described(assumptions) == folder.checkpoint.explorer.get("assume")
-        if assumptions is not None and is_same:
-            before = before.assuming(assumptions)  # functions of the run, passed again
-        changes = {"radius": radius, "epsilon": epsilon}
-        asked = replace(before.target, **{name: value for name, value in changes.items() if value is not None})
-        chosen = before.retarget(asked, None if objective is None else objective_from(objective))
-        if assumptions is not None:
-            chosen = chosen.assuming(assumptions)
-        system = _world_again(manifest, world)
-        if not is_handed_in(world):
+        folder = closing.enter_context(open_run(path))
+        before, chosen, is_same = _explorers(changes, folder)
+        folder.limit(changes.max_steps)
+        last = folder.checkpoint
+        budget = Budget(last.max_steps, moment_after(changes.max_seconds), last.examining, last.playing, last.in_vain)
+        system = _world_again(manifest, changes, budget, last.world.steps - manifest.steps_before)
+        # The RESETs with which this process begins are no part of the exploration that it continues.
+        budget.examining, budget.in_vain = last.examining, budget.in_vain + budget.examining - last.examining
+        if not is_handed_in(changes.world):
             closing.callback(system.close)
-        watched = system if isinstance(system, SteppedWorld) else None
-        system = shared_by_workers(system, workers, ray, closing)
-        folder.limit(max_steps)
-        limit = folder.checkpoint.max_steps
-        last_step = None if limit is None else manifest.steps_before + limit
-        refiner = refiner_of(
-            manifest.memory, watched, chosen, manifest.seed, last_step, has_workers=has_workers(workers, ray)
-        )
-        recorder = closing.enter_context(RunRecorder(folder, system, chosen))
-        state = decode_state(folder.checkpoint.state, before)
-        if chosen != before or not is_same:
+        watched, tried = system.examinable, playable(system)
+        system = shared_by_workers(system, changes, closing)
+        request = replace(manifest.request, workers=changes.workers, ray=changes.ray)
+        refiner = refiner_for(request, watched, chosen, budget, manifest.steps_before)
+        if refiner is not None:
+            system = watched = tried = situations_until_end(refiner, closing)
+        recorder = closing.enter_context(RunRecorder(folder, system, chosen, budget, tried))
+        state = decode_state(folder.checkpoint.state, before, folder.checkpoint.world)
+        if not is_same:
             state = _retargeted(recorder, state, before, chosen)
         recorder.note_start("resumed")
-        findings = manifest.findings
-        if watched is not None and watched.memory is not None:  # what was found of other labels says nothing of these
-            findings = examined(watched, manifest.seed)
         session = Session(
+            asked=changes,
             explorer=chosen,
             explorer_name=manifest.explorer,
             world_name=manifest.world,
             steps_before=manifest.steps_before,
-            max_steps=limit,
-            progress=progress,
-            on_round=on_round,
+            budget=budget,
             state=state,
-            findings=findings,
+            findings=folder.findings,
             watched=watched,
+            tried=tried,
+            confirm=manifest.request.confirm if changes.confirm is None else changes.confirm,
             refiner=refiner,
+            on_end=on_end,
         )
         return session.run(recorder.world, recorder)
+
+
+def _with_workers(changes: Changes, manifest: RunManifest) -> Changes:
+    """Returns the changes with the workers of the run, if they are not to change."""
+    if changes.workers is not None or changes.ray is not None:
+        return changes
+    before = manifest.request
+    return replace(changes, workers=before.workers, ray=_trusted_cluster(before.ray, changes.trust))
+
+
+def _explorers(changes: Changes, folder: RunFolder) -> tuple[Explorer[Any], Explorer[Any], bool]:
+    """Returns the explorer as it was and as it is from now on, and whether it asks and assumes the same."""
+    description = folder.checkpoint.explorer
+    assumptions = None if changes.assume is None else assumptions_from(changes.assume, function_named)
+    before = explorer_from_description(
+        folder.manifest, description, changes.explorer, assumed_anew=assumptions is not None
+    )
+    assumes_the_same = assumptions is None or described(assumptions) == description.get("assume")
+    if assumptions is not None and assumes_the_same:
+        before = before.assuming(assumptions)  # functions of the run, passed again
+    target = {"radius": changes.radius, "epsilon": changes.epsilon}
+    asked = replace(before.target, **{name: value for name, value in target.items() if value is not None})
+    chosen = before.retarget(asked, None if changes.objective is None else objective_from(changes.objective))
+    if assumptions is not None:
+        chosen = chosen.assuming(assumptions)
+    return before, chosen, assumes_the_same and chosen == before
 
 
 def _trusted_cluster(address: str | None, trust: bool) -> str | None:
@@ -150,16 +138,44 @@ def _trusted_cluster(address: str | None, trust: bool) -> str | None:
     return address
 
 
-def _world_again(manifest: RunManifest, given: WorldLike | None) -> World:
+def _check_consent(changes: Changes, manifest: RunManifest) -> None:
+    """Refuses code that a run names and the caller has not: who names the world consents to nothing else."""
+    name, trust = manifest.world_name, changes.trust
+    if name is not None and changes.world is None:
+        check_consent(name, trust)
+    elif name is not None and _is_named(manifest, changes.world) and changes.world_parameters is None:
+        check_parameters(name, manifest.world_parameters, trust)
+    explorer = manifest.explorer
+    if changes.explorer is None and explorer not in EXPLORERS and explorer in explorer_names() and not trust:
+        raise UntrustedFileError(
+            f"the run names the explorer {explorer!r} of another package, whose code would run on this machine. If you "
+            "trust the source of the run, allow it: --trust on the command line, trust=True in Python; or pass the "
+            "explorer yourself"
+        )
+
+
+def _is_named(manifest: RunManifest, given: WorldLike | None) -> bool:
+    """Returns whether the caller names the world that the run names."""
+    return isinstance(given, str) and given == manifest.world_name
+
+
+def _world_again(manifest: RunManifest, changes: Changes, budget: Budget, exploring: int) -> World:
     """Returns the world of a run, made again or passed by the caller."""
-    if given is not None and not (isinstance(given, str) and given == manifest.world_name):
-        system, _ = world_from(given, manifest.seed)
+    given, parameters, seed = changes.world, changes.world_parameters, manifest.request.seed
+    if given is not None and not _is_named(manifest, given):
+        system, _ = world_within(budget, exploring, given, seed, parameters)
     elif manifest.world_name is not None:
-        system, _ = world_from(manifest.world_name, manifest.seed, manifest.world_parameters)
+        before = manifest.world_parameters
+        if parameters is not None and read_parameters(parameters) != read_parameters(before):
+            raise InvalidSettingError(
+                f"the run explored {manifest.world} with the parameters {before}; these are {dict(parameters)}"
+            )
+        system, _ = world_within(budget, exploring, manifest.world_name, seed, before)
     else:
         raise InvalidSettingError(
-            f"the run explored {manifest.world}, which was passed as an object; resume it from Python, and pass it "
-            "again: axplore.resume(run, world)"
+            f"the run explored {manifest.world}, which no file makes again: it was passed as an object, or its address "
+            "has what may be secret. Pass it again, with its parameters: axplore.resume(run, world) in Python; an "
+            "address also by --world on the command line"
         )
     if system.fingerprint != manifest.fingerprint:
         raise InvalidSettingError(
@@ -176,5 +192,21 @@ def _retargeted(
         state = before.advance(state, recorder.world)
     reopened: ExplorerState = chosen.reopen(state, before)
     narrowed = recorder.folder.checkpoint.narrowed or chosen.target.reach < before.target.reach
-    recorder.write_checkpoint(reopened, narrowed=narrowed)
+    assumed = recorder.folder.checkpoint.explorer.get("assume")
+    kept = tuple(finding for finding in recorder.folder.findings if _is_meant(finding, assumed, chosen))
+    recorder.write_checkpoint(reopened, narrowed=narrowed, findings=kept)
     return reopened
+
+
+def _is_meant(finding: Finding, assumed: Any, chosen: Explorer[Any]) -> bool:
+    """Returns whether a finding still says something: not where it is about an assumption that is now another one.
+
+    Args:
+        finding: the finding.
+        assumed: what was assumed, as a checkpoint describes it.
+        chosen: the explorer from now on.
+    """
+    if finding.assumption is None or not isinstance(assumed, Mapping):
+        return True
+    now = described(chosen.assume)
+    return bool(assumed.get(finding.assumption) == now.get(finding.assumption))

@@ -21,7 +21,7 @@ import re
 import stat
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -53,6 +53,9 @@ MAX_JSON_BYTES: Final = 2**26
 MAX_ARRAY_BYTES: Final = 2**32
 """Larger files are refused before any memory is allocated: 64 megabytes of text, four gigabytes of arrays."""
 
+MAX_JSON_VALUES: Final = 2**22
+"""JSON of more values is refused before it is parsed: a value takes far more memory than its text."""
+
 MAX_EXPANSION: Final = 64
 ALWAYS_EXPANDED: Final = 2**28
 """Arrays of more than 256 megabytes are written and read only if they take at most 64 times the bytes of their file."""
@@ -69,14 +72,40 @@ def digest_of(body: Mapping[str, Any], arrays: Arrays) -> str:
 
 
 def write_sealed(folder: Path, name: str, body: Mapping[str, Any], arrays: Arrays) -> None:
-    """Writes both files, each atomically."""
+    """Writes both files, each atomically; refuses what could not be read, and writes neither then."""
     folder.mkdir(parents=True, exist_ok=True)
+    text = _sealed_json(folder / f"{name}.json", body, arrays)
+    expanded = sum(array.nbytes for array in arrays.values())
+    _check_size(folder / f"{name}.npz", expanded, MAX_ARRAY_BYTES)
     packed = _packed(arrays, zipfile.ZIP_DEFLATED)
-    if sum(array.nbytes for array in arrays.values()) > _most_expanded(len(packed)):
+    if expanded > _most_expanded(len(packed)):
         packed = _packed(arrays, zipfile.ZIP_STORED)
+        _check_size(folder / f"{name}.npz", len(packed), MAX_ARRAY_BYTES)
     replace_file(folder / f"{name}.npz", packed)
-    text = json.dumps({**body, "digest": digest_of(body, arrays)}, indent=1, allow_nan=False)
-    replace_file(folder / f"{name}.json", text.encode("ascii") + b"\n")
+    replace_file(folder / f"{name}.json", text)
+
+
+def _sealed_json(path: Path, body: Mapping[str, Any], arrays: Arrays) -> bytes:
+    """Returns the text of a file with its digest; refuses one that could not be read."""
+    text = json.dumps({**body, "digest": digest_of(body, arrays)}, indent=1, allow_nan=False).encode("ascii") + b"\n"
+    _check_size(path, len(text), MAX_JSON_BYTES)
+    _check_values(text, lambda flaw: StorageError(f"{path} is not written: {flaw}. Explore fewer states"))
+    return text
+
+
+def _check_size(path: Path, size: int, limit: int) -> None:
+    if size > limit:
+        raise StorageError(
+            f"{path} is not written: it would take {size:,} bytes, and more than {limit:,} are not read. Explore fewer "
+            "states, or use shorter labels: a key function (`key=`) makes one of each observation"
+        )
+
+
+def _check_values(text: bytes, refusal: Callable[[str], Exception]) -> None:
+    """Raises what the function makes of the flaw if a JSON text has too many values, by an upper bound on them."""
+    n_values = text.count(b",") + text.count(b"[") + text.count(b"{")
+    if n_values > MAX_JSON_VALUES:
+        raise refusal(f"it has {n_values:,} values, and more than {MAX_JSON_VALUES:,} are not read")
 
 
 def _packed(arrays: Arrays, compression: int) -> bytes:
@@ -141,6 +170,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def parsed_json(content: bytes) -> Any:
     """Returns the value of a JSON text; raises ValueError for anything else, however deeply nested."""
+    _check_values(content, ValueError)
     try:
         return json.loads(content.decode("utf-8"), object_pairs_hook=_distinct)
     except RecursionError:
@@ -241,6 +271,26 @@ def read_file(path: Path, limit: int = MAX_ARRAY_BYTES) -> bytes:
         return file.read(limit)
 
 
+def lines_of(descriptor: int) -> Iterator[bytes]:
+    """Yields the complete lines of an open text file, without keeping them; leaves its position alone.
+
+    Raises:
+        OSError: the file has more bytes than are read.
+    """
+    size = os.fstat(descriptor).st_size
+    if size > MAX_JSON_BYTES:
+        raise OSError(errno.EFBIG, f"it has {size} bytes; more than {MAX_JSON_BYTES} are not read")
+    begun: list[bytes] = []
+    for offset in range(0, size, _CHUNK):
+        *complete, rest = os.pread(descriptor, min(_CHUNK, size - offset), offset).split(b"\n")
+        for part in complete:
+            yield b"".join((*begun, part))
+            begun = []
+        begun.append(rest)
+
+
+_CHUNK: Final = 2**20
+
 LOCK: Final = "lock"
 
 _UNFINISHED: Final = re.compile(r"\..*\.[0-9a-f]{32}")
@@ -313,8 +363,7 @@ def _identity_of(folder: Path) -> tuple[int, int]:
 def write_document(path: Path, body: Mapping[str, Any]) -> None:
     """Writes a JSON object with its digest, atomically."""
     with storage_errors(f"{path} cannot be written"):
-        text = json.dumps({**body, "digest": digest_of(body, {})}, indent=1, allow_nan=False)
-        replace_file(path, text.encode("ascii") + b"\n")
+        replace_file(path, _sealed_json(path, body, {}))
         sync_folder(path.parent)
 
 

@@ -10,7 +10,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
-from axplore.arguments import Check, real
+from axplore.arguments import Check, real, whole
 
 
 class Objective(Enum):
@@ -27,6 +27,11 @@ class Objective(Enum):
 
     OPTIMAL = "AX*"
     """The limit is the optimum restricted to the controllable states, V*_{S_L→}(s0→s)."""
+
+
+VALUE_LIMIT_FACTOR: Final = 3
+VALUE_LIMIT_MARGIN: Final = 20
+"""Values are computed up to this factor of L + ε, and a number of steps that matters where L + ε is small."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +52,15 @@ class Target:
     def reach(self) -> float:
         """L + ε, within which a state that was found is reached."""
         return self.radius + self.epsilon
+
+    @property
+    def value_limit(self) -> float:
+        """The number of steps beyond which a value decides nothing, with room for what is bounded on the way.
+
+        Bounds are computed up to here. A tighter limit would cut values that others are computed from, and a wider
+        one would take sweeps for states that are too far in any case.
+        """
+        return VALUE_LIMIT_FACTOR * self.reach + VALUE_LIMIT_MARGIN
 
     def __post_init__(self) -> None:
         for name, check in CHECKS.items():
@@ -69,6 +83,10 @@ CHECKS: Final[Mapping[str, Check]] = MappingProxyType(
     }
 )
 """For which L, ε and δ the problem is defined ([DisCo] Def. 5), and floats can hold what follows from them."""
+
+
+STATES_BOUND: Final = whole(least=1, most=10**15)
+"""Checks S, an upper bound on the number of states, which the constants of the paper's theorems contain."""
 
 
 def confidence_text(delta: float) -> str:

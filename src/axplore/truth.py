@@ -17,13 +17,14 @@ import numpy as np
 
 from axplore.arguments import checked, collection, instance, label, optional, real
 from axplore.errors import InvalidSettingError
+from axplore.graphs.evaluation import policy_pairs, policy_steps
+from axplore.graphs.exact import optimal_paths
+from axplore.graphs.finite_horizon import resetting_policy_steps
+from axplore.graphs.search import graph_of, hops_from
+from axplore.graphs.value_iteration import lower_steps, value_iteration
 from axplore.mdp import TabularMdp
-from axplore.planning.evaluation import policy_pairs, policy_steps
-from axplore.planning.exact import optimal_paths
-from axplore.planning.rows import BoolArray
-from axplore.planning.value_iteration import lower_steps, value_iteration
 from axplore.target import Objective
-from axplore.types import RESET, Action, FloatArray, IntArray, Reset, State
+from axplore.types import RESET, RESET_ACTION, RESET_PAIR, Action, BoolArray, FloatArray, IntArray, Reset, State
 
 ACCURACY: Final = 1e-9
 """The largest error of a value, and the distance from the radius within which a state is on the boundary."""
@@ -165,6 +166,22 @@ def controllable_states(mdp: TabularMdp, radius: float) -> ControllableStates:
     )
 
 
+def policy_on_model(mdp: TabularMdp, states: Sequence[State], policy: IntArray) -> IntArray:
+    """Returns a policy that covers the first m of these states, [m] or [H, m], for all states of a model."""
+    on_model = np.full((*policy.shape[:-1], mdp.n_states), RESET_ACTION, dtype=np.int64)
+    on_model[..., mdp.indices_of(states[: policy.shape[-1]])] = policy
+    return on_model
+
+
+def policy_steps_on(mdp: TabularMdp, states: Sequence[State], policy: IntArray, goal: State) -> float:
+    """Returns the exact expected steps of a policy, which covers the first m of these states, [m] or [H, m]."""
+    on_model = policy_on_model(mdp, states, policy)
+    if policy.ndim == 2:
+        return resetting_policy_steps(mdp, mdp.index_of(goal), on_model)
+    pairs = np.where(on_model == RESET_ACTION, RESET_PAIR, mdp.state_pairs[:-1] + on_model)
+    return float(policy_steps(mdp, pairs, goal)[mdp.initial_index])
+
+
 def check_within_radius(
     truth: ControllableStates,
     policies: Policies | None = None,
@@ -299,26 +316,20 @@ def _perhaps_within(mdp: TabularMdp, radius: float) -> BoolArray:
 def _likeliest_edges(mdp: TabularMdp, numbers: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
     """Returns the edges among these states, by index in `numbers`, and the largest probability of each over actions."""
     sources, successors, probabilities = mdp.transitions_of(numbers)
-    places = np.full(mdp.n_states, -1)
-    places[numbers] = np.arange(len(numbers))
-    inside = places[successors] >= 0
-    keys = places[sources[inside]] * len(numbers) + places[successors[inside]]
-    edges, positions = np.unique(keys, return_inverse=True)
+    indices = np.full(mdp.n_states, -1)
+    indices[numbers] = np.arange(len(numbers))
+    inside = indices[successors] >= 0
+    keys = indices[sources[inside]] * len(numbers) + indices[successors[inside]]
+    edges, inverse = np.unique(keys, return_inverse=True)
     likeliest = np.zeros(len(edges))
-    np.maximum.at(likeliest, positions, probabilities[inside])
+    np.maximum.at(likeliest, inverse, probabilities[inside])
     return *np.divmod(edges, len(numbers)), likeliest
 
 
 def _met_within(mdp: TabularMdp, steps: float) -> BoolArray:
     """Returns the states that can be met within a number of steps with positive probability, [S]."""
-    met = np.zeros(mdp.n_states, dtype=bool)
-    newest = np.array([mdp.initial_index])
-    met[newest] = True
-    while newest.size and steps >= 1:
-        successors = mdp.transitions_of(newest)[1]
-        newest = np.unique(successors[~met[successors]])
-        met[newest] = True
-        steps -= 1
+    most = math.floor(min(steps, mdp.n_states))
+    met: BoolArray = hops_from(graph_of(mdp), np.array([mdp.initial_index]), most) < mdp.n_states
     return met
 
 
@@ -330,17 +341,17 @@ def _within_part(mdp: TabularMdp, met: BoolArray, goals: IntArray, radius: float
     """
     part = mdp.vicinity_of(mdp.states[number] for number in np.flatnonzero(met))
     outside = ~met[mdp.indices_of(part.states)]
-    places = part.indices_of(mdp.states[goal] for goal in goals)
+    indices = part.indices_of(mdp.states[goal] for goal in goals)
     lower = np.concatenate(
         [
             lower_steps(
-                part, places[batch], outside=outside, precision=ITERATION_PRECISION, give_up_above=radius + ACCURACY
+                part, indices[batch], outside=outside, precision=ITERATION_PRECISION, give_up_above=radius + ACCURACY
             )
-            for batch in _batches(part, np.arange(len(places)))
+            for batch in _batches(part, np.arange(len(indices)))
         ]
     )
     near = lower <= radius + ACCURACY
-    _, upper = _bounds(part, places[near], 2 * radius + 1)
+    _, upper = _bounds(part, indices[near], 2 * radius + 1)
     goals, lower = goals[near], lower[near]
     is_settled = (upper < radius - ACCURACY) | (upper - lower <= ACCURACY / 10)
     is_member = is_settled & ((lower + upper) / 2 <= radius + ACCURACY)
@@ -380,10 +391,10 @@ def _bounds(model: TabularMdp, goals: IntArray, at_most: float) -> tuple[FloatAr
     return lower, upper
 
 
-def _batches(model: TabularMdp, positions: IntArray) -> list[IntArray]:
-    """Returns positions of goals in batches whose values fit in memory."""
+def _batches(model: TabularMdp, indices: IntArray) -> list[IntArray]:
+    """Returns indices of goals in batches whose values fit in memory."""
     size = max(1, BATCH_ENTRIES // model.n_states)
-    return [positions[first : first + size] for first in range(0, len(positions), size)]
+    return [indices[first : first + size] for first in range(0, len(indices), size)]
 
 
 def _policy_steps(mdp: TabularMdp, policy: Mapping[Any, Action | Reset], goal: State) -> float:

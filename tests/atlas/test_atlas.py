@@ -21,6 +21,7 @@ from axplore.atlas.files import VERSION
 from axplore.atlas.state_report import rounded_down, rounded_up
 from axplore.errors import DamagedFileError, InvalidInputError, StorageError, UnknownActionError, UnknownStateError
 from axplore.truth import controllable_states, optimal_steps
+from made_counts import same_counts
 from oracle import policy_steps
 
 CHAIN = axplore.domain("confusing-chain")
@@ -233,9 +234,7 @@ def test_an_atlas_read_back_gives_the_same_answers(name: str, request: pytest.Fi
     assert loaded.frontier == atlas.frontier
     assert (loaded.stop, loaded.rounds, loaded.target) == (atlas.stop, atlas.rounds, atlas.target)
     assert loaded.found_at.tolist() == atlas.found_at.tolist()
-    assert loaded.count_arrays.keys() == atlas.count_arrays.keys()
-    for name_of_array, array in atlas.count_arrays.items():
-        assert np.array_equal(loaded.count_arrays[name_of_array], array)
+    assert same_counts(loaded.counts, atlas.counts)
     for goal in atlas.states:
         assert loaded.bounds(goal) == atlas.bounds(goal)
         policy, other_policy = loaded.policy(goal), atlas.policy(goal)
@@ -315,17 +314,26 @@ def test_another_format_version_is_refused_with_a_clear_word(folder: Path) -> No
 def test_parts_that_do_not_fit_are_refused_though_the_digest_does(estimated: Atlas, tmp_path: Path) -> None:
     estimated.save(tmp_path)
     fields, arrays = storage.read_sealed(tmp_path, "atlas", "axplore atlas", VERSION)
+    run, estimate = fields["run"], fields["estimate"]
+    counts = estimate["counts"]
+
+    def other(**changes: Any) -> dict[str, Any]:
+        return {"estimate": {**estimate, **changes}}
+
     forgeries: list[tuple[dict[str, Any], dict[str, Any]]] = [
-        ({}, {"numbers": arrays["numbers"][:-1]}),
-        ({}, {"numbers": arrays["numbers"] + 100}),
-        ({}, {"policy_choices": arrays["policy_choices"] + 2}),
-        ({}, {"found_at": arrays["found_at"][::-1].copy()}),
-        ({"seen": ["s0"] * len(fields["seen"])}, {}),
-        ({"stop": "BOREDOM"}, {}),
-        ({"radius": -1.0}, {}),
-        ({"actions": 3}, {}),
-        ({"steps": True}, {}),
-        ({"world": 3}, {}),
+        ({}, {"estimate.states": arrays["estimate.states"][:-1]}),
+        ({}, {"estimate.states": arrays["estimate.states"] + 100}),
+        ({}, {"estimate.policies.1": arrays["estimate.policies.1"] + 2}),
+        ({}, {"run.found_at": arrays["run.found_at"][::-1].copy()}),
+        (other(counts={**counts, "order": ["s0"] * len(counts["order"])}), {}),
+        (other(counts={**counts, "actions": counts["actions"][:-1]}), {}),
+        (other(counts=3), {}),
+        (other(radius=-1.0), {}),
+        ({}, {"estimate.counts.successors": arrays["estimate.counts.successors"] + 100}),
+        ({"run": {**run, "stop": "BOREDOM"}}, {}),
+        ({"run": {**run, "steps": True}}, {}),
+        ({"certificate": "0"}, {}),
+        ({"estimate": None}, {}),
     ]
     for other_fields, other_arrays in forgeries:
         storage.write_sealed(tmp_path, "atlas", {**fields, **other_fields}, {**arrays, **other_arrays})

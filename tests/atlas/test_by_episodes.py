@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -12,27 +11,30 @@ import pytest
 from scipy.stats import binom
 
 import axplore
-from aliased import AliasedModel, random_model
+from altered import altered
 from axplore import Atlas
 from axplore.atlas.state_report import headings_of, legend_of, rows_of, state_rows
 from axplore.atlas.verdict import VerdictKind
 from axplore.certificate import verify
-from axplore.certificate.doubts import FindingRecord
 from axplore.cli.explore_commands import atlas_as_json
 from axplore.domains import confusing_chain
 from axplore.errors import InvalidInputError
 from axplore.proofs.episode_tests import EpisodeTest
+from axplore.records.episodes import EpisodeRecord
+from axplore.records.findings import Finding, Issue, Level
 from axplore.report.page import page_of
 from axplore.runs.history import history_of
 from axplore.statistics.episodes import focused_bets
 from axplore.worlds.contract import Visit
 from axplore.worlds.stepped import SteppedWorld
+from axplore_studies.hidden import true_steps
+from axplore_studies.systems.aliased import AliasedModel, random_model
 from commands import run
-from hidden_study import true_steps
+from edited import edited
 
 
 def planted(number: int) -> AliasedModel:
-    """One of the systems of `make hidden-study`."""
+    """One of the systems of the study `hidden`."""
     rng = np.random.default_rng([17, number, True])
     n_states = int(rng.integers(4, 8))
     n_labels = max(3, n_states - int(rng.integers(1, 4)))
@@ -41,12 +43,12 @@ def planted(number: int) -> AliasedModel:
 
 @cache
 def misled(folder: Path | None = None) -> tuple[AliasedModel, Atlas]:
-    """A system that is explored without any test of what its labels hide, so that nothing is noticed."""
+    """A system whose labels hide something, as if nothing had been noticed."""
     model = planted(2471)
     atlas = axplore.explore(
         model.system(2471), 4, 1, delta=0.5, seed=2471, objective="within-radius", doctor=False, run=folder
     )
-    return model, atlas
+    return model, altered(atlas, findings=())
 
 
 def steps_by_episodes(model: AliasedModel, atlas: Atlas, goal: int) -> float:
@@ -56,10 +58,10 @@ def steps_by_episodes(model: AliasedModel, atlas: Atlas, goal: int) -> float:
     return model.restarted_steps(partial(proof.policy, step=0), goal, proof.horizon)
 
 
-def found(atlas: Atlas, issue: str) -> Atlas:
+def found(atlas: Atlas, issue: Issue) -> Atlas:
     """The atlas as if this had been found before."""
-    finding = FindingRecord(issue, "A title", "Something was seen.", "It matters.", "Mend it.", "doubt")
-    return replace(atlas, findings=(finding,))
+    finding = Finding(issue, "Something was seen.", "It matters.", "Mend it.", Level.DOUBT)
+    return altered(atlas, findings=(finding,))
 
 
 def test_where_the_bound_from_the_rows_is_false_the_one_by_episodes_is_true() -> None:
@@ -111,7 +113,7 @@ def test_what_certify_has_decided_is_shown_with_the_state_unless_it_was_forged(t
     (certified,) = json.loads(run("state", folder, "s2", "--json"))["certified"]
     assert (certified["decision"], certified["within"]) == ("proven", 4.0)
     assert json.loads(run("state", folder, "s1", "--json"))["certified"] == []
-    forged = replace(axplore.EpisodeCertificate.load(folder / "certified-s2.json"), within=1.5)
+    forged = edited(axplore.EpisodeCertificate.load(folder / "certified-s2.json"), within=1.5)
     forged.save(folder / "certified-s2.json")
     with pytest.raises(InvalidInputError, match="does not follow from its episodes"):
         run("state", folder, "s2")
@@ -121,10 +123,12 @@ def test_a_finding_leaves_it_true_and_the_verdict_says_so() -> None:
     _, atlas = misled()
     sentence = "Whatever the labels hide, 1 state is reached within 5.000 expected steps from RESET"
     assert sentence not in str(atlas.verdict)
-    doubtful = found(atlas, "HISTORY_MATTERS")
+    doubtful = found(atlas, Issue.HISTORY_MATTERS)
     assert doubtful.verdict.kind is VerdictKind.PROVEN_UNDER_DOUBT
     assert sentence in str(doubtful.verdict)
-    assert sentence not in str(found(atlas, "NOISE_PINNED").verdict)  # episodes that repeat each other prove nothing
+    assert sentence not in str(
+        found(atlas, Issue.NOISE_PINNED).verdict
+    )  # episodes that repeat each other prove nothing
 
 
 def test_counts_that_refute_each_other_leave_it_true() -> None:
@@ -140,13 +144,9 @@ def test_counts_that_refute_each_other_leave_it_true() -> None:
 def test_what_an_atlas_says_by_episodes_is_verified_with_it() -> None:
     _, atlas = misled()
     assert axplore.verify(atlas).complete
-    forged = replace(atlas, tests=tuple(replace(test, bound=test.bound / 2) for test in atlas.tests))
-    assert [failure.why for failure in axplore.verify(forged).failures] == [
-        "its tests does not follow from the certificate"
-    ]
     certificate = atlas.certificate
     assert certificate is not None
-    tighter = replace(certificate, episodes=tuple(replace(test, bound=1.5) for test in certificate.episodes))
+    tighter = edited(certificate, episodes=tuple(edited(test, bound=1.5) for test in certificate.of(EpisodeRecord)))
     assert any("nats" in failure.why for failure in verify(tighter).failures)
 
 

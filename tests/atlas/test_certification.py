@@ -2,22 +2,27 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
 from scipy.stats import binom
 
 import axplore
-from aliased import random_model, random_policy
 from axplore import RESET, EpisodeCertificate, Policy, TabularMdp
 from axplore.atlas.certification import CertifyProgress
 from axplore.certificate import Decision
-from axplore.errors import DamagedFileError, InvalidInputError, InvalidSettingError, UnknownActionError
+from axplore.errors import DamagedFileError, InvalidInputError, InvalidSettingError, UnknownActionError, WorldError
+from axplore.workers.distributed import DistributedWorld
+from axplore.worlds.contract import Answer, Order, World
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedWorld
+from axplore_studies.in_process import InProcess
+from axplore_studies.systems.aliased import random_model, random_policy
 from commands import run
 
 
@@ -66,9 +71,199 @@ def test_a_restart_may_prove_what_the_policy_without_it_does_not_keep() -> None:
     """Restarted after one toss, it takes a new coin after every tails: 3 steps, as half the tosses cost two."""
     within = 3.5
     assert 3.0 < within < TWO_COINS_STEPS
-    certificate = axplore.certify(toss, TwoCoins, "heads", within=within, steps=1)
+    certificate = axplore.certify(toss, TwoCoins, "heads", within=within, steps=1, restarts=True)
     assert certificate.proven
-    assert "restarted by RESET whenever it has not arrived after 1 step," in str(certificate)
+    assert "a RESET, which is a step, where an episode ends or has not arrived after 1 step)" in str(certificate)
+    counted = axplore.certify(toss, TwoCoins, "heads", within=within, steps=1)
+    assert counted.proven
+    assert "an episode that does not arrive within 1 step counts as 5.5)" in str(counted)
+
+
+class Fork:
+    """One step leads to the goal or into a hole, half of the time each; the hole is terminal."""
+
+    actions = ("go",)
+
+    def __init__(self, seed: int = 0) -> None:
+        self._random = random.Random(seed)
+
+    def reseed(self, seed: Any) -> None:
+        self._random = random.Random(int(seed))
+
+    def is_terminal(self, state: str) -> bool:
+        return state == "hole"
+
+    def reset(self) -> str:
+        return "start"
+
+    def step(self, action: str) -> str:
+        assert action == "go"
+        return self._random.choice(("goal", "hole"))
+
+
+class OpenFork(Fork):
+    """The hole offers an action that stays there, so that only the policy itself may reset."""
+
+    def is_terminal(self, _: str) -> bool:
+        return False
+
+
+def go(_: str) -> str:
+    return "go"
+
+
+def go_or_reset(label: str) -> Any:
+    return RESET if label == "hole" else "go"
+
+
+FORK_ROWS: dict[Any, Any] = {"start": {"go": {"goal": 0.5, "hole": 0.5}}, "hole": {}, "goal": {}}
+FORKS: dict[str, tuple[Any, Any]] = {
+    "a system": (go, Fork),
+    "a policy that resets": (go_or_reset, OpenFork),
+    "a simulation": (go, TabularMdp.from_rows(FORK_ROWS, "start")),
+    "workers": (go, lambda: DistributedWorld(SteppedWorld(Fork, 3), InProcess())),
+}
+"""Policies and worlds on which an episode reaches the goal in its first step, or ends, half of the time each."""
+
+
+def ask_fork(name: str, **claim: Any) -> EpisodeCertificate:
+    policy, world = FORKS[name]
+    certificate = axplore.certify(policy, world() if name == "workers" else world, "goal", **claim)
+    verification = axplore.verify(certificate)
+    assert verification.holds or certificate.decision is Decision.UNDECIDED
+    return certificate
+
+
+@pytest.mark.parametrize("name", FORKS)
+@pytest.mark.parametrize(
+    ("chance", "restarts", "decision"),
+    [
+        (0.4, False, Decision.PROVEN),
+        (0.6, False, Decision.REFUTED),
+        (0.9, False, Decision.REFUTED),
+        (0.9, True, Decision.PROVEN),
+        (0.99, True, Decision.REFUTED),
+    ],
+)
+def test_an_episode_that_ends_before_the_goal_has_missed_it_unless_it_is_restarted(
+    name: str, chance: float, restarts: bool, decision: Decision
+) -> None:
+    """Half of the episodes arrive; with restarts, steps 1, 3, 5, 7 and 9 are a try each: 1 - 1/32 = 0.969."""
+    certificate = ask_fork(name, chance=chance, steps=10, restarts=restarts)
+    assert certificate.decision is decision
+    assert (certificate.ended > 0) is not restarts
+    assert ("with restarts" if restarts else "without any reset in between") in str(certificate)
+
+
+@pytest.mark.parametrize("name", FORKS)
+def test_expected_steps_are_undecided_as_soon_as_an_episode_ends_before_the_goal(name: str) -> None:
+    certificate = ask_fork(name, within=100.0)
+    assert certificate.decision is Decision.UNDECIDED
+    assert (certificate.ended, certificate.missed) == (1, 1)
+    assert "--restarts" in str(certificate)
+
+
+@pytest.mark.parametrize("name", FORKS)
+@pytest.mark.parametrize(("within", "decision"), [(3.6, Decision.PROVEN), (2.5, Decision.REFUTED)])
+def test_expected_steps_with_restarts_count_every_reset(name: str, within: float, decision: Decision) -> None:
+    """V = 1 + (1 + V) / 2 = 3."""
+    assert ask_fork(name, within=within, steps=60, restarts=True).decision is decision
+
+
+class Limited(gymnasium.Env[Any, Any]):
+    """Every step arrives half of the time, and the environment truncates an episode at its third step."""
+
+    observation_space = spaces.Discrete(2)
+    action_space = spaces.Discrete(1)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed, options=options)
+        self._age = 0
+        return 0, {}
+
+    def step(self, action: Any) -> Any:
+        self._age += 1
+        assert action == 0
+        assert self._age <= 3
+        return int(self.np_random.random() < 0.5), 0.0, False, self._age == 3, {}
+
+
+@pytest.mark.parametrize(
+    ("chance", "restarts", "decision"),
+    [
+        (0.65, False, Decision.PROVEN),
+        (0.85, False, Decision.REFUTED),
+        (0.9, True, Decision.PROVEN),
+    ],
+)
+def test_a_truncated_episode_has_missed_the_goal_unless_it_is_restarted(
+    chance: float, restarts: bool, decision: Decision
+) -> None:
+    """Two steps fit before the one at which the environment ends an episode: 3/4; six of the eight with restarts."""
+    world = axplore.worlds.gym_world(Limited, max_episode_steps=3)
+    certificate = axplore.certify(lambda _: 0, world, 1, chance=chance, steps=8, restarts=restarts)
+    assert certificate.decision is decision
+
+
+def test_a_truncation_that_nobody_declared_is_refused() -> None:
+    with pytest.raises(WorldError, match="max_episode_steps=3"):
+        axplore.certify(lambda _: 0, axplore.worlds.gym_world(Limited), 1, chance=0.9, steps=8)
+
+
+def test_workers_whose_systems_end_episodes_do_not_count_them_as_late_where_restarts_are_claimed() -> None:
+    """A batch of episodes is cut there; what a restart would have brought is unknown, so nothing is refuted."""
+    world = DistributedWorld(axplore.worlds.gym_world(Limited, max_episode_steps=3), InProcess())
+    certificate = axplore.certify(lambda _: 0, world, 1, chance=0.9, steps=8, restarts=True, max_steps=2_000)
+    assert certificate.decision is Decision.UNDECIDED
+    assert certificate.lost > 0 == certificate.missed
+
+
+class TakesOrders(World):
+    """A system of which nothing but orders is known, as that of workers."""
+
+    def __init__(self, inner: SteppedWorld) -> None:
+        self._inner = inner
+
+    @property
+    def states(self) -> Sequence[Any]:
+        return self._inner.states
+
+    @property
+    def steps(self) -> int:
+        return self._inner.steps
+
+    def actions_of(self, state: int) -> tuple[Any, ...]:
+        return self._inner.actions_of(state)
+
+    def carry_out(self, orders: Sequence[Order]) -> list[Answer]:
+        return self._inner.carry_out(orders)
+
+
+def test_an_episode_that_a_world_had_to_run_again_is_lost() -> None:
+    """To count only the second try would favour short episodes, which fail less often."""
+
+    class Failing(Fork):
+        def step(self, action: str) -> str:
+            if self._random.random() < 0.1:
+                raise RuntimeError("out of luck")
+            return super().step(action)
+
+    seeds = iter(range(10**6))
+    system = SteppedWorld(lambda: Failing(next(seeds)), max_faults=10**6)
+    certificate = axplore.certify(go, TakesOrders(system), "goal", chance=0.2, steps=10)
+    assert certificate.proven
+    assert 0 < certificate.lost <= len(system.faults)
+
+
+def test_chances_of_episodes_that_end_are_decided_wrongly_at_most_as_often_as_delta() -> None:
+    """A chance of 1/2 is claimed to be a thousandth more, or a thousandth less: 60 times each at δ = 0.1."""
+    delta, repeats = 0.1, 60
+    for chance, wrong in ((0.501, Decision.PROVEN), (0.499, Decision.REFUTED)):
+        decisions = [
+            axplore.certify(go, Fork, "goal", chance=chance, steps=10, delta=delta, max_steps=200, seed=seed).decision
+            for seed in range(repeats)
+        ]
+        assert decisions.count(wrong) <= binom.ppf(1 - 1e-6, repeats, delta)
 
 
 def test_at_most_one_claim_in_ten_is_decided_wrongly_at_delta_one_tenth() -> None:
@@ -253,6 +448,8 @@ def test_the_command_writes_a_file_that_verify_checks(tmp_path: Path) -> None:
     assert "Refuted" in run("verify", file, code=1)
     run("certify", folder, "s5", "--chance", "0.5", "--steps", "6", "-o", tmp_path / "chance.json")
     assert EpisodeCertificate.load(tmp_path / "chance.json").chance == 0.5
+    assert "with restarts" in run("certify", folder, "s5", "--chance", "0.5", "--steps", "6", "--restarts")
+    assert EpisodeCertificate.load(file).restarts
     run("certify", folder, "s5", "--within", "4.1", "--max-steps", "10", code=3)
     assert "nothing is decided" in run("verify", file, code=3)
 

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import axplore
+from altered import altered
 from axplore import Atlas, StopReason
 from axplore.atlas.difference import ChangeKind
 from axplore.errors import ExitCode, InvalidInputError, InvalidSettingError
@@ -94,7 +94,7 @@ def test_an_unfinished_run_proves_no_loss_and_has_its_own_exit_code(before: Atla
 
 
 def test_what_is_contradicted_or_not_proven_proves_no_difference(before: Atlas, after: Atlas) -> None:
-    refuted = replace(after, stop=StopReason.CONTRADICTED)
+    refuted = altered(after, stop=StopReason.CONTRADICTED)
     assert not any(change.proven for change in before.diff(refuted).changes)
     estimated = maze(SHUT_DOOR, explorer="disco-experiment")
     assert not any(change.proven for change in before.diff(estimated).changes)

@@ -1,15 +1,17 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from dataclasses import replace
 
 import matplotlib as mpl
 import numpy as np
 import pytest
+from msgspec import structs
 
+from altered import altered
 from axplore import Atlas
 from axplore.atlas.drawing import MAX_NAMES, as_svg, ways_in
 from axplore.errors import UnknownStateError
+from axplore.records.order import Labels
 from trees import tree_atlas
 
 mpl.use("agg")
@@ -37,7 +39,8 @@ def test_short_ways_lead_from_states_admitted_before(chain: Atlas) -> None:
 
 
 def test_what_a_notebook_shows_has_every_state_and_the_verdict_and_no_label_becomes_markup(chain: Atlas) -> None:
-    evil = replace(chain, seen=("<script>alert(1)</script>", *chain.seen[1:]))
+    order = Labels(("<script>alert(1)</script>", *chain.seen[1:]))
+    evil = altered(chain, counts=structs.replace(chain.counts, order=order))
     shown = evil._repr_html_()
     assert "<script" not in shown
     assert "&lt;script&gt;" in shown

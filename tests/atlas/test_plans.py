@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 
 import axplore
+from altered import altered
 from axplore import RESET, Atlas, StopReason, TabularMdp
 from axplore.atlas.plans import corollary_holds, read_costs
 from axplore.errors import (
@@ -22,8 +22,8 @@ from axplore.errors import (
     UnknownActionError,
     UnknownStateError,
 )
-from axplore.planning.evaluation import policy_pairs, policy_steps
-from axplore.planning.value_iteration import value_iteration
+from axplore.graphs.evaluation import policy_pairs, policy_steps
+from axplore.graphs.value_iteration import value_iteration
 
 CHAIN = axplore.domain("confusing-chain")
 
@@ -139,10 +139,10 @@ def test_the_guarantee_says_what_is_proven(chain: Atlas, estimated: Atlas) -> No
 
 
 def test_the_corollary_is_stated_where_its_condition_holds(estimated: Atlas) -> None:
-    theory = replace(estimated, explorer="disco-theory")
+    theory = altered(estimated, explorer="disco-theory")
     assert "ε/c_min = 1.6 more than the best policy through S_L→" in theory.plan("s5", reset_cost=0.5).guarantee
     assert "too large for the least cost" in theory.plan("s5", reset_cost=0.01).guarantee
-    assert replace(theory, stop=StopReason.STEP_LIMIT).plan("s5").guarantee == "Nothing is proven of it."
+    assert altered(theory, stop=StopReason.STEP_LIMIT).plan("s5").guarantee == "Nothing is proven of it."
 
 
 def test_the_corollary_needs_a_small_epsilon() -> None:

@@ -22,6 +22,7 @@ from axplore.atlas.validation import (
     largest_mean,
     log_evidence_of_slowness,
 )
+from axplore.atlas.verdict import VerdictKind
 from axplore.cli import app
 from axplore.domains import domain
 from axplore.errors import InvalidInputError, InvalidSettingError
@@ -264,13 +265,46 @@ def test_the_command_tries_a_run_and_says_by_its_exit_code_what_it_found(tmp_pat
         settings = [f"--set={name}={value}" for name, value in {**GRID, "slip": slip}.items()]
         arguments = ["validate", str(folder), "--world", "slippery-grid", "--episodes", "200", "--json", *settings]
         result = CliRunner().invoke(app, arguments, catch_exceptions=False)
-        return result.exit_code, json.loads(result.output)
+        return result.exit_code, json.loads(result.stdout)
 
     code, told = command("0.2")
     assert (code, told["holds"], len(told["goals"])) == (0, True, len(atlas.states))
     code, told = command("0.6")
     assert (code, told["holds"]) == (1, False)
     assert "TOO_SLOW" in {goal["outcome"] for goal in told["goals"]}
+    assert [finding["issue"] for finding in told["findings"]] == ["Labels hide something"]
+
+
+@pytest.mark.parametrize("command", ["validate", "certify"])
+def test_a_contradiction_is_kept_in_the_run_if_its_own_world_shows_it(command: str, tmp_path: Path) -> None:
+    settings = {"rows": "2", "columns": "3", "slip": "0.02"}
+    world = {"radius": 4, "assume": "deterministic", "doctor": False}
+    seed = next(  # of a run that has not met a slip
+        seed
+        for seed in range(20)
+        if axplore.explore("slippery-grid", world_parameters=settings, seed=seed, **world).complete  # type: ignore[arg-type]
+    )
+
+    def told(run: Path, *arguments: str, **given: str) -> str:
+        options = [f"--set={name}={value}" for name, value in {**settings, **given}.items()]
+        goal = {"validate": ["--episodes=300"], "certify": ["(1,2)", "--within=9", "--delta=1e-60", "--restarts"]}[
+            command
+        ]
+        result = CliRunner().invoke(app, [command, str(run), *goal, *arguments, *options], catch_exceptions=False)
+        return " ".join(result.stdout.split())
+
+    runs = tmp_path / "own", tmp_path / "other"
+    for run in runs:
+        axplore.explore("slippery-grid", world_parameters=settings, seed=seed, run=run, **world)  # type: ignore[arg-type]
+    assert "Contradicted: while the polic" in told(runs[0])
+    assert "Contradicted: while the polic" not in told(runs[1], slip="0.3")
+    kept, other = map(Atlas.load, runs)
+    assert kept.verdict.kind is VerdictKind.CONTRADICTED
+    assert other.verdict.kind is VerdictKind.PROVEN
+    assert CliRunner().invoke(app, ["verify", str(runs[0])]).exit_code == 1
+    assert CliRunner().invoke(app, ["verify", str(runs[1])]).exit_code == 0
+    assert axplore.resume(runs[0]).verdict.kind is VerdictKind.CONTRADICTED
+    assert axplore.resume(runs[0], assume="none", epsilon=1).verdict.kind is VerdictKind.PROVEN
 
 
 def test_the_doctors_command_says_by_its_exit_code_what_it_found() -> None:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from axplore.atlas.construction import certificate_from_exploration
-from axplore.certificate import Certificate, ClaimKind, Verification
-from axplore.certificate.contents import AtLeast, AtMost, Claim, Counts, NearOptimal, Reachable, TooFar
+from axplore.certificate import Certificate, Verification
 from axplore.domains import combination_lock, confusing_chain, random_sparse, slippery_grid
 from axplore.explorers.base import Exploration, run
 from axplore.explorers.certified import Certified
 from axplore.mdp import TabularMdp
+from axplore.records.claims import Claim
+from axplore.records.counts import Counts
+from axplore.records.order import Labels
+from axplore.records.vectors import Vector
 from axplore.target import Objective, Target
 from axplore.worlds.simulated import SimulatedWorld
+from edited import edited
 
 
 @dataclass(frozen=True)
@@ -63,9 +68,9 @@ SETTINGS = {
     },
 }
 CUT_SHORT = {
-    "chain cut short": replace(SETTINGS["chain"], max_steps=2000),
-    "grid cut short": replace(SETTINGS["slippery grid"], max_steps=500),
-    "nothing drawn": replace(SETTINGS["chain"], max_steps=0),
+    "chain cut short": edited(SETTINGS["chain"], max_steps=2000),
+    "grid cut short": edited(SETTINGS["slippery grid"], max_steps=500),
+    "nothing drawn": edited(SETTINGS["chain"], max_steps=0),
 }
 LARGE_ENOUGH = [name for name in SETTINGS if name != "one terminal state"]
 
@@ -83,30 +88,43 @@ def certificate_of(name: str) -> Certificate:
     return certificate_from_exploration(exploration_of(name))
 
 
-def failed(verdict: Verification) -> set[tuple[ClaimKind, int | None]]:
-    """The kind and the position of each claim that is not proven."""
-    return {(claim.kind, claim.position) for claim in verdict.failures}
+def failed(verdict: Verification) -> set[tuple[str, int | None]]:
+    """The kind and the index of each claim that is not proven."""
+    return {(claim.kind, claim.index) for claim in verdict.failures}
+
+
+def with_vectors(claim: Any, **vectors: npt.NDArray[Any]) -> Any:
+    """The claim with other vectors."""
+    return edited(claim, **{name: Vector.complete(array) for name, array in vectors.items()})
 
 
 def only(certificate: Certificate, claim: Claim) -> Certificate:
     """The certificate with this claim alone."""
-    return replace(
-        certificate,
-        reachable=(claim,) if isinstance(claim, Reachable) else (),
-        too_far=(claim,) if isinstance(claim, TooFar) else (),
-        near_optimal=(claim,) if isinstance(claim, NearOptimal) else (),
-        at_most=(claim,) if isinstance(claim, AtMost) else (),
-        at_least=(claim,) if isinstance(claim, AtLeast) else (),
-        complete=False,
-    )
+    return edited(certificate, claims=(claim,), complete=False)
 
 
-def with_rows(certificate: Certificate, rows: list[list[tuple[int, int, int]]], **changes: Any) -> Certificate:
-    """The certificate with other rows: for each pair a list of (successor, count, first draw)."""
+def with_rows(
+    certificate: Certificate,
+    rows: list[list[tuple[int, int, int]]],
+    known: Sequence[Hashable] | None = None,
+    others: Sequence[Hashable] | None = None,
+    actions: Sequence[Iterable[Hashable]] | None = None,
+    **changes: Any,
+) -> Certificate:
+    """The certificate with other rows: for each pair a list of (successor, count, first draw); and other labels."""
     entries = np.array([entry for row in rows for entry in row], dtype=np.int64).reshape(-1, 3)
-    offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-    columns = (np.ascontiguousarray(column) for column in entries.T)
-    return replace(certificate, counts=Counts(offsets, *columns), **changes)
+    successors, counts, first_draws = (np.ascontiguousarray(column) for column in entries.T)
+    known = certificate.known if known is None else known
+    drawn = Counts(
+        order=Labels((*known, *(certificate.others if others is None else others))),
+        actions=certificate.actions if actions is None else tuple(map(Labels, actions)),
+        states=np.arange(len(known)),
+        row_offsets=np.cumsum([0, *map(len, rows)], dtype=np.int64),
+        successors=successors,
+        counts=counts,
+        first_draws=first_draws,
+    )
+    return edited(certificate, counts=drawn, **changes)
 
 
 def rows_of(certificate: Certificate) -> list[list[tuple[int, int, int]]]:

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 import pytest
 
-from axplore.certificate import Certificate, Counts, NearOptimal, Reachable, TooFar, verify
-from axplore.certificate.contents import RESET_ACTION
+from axplore.certificate import Certificate, NearOptimal, Reachable, TooFar, verify
+from axplore.records.vectors import Vector
 from axplore.target import Objective
-from axplore.types import FloatArray, IntArray
+from axplore.types import RESET_ACTION
+from edited import edited
+from made_counts import made_counts
 
 DELTA = 0.1
 A_LITTLE = 1e-6
@@ -30,24 +31,14 @@ Rows: TypeAlias = Sequence[Sequence[tuple[int, int] | None]]
 def certificate(rows: Rows, n_others: int = 0, epsilon: float = 0.5) -> Certificate:
     """The counts of these rows, without claims."""
     pairs = [pair for state in rows for pair in state]
-    drawn = [pair for pair in pairs if pair is not None]
+    entries = [[] if pair is None else [(*pair, 1)] for pair in pairs]
+    labels = [*(f"s{state}" for state in range(len(rows))), *(f"other {state}" for state in range(n_others))]
     return Certificate(
         radius=2.0,
         epsilon=epsilon,
         delta=DELTA,
         objective=Objective.OPTIMAL,
-        known=tuple(f"s{state}" for state in range(len(rows))),
-        others=tuple(f"other {state}" for state in range(n_others)),
-        actions=tuple(tuple(f"a{action}" for action in range(len(state))) for state in rows),
-        counts=Counts(
-            np.cumsum([0, *(pair is not None for pair in pairs)], dtype=np.int64),
-            np.array([successor for successor, _ in drawn], dtype=np.int64),
-            np.array([draws for _, draws in drawn], dtype=np.int64),
-            np.ones(len(drawn), dtype=np.int64),
-        ),
-        reachable=(),
-        too_far=(),
-        near_optimal=(),
+        counts=made_counts(entries, [len(state) for state in rows], labels=labels),
         complete=False,
     )
 
@@ -66,20 +57,20 @@ def least_probability(rows: Rows, state: int, action: int) -> float:
     return math.exp(-budget / (pair[1] - 1)) if pair is not None else 0.0
 
 
-def floats(*values: float) -> FloatArray:
-    return np.array(values, dtype=np.float64)
+def floats(*values: float) -> Vector[np.float64]:
+    return Vector.complete(np.array(values, dtype=np.float64))
 
 
-def actions(*values: int) -> IntArray:
-    return np.array(values, dtype=np.int64)
+def actions(*values: int) -> Vector[np.int64]:
+    return Vector.complete(np.array(values, dtype=np.int64))
 
 
 def holds(subject: Certificate, claim: Reachable | TooFar | NearOptimal) -> bool:
     if isinstance(claim, Reachable):
-        return verify(replace(subject, reachable=(claim,))).holds
+        return verify(edited(subject, reachable=(claim,))).holds
     if isinstance(claim, TooFar):
-        return verify(replace(subject, too_far=(claim,))).holds
-    return verify(replace(subject, near_optimal=(claim,))).holds
+        return verify(edited(subject, too_far=(claim,))).holds
+    return verify(edited(subject, near_optimal=(claim,))).holds
 
 
 @pytest.mark.parametrize("draws", [30, 300, 3000])

@@ -6,16 +6,18 @@ import numpy as np
 import pytest
 
 from axplore.atlas.construction import certificate_from_exploration
-from axplore.certificate import Certificate, checker, conclusions, verify
-from axplore.explorers.base import StopReason, run
+from axplore.certificate import Certificate, verify
+from axplore.certificate import bounds as verifier
+from axplore.explorers.base import run
 from axplore.explorers.certified import Certified
 from axplore.mdp import TabularMdp
 from axplore.proofs import bounds
+from axplore.records.run import StopReason
 from axplore.target import Objective, Target
 from axplore.worlds.simulated import SimulatedWorld
 
-MODELS = 500
-PARTS = 10
+MODELS = 240
+PARTS = 6
 
 
 def certificate_of(
@@ -66,11 +68,11 @@ def test_whatever_ends_as_proven_is_verified(part: int) -> None:
 
 def test_the_explorer_knows_the_verifiers_numbers_and_is_stricter() -> None:
     assert (bounds.ROUNDING, bounds.MARGIN, bounds.LARGEST) == (
-        conclusions.ROUNDING,
-        conclusions.MARGIN,
-        checker.LARGEST,
+        verifier.ROUNDING,
+        verifier.MARGIN,
+        verifier.LARGEST,
     )
     assert bounds.STRICTNESS > 1
     for values in (np.array([1.0, 2.0]), np.array([0.0]), np.array([1e7, 3.0])):
-        assert bounds.correction(values) == pytest.approx(bounds.STRICTNESS * conclusions.correction(values))
+        assert bounds.correction(values) == pytest.approx(bounds.STRICTNESS * verifier.correction(values))
     assert bounds.correction(np.array([2e9])) == np.inf

@@ -17,18 +17,18 @@ from axplore.domains import (
     star,
     two_branch_toy,
 )
-from axplore.experiments.coverage import violations_of
-from axplore.experiments.coverage_models import KINDS, Case, case
-from axplore.experiments.runner import policy_steps_of
-from axplore.explorers.base import Exploration, Remaining, RoundReport, StopReason, run
+from axplore.explorers.base import Exploration, Remaining, RoundReport, run
 from axplore.explorers.certified import Certified, CertifiedState
 from axplore.mdp import TabularMdp
 from axplore.proofs.evidence import Evidence
+from axplore.records.run import StopReason
 from axplore.target import Objective, Target
 from axplore.truth import check_optimal, check_within_radius, controllable_states, optimal_steps
 from axplore.types import Status
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedWorld
+from axplore_studies.coverage_models import KINDS, CoverageCase, case
+from axplore_studies.promises import policy_steps_of, violations_of
 from turning_world import TurningWorld
 
 
@@ -62,14 +62,14 @@ def assert_promise_kept(found: Exploration, mdp: TabularMdp) -> None:
     assert check(truth, steps=steps, epsilon=target.epsilon).holds
     evidence = evidence_of(found)
     assert evidence.complete
-    for position, goal in enumerate(found.states):
-        assert evidence.status(position) is Status.CERTIFIED
-        assert evidence.lower[position].steps <= optimal_steps(mdp, goal, found.states) + 1e-9
-        assert steps[goal] <= evidence.upper_steps[position] + 1e-9
-    for position, goal in enumerate(found.frontier, start=len(found.states)):
-        assert evidence.status(position) is Status.SET_ASIDE
-        assert evidence.lower[position].steps <= optimal_steps(mdp, goal, found.states) + 1e-9
-    assert violations_of(found, Case(mdp, target.radius)) == []
+    for index, goal in enumerate(found.states):
+        assert evidence.status(index) is Status.CERTIFIED
+        assert evidence.lower[index].lower[0] <= optimal_steps(mdp, goal, found.states) + 1e-9
+        assert steps[goal] <= evidence.upper_steps[index] + 1e-9
+    for index, goal in enumerate(found.frontier, start=len(found.states)):
+        assert evidence.status(index) is Status.SET_ASIDE
+        assert evidence.lower[index].lower[0] <= optimal_steps(mdp, goal, found.states) + 1e-9
+    assert violations_of(found, CoverageCase(mdp, target.radius)) == []
 
 
 # ------------------------------------------------------------------------------------------------- the paper's domains
@@ -83,10 +83,10 @@ def test_the_chain_is_found_with_its_optimal_policies(seed: int, epsilon: float)
     assert set(found.states) == {f"s{i}" for i in range(6)}
     assert_promise_kept(found, mdp)
     optimal = {"s0": 0.0, "s1": 1.0, "s2": 2.0, "s3": 3.0, "s4": 4.0, "s5": 4.0}
-    for position, goal in enumerate(found.states):
+    for index, goal in enumerate(found.states):
         evidence = evidence_of(found)
-        assert evidence.lower[position].steps <= optimal[str(goal)] + 1e-9
-        assert optimal[str(goal)] <= evidence.best_upper[position].steps
+        assert evidence.lower[index].lower[0] <= optimal[str(goal)] + 1e-9
+        assert optimal[str(goal)] <= evidence.best_upper[index].upper[0]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -213,11 +213,11 @@ def test_after_a_step_limit_some_states_are_open_and_all_bounds_hold() -> None:
     mdp = slippery_grid(4, 4)
     found = explore(mdp, 6.0, 1.0, max_steps=10_000)
     evidence = evidence_of(found)
-    statuses = {evidence.status(position) for position in range(len(found.states) + len(found.frontier))}
+    statuses = {evidence.status(index) for index in range(len(found.states) + len(found.frontier))}
     assert found.stop is StopReason.STEP_LIMIT
     assert Status.OPEN in statuses
     assert Status.CERTIFIED in statuses
-    assert violations_of(found, Case(mdp, 6.0)) == []
+    assert violations_of(found, CoverageCase(mdp, 6.0)) == []
     reachable = controllable_states(mdp, 7.0)
     certified = [state for place, state in enumerate(found.states) if evidence.status(place) is Status.CERTIFIED]
     assert set(certified) <= set(reachable.states)
@@ -234,20 +234,25 @@ def test_it_can_end_at_any_time(max_steps: int) -> None:
     assert found.states[0] == "s0"
     assert evidence_of(found).status(0) is Status.CERTIFIED
     assert not evidence_of(found).complete
-    assert violations_of(found, Case(mdp, 4.5)) == []
+    assert violations_of(found, CoverageCase(mdp, 4.5)) == []
 
 
 def test_a_run_goes_on_as_if_it_had_not_ended() -> None:
     explorer = Certified(target=Target(radius=4.5, epsilon=0.4))
     whole = run(explorer, SimulatedWorld(confusing_chain(), 5))
     world, states = SimulatedWorld(confusing_chain(), 5), list[CertifiedState]()
-    run(explorer, world, max_steps=1500, observers=[lambda report: states.append(report.state)])
+
+    def end_after_1500_steps(report: RoundReport) -> StopReason | None:
+        states.append(report.state)
+        return StopReason.STEP_LIMIT if report.steps >= 1500 else None
+
+    run(explorer, world, observers=[end_after_1500_steps])
     resumed = run(explorer, world, state=states[-1])
     assert same(whole, resumed)
 
 
 def same(one: Exploration, other: Exploration) -> bool:
-    mine, others = one.counts.rows(), other.counts.rows()
+    mine, others = one.counts, other.counts
     return (
         (one.states, one.steps, one.rounds, one.frontier) == (other.states, other.steps, other.rounds, other.frontier)
         and np.array_equal(mine.counts, others.counts)
@@ -285,8 +290,8 @@ def test_what_was_admitted_on_false_evidence_is_not_certified_in_the_end() -> No
     assert max(admitted) > 1
     assert found.stop is StopReason.CONTRADICTED, "no sampling would ever prove it again"
     assert not found.stop.by_own_rule
-    assert evidence_of(found).status(found.position_of("t")) is Status.OPEN
-    assert evidence_of(found).lower[found.position_of("t")].steps > 2.5
+    assert evidence_of(found).status(found.index_of("t")) is Status.OPEN
+    assert evidence_of(found).lower[found.index_of("t")].lower[0] > 2.5
 
 
 class Counting:

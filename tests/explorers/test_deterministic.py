@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +11,19 @@ import pytest
 import axplore
 from axplore.atlas import Atlas
 from axplore.atlas.verdict import VerdictKind
-from axplore.certificate import Certificate, ClaimKind
+from axplore.certificate import Certificate
 from axplore.certificate import verify as verify_certificate
-from axplore.certificate.assumed import Assumed
-from axplore.certificate.distances import Distances
 from axplore.domains import random_maze, slippery_grid, star
 from axplore.errors import ExitCode, InvalidInputError, InvalidSettingError
-from axplore.explorers.base import StopReason
 from axplore.explorers.certified import Certified
 from axplore.mdp import TabularMdp
+from axplore.records.assumed import Assumed
+from axplore.records.distances import Distances
+from axplore.records.run import StopReason
 from axplore.target import Target
 from axplore.truth import check_optimal, controllable_states
 from axplore.types import Status
+from edited import edited
 
 GRID = slippery_grid(rows=6, columns=6, slip=0)
 
@@ -117,7 +117,7 @@ class TestAFalseAssumption:
         assert atlas.verdict.exit_code is ExitCode.REFUTED
         assert "action 'down' of state (1, 0) led to (2, 0) and (1, 1)" in atlas.verdict.headline
         verification = axplore.verify(atlas)
-        assert [check.kind for check in verification.failures] == [ClaimKind.ASSUMPTIONS]
+        assert [check.kind for check in verification.failures] == ["assumptions"]
         assert verification.exit_code is ExitCode.REFUTED
 
     def test_the_run_resumes_with_every_draw_and_nothing_assumed(self, tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ class TestAFalseAssumption:
         assert after.verdict.kind is VerdictKind.PROVEN
         assert not after.assumptions
         for state, action in after.pairs:
-            if state in before.places:
+            if state in before.indices:
                 drawn = before.successors(state, action)
                 assert all(after.successors(state, action)[successor] >= times for successor, times in drawn.items())
         assert axplore.verify(tmp_path / "run").complete
@@ -148,12 +148,12 @@ def certificate() -> Certificate:
 class TestForgeries:
     def test_an_assumption_that_is_dropped_leaves_nothing_that_can_be_claimed(self, certificate: Certificate) -> None:
         with pytest.raises(InvalidInputError, match="distances need every pair to be assumed"):
-            replace(certificate, assumed=None)
+            edited(certificate, assumed=None)
         assert certificate.assumed is not None
-        single = certificate.assumed.single.copy()
+        single = certificate.assumed.numbers["deterministic"].copy()
         single[3] = 0
         with pytest.raises(InvalidInputError, match="distances need every pair to be assumed"):
-            replace(certificate, assumed=Assumed(single, certificate.assumed.least))
+            edited(certificate, assumed=Assumed({"deterministic": single}))
 
     def test_an_assumption_that_is_added_shows_in_the_conclusion(self) -> None:
         honest = axplore.explore(
@@ -161,36 +161,36 @@ class TestForgeries:
         ).certificate
         assert honest is not None
         assert verify_certificate(honest).conclusion[0].startswith("With probability")
-        forged = replace(
-            honest, assumed=Assumed(np.ones(len(honest.pair_owners), dtype=np.int64), np.zeros(len(honest.pair_owners)))
-        )
+        forged = edited(honest, assumed=Assumed({"deterministic": np.ones(len(honest.pair_owners))}))
         verification = verify_certificate(forged)
         assert verification.conclusion[0].startswith("If every action has one outcome, then with probability")
 
     def test_steps_that_are_too_few_or_too_many_are_refused(self, certificate: Certificate) -> None:
-        assert certificate.distances is not None
+        assert certificate.of(Distances)
         for change in (-1, 1):
             for state in range(1, certificate.n_seen):
-                steps = certificate.distances.steps.copy()
+                steps = certificate.of(Distances)[0].steps.copy()
                 steps[state] += change
-                forged = replace(certificate, distances=Distances(steps, certificate.distances.reached_by.copy()))
+                forged = edited(
+                    certificate, distances=(Distances(steps, certificate.of(Distances)[0].reached_by.copy()),)
+                )
                 failures = verify_certificate(forged).failures
                 # A smaller number for a state that is not known is a weaker claim, and holds.
                 expected = state < len(certificate.known) or change > 0
                 assert bool(failures) == expected, (state, change)
 
     def test_ways_that_lead_nowhere_are_refused(self, certificate: Certificate) -> None:
-        assert certificate.distances is not None
+        assert certificate.of(Distances)
         for state in range(1, len(certificate.known)):
-            reached_by = certificate.distances.reached_by.copy()
+            reached_by = certificate.of(Distances)[0].reached_by.copy()
             reached_by[state] = (reached_by[state] + 1) % len(certificate.pair_owners)
-            forged = replace(certificate, distances=Distances(certificate.distances.steps.copy(), reached_by))
+            forged = edited(certificate, distances=(Distances(certificate.of(Distances)[0].steps.copy(), reached_by),))
             holds = verify_certificate(forged).holds
             pair = int(reached_by[state])
             owner = int(certificate.pair_owners[pair])
             row = certificate.counts.row_offsets[pair : pair + 2]
             leads_there = row[1] > row[0] and certificate.counts.successors[row[0]] == state
-            steps = certificate.distances.steps
+            steps = certificate.of(Distances)[0].steps
             assert holds == bool(leads_there and steps[owner] + 1 == steps[state])
 
     def test_a_second_outcome_contradicts_the_assumption(self, certificate: Certificate, tmp_path: Path) -> None:
@@ -199,9 +199,9 @@ class TestForgeries:
         counts = certificate.counts
         offsets = counts.row_offsets.copy()
         offsets[1:] += 1
-        forged = replace(
+        forged = edited(
             certificate,
-            counts=replace(
+            counts=edited(
                 counts,
                 row_offsets=offsets,
                 successors=np.insert(counts.successors, 1, (counts.successors[0] + 1) % certificate.n_seen),
@@ -210,5 +210,5 @@ class TestForgeries:
             ),
         )
         verification = verify_certificate(forged)
-        assert ClaimKind.ASSUMPTIONS in [check.kind for check in verification.failures]
+        assert "assumptions" in [check.kind for check in verification.failures]
         assert verification.conclusion[0].startswith("CONTRADICTED: it is assumed that every action has one outcome")

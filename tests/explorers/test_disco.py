@@ -11,8 +11,7 @@ import pytest
 
 from axplore.domains import combination_lock, confusing_chain, star
 from axplore.errors import InvalidSettingError
-from axplore.experiments.runner import policy_steps_of
-from axplore.explorers.base import Exploration, StopReason, run
+from axplore.explorers.base import Exploration, run
 from axplore.explorers.disco import DisCo, disco_experiment, disco_theory, spreads_of
 from axplore.explorers.disco_rules import (
     JourneyPolicies,
@@ -23,11 +22,14 @@ from axplore.explorers.disco_rules import (
 )
 from axplore.explorers.registry import preset
 from axplore.mdp import TabularMdp
-from axplore.statistics.counts import TransitionCounts
+from axplore.records.order import Labels
+from axplore.records.run import StopReason
+from axplore.statistics.counts import no_counts, with_answers, with_states
 from axplore.target import Target
 from axplore.truth import check_optimal, controllable_states
 from axplore.worlds.contract import Answer, Order
 from axplore.worlds.simulated import SimulatedWorld
+from axplore_studies.promises import policy_steps_of
 
 CHAIN_OPTIMUM = {"s0": 0.0, "s1": 1.0, "s2": 2.0, "s3": 3.0, "s4": 4.0, "s5": 4.0}
 
@@ -51,9 +53,10 @@ class Drawn:
 
 
 def test_spreads_sum_over_the_known_set_and_take_the_worst_goal() -> None:
-    counts = TransitionCounts().with_states({0: 1, 1: 2})
-    counts = counts.with_answers([Drawn([4, 1, 3, 2])])  # 0.4 and 0.1 within the known set, 0.3 and 0.2 outside it
-    within, with_goal = spreads_of(counts.rows())
+    order = Labels(range(4))
+    counts = with_states(no_counts(order), {0: "a", 1: "ab"})
+    counts = with_answers(counts, [Drawn([4, 1, 3, 2])], order)  # 0.4, 0.1 within the known set, 0.3, 0.2 outside it
+    within, with_goal = spreads_of(counts)
     known = math.sqrt(0.4 * 0.6) + math.sqrt(0.1 * 0.9)
     worst = max(math.sqrt(0.5 * 0.5), math.sqrt(0.3 * 0.7) + math.sqrt(0.2 * 0.8))
     assert within == pytest.approx([known, 0.0, 0.0])
@@ -99,14 +102,14 @@ def test_a_golden_run_on_a_certain_world() -> None:
     mdp = star(arms=2, arm_length=2)
     found = explore(mdp, 1.0, 1.0, 7)
     assert found.states == ("s0", "arm1.1", "arm2.1")
-    assert found.counts.rows().visits.min() >= 3
+    assert found.counts.visits.min() >= 3
     assert found.stop is StopReason.ALL_TOO_FAR
     assert found.steps == explore(mdp, 1.0, 1.0, 8).steps
 
 
 def test_every_pair_of_the_known_set_ends_with_the_visits_it_needs() -> None:
     found = explore(combination_lock(), 2.7, 0.5, 3, allocation=maximum_allocation)
-    rows = found.counts.rows()
+    rows = found.counts
     within, _ = spreads_of(rows)
     required = math.ceil(2.7**4 * within.max() ** 2 / 0.25 + 2.7**2 * len(rows.states) / 0.5)
     assert rows.visits.min() >= required
@@ -142,7 +145,7 @@ def test_terminal_states_can_be_goals() -> None:
 def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
     first, again, other = (explore(combination_lock(), 2.7, 0.5, seed) for seed in (1, 1, 2))
     assert first.steps == again.steps != other.steps
-    assert first.counts.rows().counts.tolist() == again.counts.rows().counts.tolist()
+    assert first.counts.counts.tolist() == again.counts.counts.tolist()
     assert [policy.tolist() for policy in first.policies] == [policy.tolist() for policy in again.policies]
 
 

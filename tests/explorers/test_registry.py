@@ -13,19 +13,21 @@ import pytest
 import axplore
 import commands
 from axplore import StopReason
-from axplore.errors import BrokenContractError, InvalidInputError, UnknownNameError
+from axplore.errors import BrokenContractError, InvalidInputError, UnknownNameError, UntrustedFileError
 from axplore.explorers import registry
 from axplore.explorers.base import (
     Exploration,
     Explorer,
     ExplorerState,
+    RoundReport,
     exploration_of,
+    first_counts,
     frontier_of,
-    with_known,
+    with_drawn,
 )
 from axplore.explorers.registry import EXPLORERS, description_of, explorer_names, preset
 from axplore.forecast import forecast
-from axplore.statistics.counts import TransitionCounts
+from axplore.records.counts import Counts
 from axplore.target import Target
 from axplore.testing import check_explorer
 from axplore.types import RESET_ACTION
@@ -34,7 +36,7 @@ from axplore.worlds.contract import Visit, World
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ToyState(ExplorerState):
-    counts: TransitionCounts
+    counts: Counts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,11 +48,11 @@ class Toy(Explorer[ToyState]):
     target: Target
 
     def start(self, world: World) -> ToyState:
-        return ToyState(round=1, known=(0,), found_at=(world.steps,), counts=with_known(TransitionCounts(), [0], world))
+        return ToyState(round=1, known=(0,), found_at=(world.steps,), counts=first_counts(world))
 
     def advance(self, state: ToyState, world: World) -> ToyState:
         stay = np.full(1, RESET_ACTION, dtype=np.int64)
-        counts = state.counts.with_answers(world.carry_out([Visit(0, 0, 10, stay, max_journey=5)]))
+        counts = with_drawn(state.counts, world.carry_out([Visit(0, 0, 10, stay, max_journey=5)]), world)
         stop = StopReason.NO_CANDIDATES if state.round == 3 else None
         return replace(
             state, round=state.round + 1, counts=counts, frontier=frontier_of(counts), stop=stop, activity="toying"
@@ -106,12 +108,23 @@ def test_it_has_a_name_on_the_command_line_a_page_and_a_run(toy: str, tmp_path: 
     assert description_of(toy) == "The toy explorer, for this test."
 
 
+def ended_after_15_steps(report: RoundReport) -> StopReason | None:
+    return StopReason.STEP_LIMIT if report.steps >= 15 else None
+
+
+def test_a_limit_cuts_its_rounds(toy: str) -> None:
+    for limit in range(20):
+        assert axplore.explore("slippery-grid", radius=3, explorer=toy, max_steps=limit).steps == limit
+
+
 def test_its_run_is_resumed_from_a_checkpoint(toy: str, tmp_path: Path) -> None:
     whole = axplore.explore("slippery-grid", radius=3, explorer=toy)
     folder = tmp_path / "run"
-    part = axplore.explore("slippery-grid", radius=3, explorer=toy, run=folder, max_steps=15)
+    part = axplore.explore("slippery-grid", radius=3, explorer=toy, run=folder, on_round=ended_after_15_steps)
     assert part.stop is StopReason.STEP_LIMIT
-    resumed = axplore.resume(folder)
+    with pytest.raises(UntrustedFileError, match="explorer 'toy' of another package"):
+        axplore.resume(folder)
+    resumed = axplore.resume(folder, trust=True)
     assert resumed.stop is StopReason.NO_CANDIDATES
     assert resumed.steps == whole.steps
     assert np.array_equal(resumed.counts.counts, whole.counts.counts)

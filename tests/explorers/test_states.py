@@ -11,8 +11,9 @@ import pytest
 import axplore
 from axplore.domains import confusing_chain
 from axplore.errors import WorldError
-from axplore.explorers.base import Explorer, RoundReport, StopReason, run
+from axplore.explorers.base import Explorer, RoundReport, run
 from axplore.explorers.registry import preset
+from axplore.records.run import StopReason
 from axplore.runs.checkpoints import encode_state
 from axplore.storage import digest_of
 from axplore.worlds.contract import Answer, Order
@@ -57,7 +58,7 @@ def test_a_run_resumed_from_an_earlier_state_ends_like_one_that_was_never_interr
     resumed = run(explorer, second, state=state)
     assert (resumed.steps, resumed.states, resumed.stop) == (whole.steps, whole.states, whole.stop)
     assert resumed.found_at.tolist() == whole.found_at.tolist()
-    assert resumed.counts.rows().counts.tolist() == whole.counts.rows().counts.tolist()
+    assert resumed.counts.counts.tolist() == whole.counts.counts.tolist()
     assert all(np.array_equal(mine, its) for mine, its in zip(resumed.policies, whole.policies, strict=True))
 
 
@@ -121,8 +122,8 @@ def test_a_world_that_breaks_ends_the_exploration_with_the_state_before_the_call
     found = run(explorer, world, observers=[reports.append])
     assert (found.stop, found.failure) == (StopReason.WORLD_FAILED, failure)
     before = explorer.finish(reports[-1].state, world)
-    assert found.counts.rows().visits.tolist() == before.counts.rows().visits.tolist()
-    assert found.counts.rows().visits.sum() > 0
+    assert found.counts.visits.tolist() == before.counts.visits.tolist()
+    assert found.counts.visits.sum() > 0
 
 
 def test_a_state_met_only_in_the_call_that_failed_is_not_said_to_be_never_seen() -> None:

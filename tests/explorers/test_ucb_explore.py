@@ -10,9 +10,8 @@ import pytest
 
 from axplore.domains import combination_lock, confusing_chain
 from axplore.errors import InvalidSettingError
-from axplore.experiments.runner import policy_steps_of
 from axplore.explorers import ucb_explore
-from axplore.explorers.base import Exploration, StopReason, run
+from axplore.explorers.base import Exploration, run
 from axplore.explorers.ucb_explore import (
     Problem,
     _dealt_into_buckets,
@@ -29,11 +28,14 @@ from axplore.explorers.ucb_explore import (
 )
 from axplore.explorers.ucb_staged import staged_ucb_explore_experiment
 from axplore.mdp import TabularMdp
-from axplore.statistics.counts import TransitionCounts
+from axplore.records.order import Labels
+from axplore.records.run import StopReason
+from axplore.statistics.counts import no_counts, with_answers, with_states
 from axplore.target import Target
 from axplore.worlds.contract import Answer, Episodes, Order, Visit
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedWorld
+from axplore_studies.promises import policy_steps_of
 
 CHAIN = Target(radius=4.5, epsilon=0.8)
 
@@ -93,13 +95,13 @@ def test_with_a_small_epsilon_its_policies_on_the_chain_are_optimal(seed: int) -
 def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
     first, again, other = (explore(combination_lock(), 2.7, 0.5, seed) for seed in (1, 1, 2))
     assert first.steps == again.steps != other.steps
-    assert first.counts.rows().counts.tolist() == again.counts.rows().counts.tolist()
+    assert first.counts.counts.tolist() == again.counts.counts.tolist()
     assert all(np.array_equal(mine, its) for mine, its in zip(first.policies, again.policies, strict=True))
 
 
 def test_every_step_is_counted_either_as_a_draw_or_as_a_reset() -> None:
     found = explore(confusing_chain(), 4.5, 0.8, 0)
-    assert found.counts.rows().visits.sum() < found.steps
+    assert found.counts.visits.sum() < found.steps
 
 
 def test_theory_runs_to_the_end_on_a_small_world() -> None:
@@ -127,7 +129,7 @@ def test_discovery_takes_a_reset_before_every_play_that_does_not_begin_in_the_in
     # The evaluation ended in s1. RESET, go, back, go, back; go, on, RESET, go, on.
     state = explorer.advance(state, world)
     assert world.steps - evaluated == 5 + 5
-    assert state.counts.rows().visits.tolist()[2:] == [2, 2]
+    assert state.counts.visits.tolist()[2:] == [2, 2]
 
 
 def test_a_discovery_is_one_call_with_one_order_for_each_action() -> None:
@@ -166,15 +168,15 @@ def test_a_world_that_closes_the_way_to_a_new_state_is_found_out(monkeypatch: py
     while len(state.known) == 1:
         state = explorer.advance(state, world)
     system.open = False
-    steps, draws = world.steps, state.counts.rows().visits.sum()
+    steps, draws = world.steps, state.counts.visits.sum()
     failed = explorer.advance(state, world)
     assert failed.stop is StopReason.WORLD_FAILED
     assert failed.failure is not None
     assert "7 episodes in a row did not reach 1, whose policy had passed its evaluation" in failed.failure
     # A RESET, and then seven times go and the RESET that the policy plays in its second and last step.
     assert world.steps == steps + 1 + 7 * 2
-    assert failed.counts.rows().visits.sum() == draws + 7, "what was answered before counts"
-    assert state.counts.rows().visits.sum() == draws
+    assert failed.counts.visits.sum() == draws + 7, "what was answered before counts"
+    assert state.counts.visits.sum() == draws
 
 
 def test_dealing_into_buckets_uses_every_sample_at_most_once() -> None:
@@ -187,8 +189,9 @@ def test_dealing_into_buckets_uses_every_sample_at_most_once() -> None:
         entry_counts = np.array([50, 40, 13])
         entry_first_draws = np.array([1, 2, 3])
 
-    counts = TransitionCounts().with_states({0: 1}).with_answers([Drawn()])
-    shares = _dealt_into_buckets(counts.rows(), 10, np.random.default_rng(0))
+    order = Labels(range(3))
+    counts = with_answers(with_states(no_counts(order), {0: "a"}), [Drawn()], order)
+    shares = _dealt_into_buckets(counts, 10, np.random.default_rng(0))
     assert shares.sum(axis=1) == pytest.approx(np.ones(10))
     used = (10 * shares).sum(axis=0)
     assert used.sum() == pytest.approx(100)

@@ -18,7 +18,7 @@ import axplore
 from axplore import Atlas, TabularMdp
 from axplore.errors import AxploreError, InvalidInputError, StorageError, UnknownNameError
 from axplore.export import FORMATS, export
-from axplore.export.formats import policies, quoted, transitions
+from axplore.export.formats import as_csv, policies, quoted, transitions
 from axplore.export.model import identifiers, learned
 from axplore.labels import label_of
 from axplore.statistics.confidence import row_hulls
@@ -167,6 +167,12 @@ def test_no_cell_of_a_table_is_a_formula(awkward: Atlas, name: str) -> None:
     suspicious = {cell for cell in cells if cell.startswith(("=", "+", "-", "@"))}
     assert suspicious == {"-3"}  # a number
     assert '"=1+1"' in cells
+
+
+def test_a_full_width_sign_begins_no_cell() -> None:
+    cells = next(csv.reader(io.StringIO(as_csv({"state": ["＝1+1"]}).splitlines()[1])))
+    assert cells == ['"\\uff1d1+1"']
+    assert label_of(cells[0]) == "＝1+1"
 
 
 def test_tables_hold_every_label_exactly(awkward: Atlas) -> None:

@@ -10,14 +10,14 @@ from scipy.optimize import linprog
 
 import axplore
 from axplore import TabularMdp
-from axplore.atlas.learned_model import pairs_of_policy, position_of
+from axplore.atlas.learned_model import index_in_model, pairs_of_policy
 from axplore.errors import UnknownStateError
 from axplore.proofs.bounds import IntervalModel, interval_model
 from axplore.proofs.break_even import optimistic_steps, reaches, robust_steps, stays_beyond, surviving_error
 from axplore.statistics.confidence import ConfidenceRegion
-from axplore.statistics.counts import CountedRows
 from axplore.types import RESET_PAIR, FloatArray, IntArray
 from commands import run
+from made_counts import made_counts
 
 POINT = 1e-10
 """A slack so small that the region is a point; the kernels lose digits at none at all."""
@@ -26,25 +26,13 @@ POINT = 1e-10
 def point_model(rng: np.random.Generator, n_known: int, n_actions: int = 2) -> IntervalModel:
     """Random rows that are known exactly, as if the region were a point; one state more is seen and not known."""
     n_seen = n_known + 1
-    successors, counts, offsets = [], [], [0]
+    entries = []
     for _ in range(n_known * n_actions):
-        chosen = np.sort(rng.choice(n_seen, size=min(3, n_seen), replace=False))
-        successors += chosen.tolist()
-        counts += rng.integers(1, 60, size=len(chosen)).tolist()
-        offsets.append(len(successors))
-    row_offsets = np.array(offsets)
-    visits = np.add.reduceat(np.array(counts), row_offsets[:-1])
-    rows = CountedRows(
-        states=np.arange(n_known),
-        state_pairs=np.arange(0, n_known * n_actions + 1, n_actions),
-        visits=visits,
-        row_offsets=row_offsets,
-        successors=np.array(successors),
-        counts=np.array(counts),
-        first_draws=np.ones(len(counts), dtype=np.int64),
-    )
-    shares = rows.counts / np.repeat(visits, np.diff(row_offsets))
-    region = ConfidenceRegion(shares, np.full(len(visits), POINT), 0.0)
+        chosen = np.sort(rng.choice(n_seen, size=min(3, n_seen), replace=False)).tolist()
+        drawn = rng.integers(1, 60, size=len(chosen)).tolist()
+        entries.append([(successor, count, 1) for successor, count in zip(chosen, drawn, strict=True)])
+    rows = made_counts(entries, [n_actions] * n_known, labels=range(n_seen))
+    region = ConfidenceRegion(rows.counts / rows.visits[rows.entry_pairs], np.full(len(entries), POINT), 0.0)
     return interval_model(rows, region, 1e9)
 
 
@@ -57,8 +45,23 @@ def dense_row(model: IntervalModel, pair: int) -> FloatArray:
 
 
 def extreme_mean(row: FloatArray, values: FloatArray, error: float, sign: float) -> float:
-    """The greatest (sign 1) or least (sign -1) mean within a total variation, by linear programming."""
-    n = len(row)
+    """The greatest (sign 1) or least (sign -1) mean within a total variation: mass is moved to the extreme value."""
+    moved, left = row.copy(), error
+    *others, extreme = np.argsort(sign * values)
+    for place in others:
+        taken = min(moved[place], left)
+        moved[place] -= taken
+        moved[extreme] += taken
+        left -= taken
+    return float(moved @ values)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("seed", range(20))
+def test_the_extreme_mean_within_a_total_variation_is_that_of_linear_programming(seed: int, sign: float) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 7))
+    row, values, error = rng.dirichlet(np.ones(n)), rng.integers(0, 9, n).astype(np.float64), rng.uniform(0, 0.4)
     # Variables: the row q, and u >= |q - row|.
     objective = np.concatenate((-sign * values, np.zeros(n)))
     identity = np.eye(n)
@@ -67,13 +70,13 @@ def extreme_mean(row: FloatArray, values: FloatArray, error: float, sign: float)
     equality = np.concatenate((np.ones(n), np.zeros(n)))[None]
     solution = linprog(objective, inequalities, bounds, equality, [1.0], bounds=[(0, None)] * (2 * n))
     assert solution.fun is not None
-    return -sign * float(solution.fun)
+    assert extreme_mean(row, values, error, sign) == pytest.approx(-sign * solution.fun, abs=1e-7)
 
 
-def steps_by_programming(
+def steps_by_sweeps(
     model: IntervalModel, goal: int, policy: IntArray | None, error: float, sign: float, sweeps: int = 400
 ) -> float:
-    """Robust or optimistic value iteration whose every row is a linear programme; all actions if no policy is given."""
+    """Robust or optimistic value iteration in plain Python; all actions if no policy is given."""
     values = np.zeros(len(model.numbers) + 1)
     pairs = model.rows.state_pairs
     for _ in range(sweeps):
@@ -100,7 +103,7 @@ def steps_by_programming(
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("error", [0.0, 0.02, 0.1])
-def test_the_worst_and_the_best_within_a_total_variation_are_those_of_linear_programming(
+def test_the_worst_and_the_best_within_a_total_variation_are_those_of_plain_value_iteration(
     seed: int, error: float
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -108,24 +111,16 @@ def test_the_worst_and_the_best_within_a_total_variation_are_those_of_linear_pro
     goal = 1 + seed % 3
     policy = np.array([0, *(rng.integers(-1, 2, size=2) + 2 * np.arange(1, 3)).tolist()])
     policy[1:] = [RESET_PAIR if choice == 2 * state - 1 else choice for state, choice in enumerate(policy[1:], 1)]
-    expected = steps_by_programming(model, goal, policy, error, 1.0)
+    expected = steps_by_sweeps(model, goal, policy, error, 1.0)
     if expected < 300:
         assert robust_steps(model, goal, policy, error) == pytest.approx(expected, rel=1e-3)
-    lowest = steps_by_programming(model, goal, None, error, -1.0)
+    lowest = steps_by_sweeps(model, goal, None, error, -1.0)
     assert optimistic_steps(model, goal, error) == pytest.approx(lowest, rel=1e-3)
 
 
 def test_the_break_even_of_a_coin_is_its_closed_form() -> None:
     """Heads come with 3/4. Wrong by η, they come with 3/4 - η, and a state never seen, which resets, with η."""
-    rows = CountedRows(
-        states=np.array([0, 1]),
-        state_pairs=np.array([0, 1, 1]),
-        visits=np.array([4]),
-        row_offsets=np.array([0, 2]),
-        successors=np.array([0, 1]),
-        counts=np.array([1, 3]),
-        first_draws=np.array([1, 2]),
-    )
+    rows = made_counts([[(0, 1, 1), (1, 3, 2)]], [1, 0])
     region = ConfidenceRegion(np.array([0.25, 0.75]), np.full(1, POINT), 0.0)
     model, policy = interval_model(rows, region, 1e9), np.array([0, RESET_PAIR])
     for error in (0.0, 0.05, 0.2, 0.5):
@@ -197,7 +192,7 @@ def test_every_claim_of_an_atlas_has_a_break_even_or_says_why_not(grid: TabularM
         assert claim.error is not None
         assert claim.claim == "That it takes more than 3 expected steps"
         model = atlas.model
-        goal = position_of(model, atlas.seen.index(report.state))
+        goal = index_in_model(model, atlas.seen.index(report.state))
         assert stays_beyond(model, goal, 3.0, claim.error)
         assert not stays_beyond(model, goal, 3.0, claim.error + 2e-5)
     unseen = atlas.break_even("never heard of")

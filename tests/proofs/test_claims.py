@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from axplore.mdp import TabularMdp
 from axplore.proofs.bounds import IntervalModel
-from axplore.proofs.claims import Claim, Draws, NearOptimal, Reachable, TooFar, cheapest_draws
+from axplore.proofs.claims import Draws, ToOptimise, ToProve, ToReach, ToSetAside, cheapest_draws
 from axplore.proofs.travel import Travel, journey_limit, tour_of
 from axplore.target import Target
 from axplore.types import RESET_ACTION
@@ -28,7 +28,7 @@ def cycle_model(visits: int = 200) -> IntervalModel:
     return model_of(expected_counts(CYCLE, [0, 1], visits))
 
 
-def plan(claim: Claim, model: IntervalModel) -> Draws:
+def plan(claim: ToProve, model: IntervalModel) -> Draws:
     return cheapest_draws(claim, model, Travel(model))
 
 
@@ -39,15 +39,15 @@ def plan(claim: Claim, model: IntervalModel) -> Draws:
 def test_a_claim_has_no_gain_exactly_where_its_bound_proves_it(seed: int) -> None:
     model = model_of(drawn_counts(random_model(seed), (0, 1, 2), 100, seed))
     for goal in range(1, len(model.numbers)):
-        reachable, too_far, optimal = Reachable(goal, 4.0), TooFar(goal, 2.0), NearOptimal(goal, 0.5)
-        assert (reachable.gain(model) is None) == (reachable.path(model).steps <= 4.0)
-        assert (too_far.gain(model) is None) == (too_far.path(model).steps > 2.0)
-        assert (optimal.gain(model) is None) == (optimal.regret(model).steps <= 0.5)
+        reachable, too_far, optimal = ToReach(goal, 4.0), ToSetAside(goal, 2.0), ToOptimise(goal, 0.5)
+        assert reachable.gain(model).proven == (reachable.path(model).steps <= 4.0)
+        assert too_far.gain(model).proven == (too_far.path(model).steps > 2.0)
+        assert optimal.gain(model).proven == (optimal.regret(model).steps <= 0.5)
 
 
 def test_an_open_claim_gains_from_the_pairs_on_its_way_only() -> None:
-    gain = Reachable(2, 3.0).gain(cycle_model())
-    assert gain is not None
+    gain = ToReach(2, 3.0).gain(cycle_model())
+    assert not gain.proven
     assert gain.by_pair[0] > 0
     assert gain.by_pair[2] > 0
     assert gain.by_pair[[1, 3]].tolist() == [0.0, 0.0]
@@ -59,9 +59,9 @@ def test_a_claim_restricted_to_some_states_gains_from_their_pairs_only() -> None
         {"s": {"bet": {"u": 0.25, "s": 0.75}, "go": {"t": 1.0}}, "t": {"on": {"u": 1.0}}, "u": {}}, "s"
     )
     model = model_of(expected_counts(mdp, [0, 1], 40))
-    restricted, free = Reachable(2, 4.1, n_allowed=1).gain(model), Reachable(2, 2.1).gain(model)
-    assert restricted is not None
-    assert free is not None
+    restricted, free = ToReach(2, 4.1, n_allowed=1).gain(model), ToReach(2, 2.1).gain(model)
+    assert not restricted.proven
+    assert not free.proven
     assert np.flatnonzero(restricted.by_pair).tolist() == [0]
     assert np.flatnonzero(free.by_pair).tolist() == [1, 2]
 
@@ -75,8 +75,8 @@ def test_what_looks_best_is_drawn_where_the_robust_path_resets_instead() -> None
     slack[1] = 2.0  # as if the second pair had hardly been drawn
     visits = np.array([counts.visits[0], 10])
     model = IntervalModel(few.rows._replace(slack=slack), visits, few.numbers, few.n_known, few.limit)
-    gain = Reachable(2, 3.0).gain(model)
-    assert gain is not None
+    gain = ToReach(2, 3.0).gain(model)
+    assert not gain.proven
     assert gain.by_pair[1] > gain.by_pair[0]
 
 
@@ -84,13 +84,13 @@ def test_a_successor_seen_once_counts_among_what_draws_would_bring() -> None:
     # It has no share yet, so that the bound is 1 whatever the slack; with more draws of its frequency it would rise.
     mdp = TabularMdp.from_rows({"s": {"go": {"g": 0.8, "t": 0.2}}, "g": {}, "t": {}}, "s")
     counts = expected_counts(mdp, [0], 10)
-    once = replace(counts, counts=np.array([8, 1]), visits=np.array([9]))
+    once = structs.replace(counts, counts=np.array([8, 1]))
     model = model_of(once)
-    claim = TooFar(1, 1.2)
+    claim = ToSetAside(1, 1.2)
     assert model.rows.shares.tolist() == [1.0, 0.0]
     assert claim.path(model).steps == pytest.approx(1.0)
     gain = claim.gain(model)
-    assert gain is not None
+    assert not gain.proven
     assert gain.by_pair[0] > 0
     assert 0 < plan(claim, model).more[0] < 10_000
 
@@ -99,7 +99,7 @@ def test_a_successor_seen_once_counts_among_what_draws_would_bring() -> None:
 
 
 def test_a_proven_claim_needs_no_draws() -> None:
-    draws = plan(Reachable(1, 2.0), cycle_model())
+    draws = plan(ToReach(1, 2.0), cycle_model())
     assert draws.travel == 0
     assert not draws.more.any()
 
@@ -110,7 +110,7 @@ def test_the_draws_for_a_certain_step_are_those_of_the_closed_form() -> None:
     model = model_of(drawn_counts(mdp, [0], 10, seed=0))
     asked = 1.1
     needed = 1 + model.rows.slack[0] * 9 / -math.log(2 / (1 + asked))
-    draws = plan(Reachable(1, asked), model)
+    draws = plan(ToReach(1, asked), model)
     assert needed <= 10 + draws.more[0] <= 1.45 * needed
     assert draws.travel == pytest.approx(2 * draws.more[0])  # each draw and a RESET
 
@@ -120,7 +120,7 @@ def test_the_draws_that_rule_out_the_unseen_are_those_of_the_closed_form() -> No
     mdp = TabularMdp.from_rows({"s": {"stay": {"s": 1.0}}}, "s")
     model = model_of(drawn_counts(mdp, [0], 10, seed=0))
     needed = model.rows.slack[0] * 10 / -math.log(1 - 1 / 20)
-    draws = plan(TooFar(model.unseen, 20.0), model)
+    draws = plan(ToSetAside(model.unseen, 20.0), model)
     assert needed <= 10 + draws.more[0] <= 1.45 * needed
 
 
@@ -128,16 +128,16 @@ def test_the_draws_that_rule_out_the_unseen_are_those_of_the_closed_form() -> No
 def test_the_draws_would_prove_the_claim_if_frequencies_stayed(seed: int) -> None:
     model = model_of(drawn_counts(random_model(seed), (0, 1, 2), 60, seed))
     for goal in range(1, len(model.numbers)):
-        best = Reachable(goal, math.inf).path(model.with_visits(1e9 * model.visits.astype(np.float64))).steps
+        best = ToReach(goal, math.inf).path(model.with_visits(1e9 * model.visits.astype(np.float64))).steps
         if best < 20:
-            for claim in (Reachable(goal, best + 0.5), TooFar(goal, best - 0.5), NearOptimal(goal, 0.5)):
+            for claim in (ToReach(goal, best + 0.5), ToSetAside(goal, best - 0.5), ToOptimise(goal, 0.5)):
                 draws = plan(claim, model)
                 assert np.all(draws.more >= 0)
-                assert claim.gain(model.with_visits(model.visits + draws.more)) is None
+                assert claim.gain(model.with_visits(model.visits + draws.more)).proven
 
 
 def test_pairs_that_block_nothing_are_not_drawn() -> None:
-    draws = plan(Reachable(2, 4.05), cycle_model())
+    draws = plan(ToReach(2, 4.05), cycle_model())
     assert draws.more[[0, 2]].min() > 0
     assert draws.more[[1, 3]].tolist() == [0.0, 0.0]
 
@@ -189,7 +189,7 @@ def test_of_two_policies_the_one_is_kept_by_which_the_claim_is_decided(monkeypat
     robust: Any
     looks_best: Any
     robust, looks_best = SimpleNamespace(steps=0.5, at_most=0.52), SimpleNamespace(steps=0.51, at_most=0.51)
-    monkeypatch.setattr(NearOptimal, "_candidates", lambda *_, **__: (robust, looks_best))
+    monkeypatch.setattr(ToOptimise, "_candidates", lambda *_, **__: (robust, looks_best))
     nothing: Any = None
-    assert NearOptimal(1, 0.51).regret(nothing) is looks_best
-    assert NearOptimal(1, 0.51).gain(nothing) is None
+    assert ToOptimise(1, 0.51).regret(nothing) is looks_best
+    assert ToOptimise(1, 0.51).gain(nothing).proven

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import math
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from selenium.webdriver.common.keys import Keys
 
+from altered import altered
 from axplore import Atlas, explore
 from axplore.atlas.state_report import rounded_down, rounded_up
 from axplore.report import page as page_module
@@ -182,9 +182,8 @@ def test_colours_follow_what_is_chosen(browser: Browser) -> None:
 
 
 def test_statuses_differ_in_shape_and_not_in_colour_only(browser: Browser) -> None:
-    atlas = tree_atlas(40, 10)
     statuses = [Status.CERTIFIED] * 30 + [Status.OPEN] * 10 + [Status.SET_ASIDE] * 5 + [Status.OPEN] * 5
-    object.__setattr__(atlas, "statuses", tuple(statuses))
+    atlas = altered(tree_atlas(40, 10), statuses=tuple(statuses))
     browser.open_text(page_of(atlas, History(), Path("run")))
     outline = "return document.querySelector(arguments[0]).getAttribute('d')"
     shapes = {browser.run(outline, f"#map .node.{name} .shape") for name in ("certified", "open", "set-aside")}
@@ -291,7 +290,7 @@ def test_a_page_is_readable_in_the_dark_and_on_paper(browser: Browser, chain_run
 def test_the_status_of_a_chosen_state_can_be_read(browser: Browser, scheme: str) -> None:
     atlas = tree_atlas(10, 4)
     statuses = (*[Status.CERTIFIED] * 10, *[Status.SET_ASIDE] * 2, *[Status.OPEN] * 2)
-    browser.open_text(page_of(replace(atlas, statuses=statuses), History(), Path("run")))
+    browser.open_text(page_of(altered(atlas, statuses=statuses), History(), Path("run")))
     features = [{"name": "prefers-color-scheme", "value": scheme}]
     colours = (
         "const ink = getComputedStyle(document.querySelector('#panel .badge')).color;"
@@ -362,10 +361,10 @@ def test_cells_of_a_grid_are_joined_along_the_tree_of_short_ways(browser: Browse
     browser.open_text(page_of(atlas, History(), Path("run")))
     assert browser.count("#map .branch") == len(atlas) - 1
     colours = (
-        "return [...document.querySelectorAll('#map .branch')].map((line) => [line.style.stroke, line.dataset.place])"
+        "return [...document.querySelectorAll('#map .branch')].map((line) => [line.style.stroke, line.dataset.index])"
     )
-    for stroke, place in browser.run(colours):
-        shape = f"return document.querySelector('#state-{place} .shape').style.fill"
+    for stroke, index in browser.run(colours):
+        shape = f"return document.querySelector('#state-{index} .shape').style.fill"
         assert stroke == browser.run(shape)
 
 
@@ -390,8 +389,8 @@ def test_many_states_stand_in_clusters_that_a_click_or_a_search_opens(browser: B
     browser.run("document.querySelector('.cluster').dispatchEvent(new Event('click'))")
     assert browser.count(".cluster") == clusters - 1
     assert browser.count(".node.clustered") == hidden - size
-    place = browser.run("return +document.querySelector('.node.clustered').dataset.place")
-    browser.run("selection.choose(arguments[0])", place)
+    index = browser.run("return +document.querySelector('.node.clustered').dataset.index")
+    browser.run("selection.choose(arguments[0])", index)
     assert browser.count(".cluster") == clusters - 2
     assert browser.count(".node.chosen:not(.clustered)") == 1
 

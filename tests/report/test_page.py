@@ -7,7 +7,6 @@ import math
 import re
 import shutil
 import zlib
-from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from msgspec import structs
 
+from altered import altered
 from axplore import Atlas, StopReason, explore
 from axplore.atlas.state_report import rounded_down, rounded_up
 from axplore.atlas.verdict import VerdictKind
-from axplore.certificate.doubts import DOUBT, FindingRecord
 from axplore.errors import StorageError
+from axplore.records.findings import Finding, Issue, Level
+from axplore.records.order import Labels
 from axplore.report import page as page_module
 from axplore.report import write_report
 from axplore.report.appearance import Appearance
@@ -118,7 +120,7 @@ def test_a_run_that_was_cut_short_does_not_promise_that_nothing_is_missing(tmp_p
     assert "nothing is missing" not in page.lower().replace("nothing within", "")
 
 
-PINNED = FindingRecord("NOISE_PINNED", "The noise is pinned", "Seen.", "Nothing holds.", "Mend it.", DOUBT)
+PINNED = Finding(Issue.NOISE_PINNED, "Seen.", "Nothing holds.", "Mend it.", Level.DOUBT)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +137,7 @@ PINNED = FindingRecord("NOISE_PINNED", "The noise is pinned", "Seen.", "Nothing 
 def test_the_page_shows_the_verdict_and_promises_nothing_else(
     which: str, changes: dict[str, Any], kind: VerdictKind, request: pytest.FixtureRequest
 ) -> None:
-    atlas = replace(request.getfixturevalue(which), **changes)
+    atlas = altered(request.getfixturevalue(which), **changes)
     verdict = atlas.verdict
     assert verdict.kind is kind
     page = unescape(page_of(atlas, History(), Path("run")))
@@ -208,7 +210,7 @@ def test_a_large_atlas_has_the_bounds_of_fewer_moments_with_the_first_and_the_la
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("axplore.runs.history.MAX_VALUES", 50)
-    atlas = replace(tree_atlas(10), steps=1000)
+    atlas = altered(tree_atlas(10), steps=1000)
     events = tuple(
         {"event": "bounds", "steps": taken, "lower": [0.0, 1.0], "upper": [0.0, None if taken < 500 else 2.0]}
         for taken in range(100, 1001, 100)
@@ -221,9 +223,8 @@ def test_a_large_atlas_has_the_bounds_of_fewer_moments_with_the_first_and_the_la
 
 def test_labels_actions_and_names_from_outside_are_escaped() -> None:
     atlas = tree_atlas(5, 2, (HOSTILE, *(f"{HOSTILE}{number}" for number in range(6))))
-    atlas = replace(
-        atlas, world=HOSTILE, actions=tuple(tuple(f"{HOSTILE}{a}" for a in offered) for offered in atlas.actions)
-    )
+    actions = tuple(Labels(f"{HOSTILE}{a}" for a in offered) for offered in atlas.actions)
+    atlas = altered(atlas, world=HOSTILE, counts=structs.replace(atlas.counts, actions=actions))
     page = page_of(atlas, History(), Path(HOSTILE))
     assert "alert(1)" in page
     assert "<script>alert" not in page

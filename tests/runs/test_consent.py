@@ -12,7 +12,8 @@ import typer
 
 import axplore
 from axplore.cli.console import with_consent
-from axplore.errors import UnknownNameError, UntrustedFileError
+from axplore.errors import DamagedFileError, InvalidSettingError, UnknownNameError, UntrustedFileError
+from axplore.report.page import write_report
 from axplore.storage import digest_of
 from axplore.worlds.catalogue import known_model
 
@@ -45,7 +46,8 @@ def forget(folder: Path) -> None:
 def edited(run: Path, **changes: Any) -> None:
     """Changes how a run began, and makes the digest fit, as a stranger would."""
     path = run / "run.json"
-    body = {**json.loads(path.read_text()), **changes}
+    body = json.loads(path.read_text())
+    body |= {name: body["settings"] | value if name == "settings" else value for name, value in changes.items()}
     del body["digest"]
     path.write_text(json.dumps({**body, "digest": digest_of(body, {})}))
 
@@ -79,8 +81,102 @@ def test_no_kind_of_world_that_is_not_built_in_is_started(run: Path, name: str) 
     assert not Path("started").exists()
 
 
+STRANGE_KEY = """
+import pathlib
+pathlib.Path("started").touch()
+def key(observation):
+    return int(observation)
+"""
+
+
+@pytest.fixture
+def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run of a Gymnasium environment, and beside it a module that its parameters can name."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    sys.modules.pop("stranger", None)
+    (tmp_path / "stranger.py").write_text(STRANGE_KEY)
+    parameters = {"is_slippery": "false", "start": "fixed"}
+    axplore.explore(LAKE, radius=2, epsilon=1, max_steps=20, run=tmp_path / "run", world_parameters=parameters)
+    return tmp_path / "run"
+
+
+LAKE = "gym:FrozenLake-v1"
+KEYED = {"key": "stranger:key"}
+
+
+@pytest.mark.parametrize(
+    "parameters", [KEYED, {"key": '"stranger:key"'}, {"desc": '["SF", "FG"]'}, {"own": '{"import": 1}'}]
+)
+def test_who_names_the_world_does_not_consent_to_code_in_its_parameters(lake: Path, parameters: dict[str, str]) -> None:
+    edited(lake, world_parameters=parameters)
+    before = files_of(lake)
+    with pytest.raises(UntrustedFileError, match=r"the parameter (key|desc|own)=.*world_parameters"):
+        axplore.resume(lake, LAKE)
+    assert not Path("started").exists()
+    assert files_of(lake) == before
+
+
+def test_parameters_that_name_no_code_need_no_consent(lake: Path) -> None:
+    assert axplore.resume(lake, LAKE).steps >= 20
+
+
+def test_who_repeats_the_parameters_consents_to_them(lake: Path) -> None:
+    edited(lake, world_parameters=KEYED)
+    with pytest.raises(InvalidSettingError, match="with the parameters"):
+        axplore.resume(lake, LAKE, world_parameters={"key": "other:key"})
+    assert not Path("started").exists()
+    axplore.resume(lake, LAKE, world_parameters=KEYED, max_steps=30)
+    assert Path("started").exists()
+
+
+def test_trust_covers_the_parameters(lake: Path) -> None:
+    edited(lake, world_parameters=KEYED)
+    axplore.resume(lake, LAKE, trust=True, max_steps=30)
+    assert Path("started").exists()
+
+
+def test_an_explorer_of_another_package_is_not_imported_without_consent(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from importlib.metadata import EntryPoint
+
+    from axplore import plugins
+
+    entry = EntryPoint("strange", "stranger:make", plugins.EXPLORERS)
+    monkeypatch.setattr(plugins, "entry_points", lambda group: [entry] if group == plugins.EXPLORERS else [])
+    edited(run, world_name="two-branch", explorer="strange")
+    with pytest.raises(UntrustedFileError, match="the explorer 'strange' of another package"):
+        axplore.resume(run)
+    assert not Path("started").exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"steps_before": "a"},
+        {"steps_before": 10**400},
+        {"world_parameters": [1]},
+        {"world_name": 5},
+        {"versions": 5},
+        {"settings": {"seed": True}},
+        {"settings": {"seed": -1}},
+        {"settings": {"workers": "3"}},
+        {"settings": {"memory": "all"}},
+        {"explorer": ["certified"]},
+        {"settings": {"more": 1}},
+        {"more": 1},
+    ],
+)
+def test_how_a_run_began_is_read_by_its_types(run: Path, change: dict[str, Any]) -> None:
+    edited(run, **change)
+    for use in (axplore.resume, write_report):
+        with pytest.raises(DamagedFileError, match=r"run\.json is damaged"):
+            use(run)
+
+
 def test_a_cluster_that_a_file_names_is_not_used_without_consent(run: Path) -> None:
-    edited(run, world_name="two-branch", ray="ray://203.0.113.1:10001")
+    edited(run, world_name="two-branch", settings={"ray": "ray://203.0.113.1:10001"})
     with pytest.raises(UntrustedFileError, match=r"the Ray cluster 'ray://203\.0\.113\.1:10001'"):
         axplore.resume(run)
 

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from axplore.errors import DamagedFileError
+from axplore.errors import DamagedFileError, StorageError
 from axplore.report.charts import discovery_chart
-from axplore.runs.events import NAME, EventLog, read_events
-from axplore.runs.history import History, moments_of
+from axplore.runs import events
+from axplore.runs.events import NAME, EventLog, read_events, read_lines
+from axplore.runs.history import History, faults_in, moments_of
+from axplore.storage import MAX_JSON_BYTES
 from trees import tree_atlas
 
 TIME = "2026-01-01T00:00:00.000+00:00"
@@ -78,6 +80,39 @@ def test_a_line_that_is_no_event_is_refused(tmp_path: Path, line: str) -> None:
 
 def test_events_that_nobody_knows_are_passed_over(tmp_path: Path) -> None:
     assert History(None, tuple(read_events(written(tmp_path, {"time": TIME, "event": "sneezed"})))).mishaps == ""
+
+
+def test_a_log_that_is_too_long_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    with (tmp_path / NAME).open("wb") as file:
+        file.truncate(MAX_JSON_BYTES + 1)
+    for read in (lambda: list(read_events(tmp_path)), lambda: faults_in(tmp_path)):
+        with pytest.raises(DamagedFileError, match="more than 67108864 are not read"):
+            read()
+    with pytest.raises(StorageError, match="more than 67108864 are not read"):
+        EventLog(tmp_path)
+
+
+def test_progress_never_takes_the_room_of_what_matters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "MAX_JSON_BYTES", 4_000)
+    monkeypatch.setattr(events, "ROOM_FOR_PROGRESS", 2_000)
+    log = EventLog(tmp_path)
+    for size in [1] * 100 + [200]:
+        log.note_progress("round", **{**EVENTS["round"], "activity": "x" * size})
+    assert 0 < (tmp_path / NAME).stat().st_size < 2_000
+    n_progress = len(log.read())
+    log.note("fault", **EVENTS["fault"])
+    assert [event["event"] for event in log.read()] == ["round"] * n_progress + ["fault"]
+    with pytest.raises(StorageError, match="is full"):
+        log.note("fault", **{**EVENTS["fault"], "message": "x" * 4_000})
+    log.close()
+
+
+def test_lines_longer_than_a_piece_are_read_whole_and_an_incomplete_one_is_dropped(tmp_path: Path) -> None:
+    lines = [b"a" * 3_000_000, b"", b"b" * 10, b"c" * 2**20]
+    (tmp_path / NAME).write_bytes(b"\n".join([*lines, b"incomplete"]))
+    assert list(read_lines(tmp_path)) == lines
+    EventLog(tmp_path).close()
+    assert (tmp_path / NAME).read_bytes() == b"\n".join([*lines, b""])
 
 
 json_values = st.recursive(

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from axplore.errors import DamagedFileError, InvalidLabelError
+from axplore.records.findings import Fault, FaultKind
+from axplore.records.order import Labels
 from axplore.runs.journal import Call, Journal, header_of, read_journal
-from axplore.worlds.contract import Answer, Fault, FaultKind
+from axplore.worlds.contract import Answer
 
 HEADER = header_of("run", 3)
 
@@ -31,6 +33,8 @@ def answers(draw: st.DrawFn) -> Answer:
     return Answer(*scalars, *arrays)
 
 
+pairs = st.tuples(labels, labels).map(Labels)
+
 calls = st.builds(
     Call,
     checksum=st.integers(0, 2**32 - 1),
@@ -39,7 +43,8 @@ calls = st.builds(
     steps=numbers,
     position=numbers,
     faults=st.lists(
-        st.builds(Fault, st.sampled_from(FaultKind), st.text(max_size=5), labels, labels, numbers), max_size=2
+        st.builds(Fault, st.sampled_from(FaultKind), st.text(max_size=5), st.none() | pairs, st.integers(0, 2**62)),
+        max_size=2,
     ).map(tuple),
 )
 
@@ -126,7 +131,7 @@ def test_room_that_was_never_written_to_ends_it(tmp_path: Path) -> None:
     [
         (header_of("another", 3), "not the journal of this run"),
         (header_of("run", 4), "not the journal of this run after checkpoint 3"),
-        ({**HEADER, "version": 1}, "version 1 of its format; this axplore reads version 2"),
+        ({**HEADER, "version": 1}, "version 1 of its format; this axplore reads version 3"),
         ({**HEADER, "format": "a diary"}, "not of the format 'axplore journal'"),
     ],
 )

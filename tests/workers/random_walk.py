@@ -8,6 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+SECONDS_OF_HANGING = 600.0
+IN_HASTE = "AXPLORE_TEST_IN_HASTE"
+
 
 class Walk:
     """A walk on 0, ..., 5: an action goes that way, or stays with probability 0.3. It can be reseeded."""
@@ -49,10 +52,11 @@ class LoggedWalk(Walk):
 
 
 class SlowWalk(Walk):
-    """Takes a moment for every step."""
+    """Takes a moment for every step, so that there is time to kill it, unless IN_HASTE is in the environment."""
 
     def step(self, action: str) -> int:
-        time.sleep(0.001)
+        if IN_HASTE not in os.environ:
+            time.sleep(0.001)
         return super().step(action)
 
 
@@ -69,7 +73,7 @@ class WalkThatFailsOnce(Walk):
                 file.write(str(os.getpid()))
         except FileExistsError:
             pass
-        if self._file.read_text(encoding="ascii") in ("", str(os.getpid())):
+        if self._file.read_text(encoding="ascii") == str(os.getpid()):
             raise RuntimeError("this machine has no licence")
         return super().step(action)
 
@@ -84,7 +88,7 @@ class WalkThatBreaks(Walk):
 
 
 class WalkThatHangsOnce(Walk):
-    """The first to write to a file hangs for a minute."""
+    """The first to write to a file hangs for long."""
 
     def __init__(self, file: Path) -> None:
         super().__init__()
@@ -94,5 +98,5 @@ class WalkThatHangsOnce(Walk):
         # Not in the first batches: only where others have been carried out is one known to be slow.
         if self.state == 3 and not self._file.exists():
             self._file.touch()
-            time.sleep(60)
+            time.sleep(SECONDS_OF_HANGING)
         return super().step(action)

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from axplore.records.vectors import Vector, Vectors
 from axplore.types import IntArray
 from axplore.workers.batches import BATCHES_OF_TOUR, LEAST_BATCH, MAX_BATCHES, WAVE, cut, n_counted, part_of, wave_after
-from axplore.worlds.contract import Answer, Episodes, Table, Tour, Visit
+from axplore.worlds.contract import Answer, Episodes, Tour, Visit
 
 POLICY = np.zeros(1, dtype=np.int64)
 
@@ -66,11 +67,11 @@ def test_batches_of_a_tour_share_every_pair_evenly(times: list[int], size: int) 
     assert quotas.sum(axis=1).max() <= size
 
 
-@pytest.mark.parametrize("has_tables", [False, True])
-def test_a_batch_of_a_tour_goes_to_its_own_targets_by_their_policies(has_tables: bool) -> None:
+@pytest.mark.parametrize("has_vectors", [False, True])
+def test_a_batch_of_a_tour_goes_to_its_own_targets_by_their_policies(has_vectors: bool) -> None:
     order = tour([4, 7, 4, 2], [1, 5, 2, 3])
-    if has_tables:
-        order = replace(order, policies=table_of(order.policies), distances=table_of(order.distances))
+    if has_vectors:
+        order = replace(order, policies=vectors_of(order.policies), distances=vectors_of(order.distances))
     part = part_of(order, np.array([0, 2, 1, 0]))
     assert isinstance(part, Tour)
     assert part.states.tolist() == [7, 4]
@@ -82,21 +83,8 @@ def test_a_batch_of_a_tour_goes_to_its_own_targets_by_their_policies(has_tables:
     assert part.max_journey == order.max_journey
 
 
-def test_a_table_is_read_like_the_array_that_it_was_made_of() -> None:
-    array = np.random.default_rng(0).choice([0, 0, 0, 1, 2], size=(6, 9))
-    table = table_of(array)
-    for chosen, part in ((range(6), table), ([5, 0, 3], table.of_targets(np.array([5, 0, 3])))):
-        assert part.shape == (len(chosen), 9)
-        for place, target in enumerate(chosen):
-            assert part[place].tolist() == array[target].tolist()
-            assert [part[place, state] for state in range(9)] == array[target].tolist()
-        assert [part[:, state].tolist() for state in range(9)] == array[list(chosen)].T.tolist()
-
-
-def table_of(array: Any) -> Table:
-    return Table.of_rows(
-        [(row[-1], np.flatnonzero(row != row[-1]), row[row != row[-1]]) for row in array], array.shape[1]
-    )
+def vectors_of(array: Any) -> Vectors:
+    return Vectors.of([Vector.of(row, row[-1]) for row in array], array.shape[1], array.dtype.type)
 
 
 def test_a_batch_of_visits_is_the_order_with_another_number() -> None:

@@ -16,16 +16,17 @@ from axplore.domains import confusing_chain, slippery_grid
 from axplore.errors import InvalidOrderError, InvalidSettingError, TooManyFaultsError, UnfixedStartError, WorldError
 from axplore.explorers.base import run
 from axplore.explorers.registry import EXPLORERS, preset
+from axplore.records.findings import FaultKind
 from axplore.truth import controllable_states
 from axplore.types import RESET_ACTION, IntArray
 from axplore.workers import distributed as world_module
-from axplore.workers.batches import WAVE, BatchServer, Outcome, Request
+from axplore.workers.batches import WAVE, BatchOutcome, BatchRequest, BatchServer
 from axplore.workers.distributed import BUNDLES_OF_WORKER, DistributedWorld
 from axplore.workers.engines import TryElsewhereError
-from axplore.worlds.contract import Answer, Episodes, FaultKind, Incident, IncidentKind, Order, Tour, Visit, World
+from axplore.worlds.contract import Answer, Episodes, Incident, IncidentKind, Order, Tour, Visit, World
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedWorld
-from in_process import InProcess
+from axplore_studies.in_process import InProcess
 
 
 def policy(*actions: int) -> IntArray:
@@ -345,7 +346,7 @@ def test_draws_are_not_dropped_for_another_attempt_that_would_draw_otherwise() -
     serve = BatchServer(world.replica_factory())
     state = ("start", ("draw",))
     order = Visit(0, 0, 5, policy(), max_journey=1)
-    request = Request((0, 0, 0), order, 5, 0, (state,), max_faults=0, repeatable=False)
+    request = BatchRequest((0, 0, 0), order, 5, 0, (state,), max_faults=0, repeatable=False)
     with pytest.raises(TooManyFaultsError):  # three draws would be lost
         serve([request])
     with pytest.raises(TryElsewhereError):  # none
@@ -364,7 +365,7 @@ def test_quick_batches_are_sent_together_and_nothing_changes(monkeypatch: pytest
     sent: list[int] = []
 
     class Counting(BatchServer):
-        def __call__(self, requests: Sequence[Request]) -> list[Outcome]:
+        def __call__(self, requests: Sequence[BatchRequest]) -> list[BatchOutcome]:
             sent.append(len(requests))
             return super().__call__(requests)
 
@@ -388,15 +389,15 @@ def test_steps_of_batches_that_are_done_are_told_before_the_order_is() -> None:
     told: list[tuple[int, int]] = []
 
     class Listening:
-        """A ledger that keeps nothing, and looks at the world whenever a batch is done."""
+        """A store that keeps nothing, and looks at the world whenever a batch is done."""
 
         def begin(self, *_: object) -> None: ...
         def find(self, _: object) -> None: ...
-        def keep(self, _key: object, outcome: Outcome) -> None:
+        def keep(self, _key: object, outcome: BatchOutcome) -> None:
             told.append((world.steps_by_now, outcome.answer.steps))
 
     world = DistributedWorld(SteppedWorld(Walk), InProcess(), batch=5)
-    world.ledger = Listening()
+    world.keep_batches(Listening)
     world.carry_out(walk_orders())
     sums = np.cumsum([steps for _, steps in told])
     assert [by_now for by_now, _ in told] == sums.tolist()

@@ -8,16 +8,17 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from axplore.experiments.coverage import RegionWatch, violations_of
-from axplore.experiments.coverage_models import KINDS, case
-from axplore.explorers.base import StopReason, run
+from axplore.explorers.base import run
 from axplore.explorers.certified import Certified
+from axplore.records.run import StopReason
 from axplore.target import Target
 from axplore.workers import distributed as world_module
-from axplore.workers.batches import BatchServer, Outcome, Request
+from axplore.workers.batches import BatchOutcome, BatchRequest, BatchServer
 from axplore.workers.distributed import DistributedWorld
 from axplore.worlds.simulated import SimulatedWorld
-from in_process import InProcess
+from axplore_studies.coverage_models import KINDS, case
+from axplore_studies.in_process import InProcess
+from axplore_studies.promises import RegionWatch, violations_of
 
 DELTA: Final = 0.2
 SEEDS: Final = 5
@@ -53,9 +54,9 @@ def test_the_study_would_see_batches_that_repeat_each_other(monkeypatch: pytest.
     class Repeating(BatchServer):
         """Gives every batch of an order the same stream."""
 
-        def carry_out(self, request: Request) -> Outcome:
+        def carry_out(self, request: BatchRequest) -> BatchOutcome:
             call, place, _ = request.key
-            return super().carry_out(Request(**{**vars(request), "key": (call, place, 0)}))
+            return super().carry_out(BatchRequest(**{**vars(request), "key": (call, place, 0)}))
 
     monkeypatch.setattr(world_module, "BatchServer", Repeating)
     left, _ = trials()

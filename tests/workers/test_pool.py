@@ -12,7 +12,7 @@ from axplore.errors import WorldError
 from axplore.workers.engines import Reply, Server, TryElsewhereError, WorkerLostError, replied
 from axplore.workers.pool import MAX_LOSSES, PATIENCE, SECONDS_TO_BEGIN, SLOW_SECONDS, OnSlow, WorkerPool
 from axplore.worlds.contract import Incident, IncidentKind
-from in_process import InProcess
+from axplore_studies.in_process import InProcess
 
 
 class ScriptedWorker:

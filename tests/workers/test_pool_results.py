@@ -12,7 +12,7 @@ import pytest
 from axplore.errors import WorldError
 from axplore.workers.engines import Server, WorkerLostError, engine_for
 from axplore.workers.pool import results_of
-from in_process import InProcess, InProcessWorker
+from axplore_studies.in_process import InProcess, InProcessWorker
 
 
 def square(number: int) -> int:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from random_walk import SlowWalk, Walk, WalkThatFailsOnce, WalkThatHangsOnce
+from random_walk import SECONDS_OF_HANGING, SlowWalk, Walk, WalkThatFailsOnce, WalkThatHangsOnce
 
 import axplore
 from axplore.errors import InvalidSettingError, WorldError
@@ -25,7 +25,8 @@ from axplore.workers.engines import Server
 from axplore.workers.pool import WorkerPool
 from axplore.workers.processes import Processes
 from axplore.worlds.stepped import SteppedWorld
-from in_process import InProcess
+from axplore_studies.in_process import InProcess
+from waiting import PATIENCE, comes_true
 
 FILES = ("atlas.json", "atlas.npz", "certificate.json", "certificate.npz")
 WALK = {"radius": 5.0, "epsilon": 1.0, "explorer": "certified"}
@@ -71,17 +72,16 @@ def test_any_number_of_processes_gives_the_same_bytes(
 def test_ten_killed_workers_change_nothing(
     engine: Processes, expected: dict[str, bytes], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    kills = 10
-    moments = random.Random(7)
+    kills, steps_between = 10, 100
+    victims = random.Random(7)
     is_over = threading.Event()
     killed: list[int] = []
 
     def kill(world: DistributedWorld) -> None:
-        steps = -1  # at the last kill: on a slow machine too, some work is done between two of them
-        while len(killed) < kills and not is_over.wait(moments.uniform(0.05, 0.25)):
+        while len(killed) < kills and not is_over.wait(0.005):
             pids = engine.pids
-            if pids and world.steps_by_now > steps:
-                victim, steps = moments.choice(pids), world.steps_by_now
+            if pids and world.steps_by_now > steps_between * len(killed):
+                victim = victims.choice(pids)
                 with suppress(ProcessLookupError):
                     os.kill(victim, signal.SIGKILL)
                     killed.append(victim)
@@ -119,7 +119,7 @@ def test_a_worker_that_hangs_changes_nothing(
     found, world = explored(partial(WalkThatHangsOnce, tmp_path / "hung"), engine, tmp_path / "atlas")
     assert found == expected
     assert "SLOW" in {incident.kind.name for incident in world.incidents}
-    assert time.monotonic() - began < 60, "it did not wait for the one that hangs"
+    assert time.monotonic() - began < SECONDS_OF_HANGING, "it did not wait for the one that hangs"
 
 
 def make_echo() -> Server:
@@ -147,10 +147,7 @@ for _ in pool.results([60, 60]): pass
     starter.kill()
     starter.wait()
     starter.stdout.close()
-    deadline = time.monotonic() + 30
-    while any(map(is_alive, pids)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not any(map(is_alive, pids)), "although they were at work"
+    assert comes_true(lambda: not any(map(is_alive, pids))), "although they were at work"
 
 
 def is_alive(pid: int) -> bool:
@@ -183,7 +180,7 @@ print(sorted(atlas.states))
         encoding="utf-8",
     )
     done = subprocess.run(
-        [sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=PATIENCE
     )
     assert done.stdout.splitlines()[-1] == "[('cell', 0), ('cell', 1), ('cell', 2)]"
 

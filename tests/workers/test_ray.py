@@ -27,7 +27,8 @@ from axplore.workers.ray import RayCluster, RayWorker
 from axplore.worlds.catalogue import named_world
 from axplore.worlds.contract import IncidentKind, World
 from axplore.worlds.stepped import SteppedWorld
-from in_process import InProcess
+from axplore_studies.in_process import InProcess
+from waiting import PATIENCE, comes_true
 
 ray: Any = pytest.importorskip("ray")
 
@@ -140,7 +141,7 @@ def clerk(engine: RayCluster) -> RayWorker:
 
 
 def answer_of(engine: RayCluster, worker: RayWorker) -> Reply:
-    assert engine.wait([worker], 60) == [worker]
+    assert engine.wait([worker], PATIENCE) == [worker]
     return worker.receive()
 
 
@@ -180,9 +181,7 @@ def once_there_is(file: Path, act: Callable[[], object]) -> threading.Thread:
     """Waits for a file elsewhere, and then acts."""
 
     def wait_and_act() -> None:
-        deadline = time.monotonic() + 60
-        while not file.exists() and time.monotonic() < deadline:
-            time.sleep(0.01)
+        comes_true(file.exists)
         act()
 
     thread = threading.Thread(target=wait_and_act)
@@ -235,10 +234,7 @@ def test_a_killed_actor_changes_nothing_and_nothing_is_said_on_standard_output(
     (lost,) = [incident for incident in worked.incidents if incident.kind is IncidentKind.LOST]
     assert f"process {hung.read_text().split()[0]} on" in lost.message
     assert "its worker process has died" in lost.message
-    deadline = time.monotonic() + 30
-    while "Ray says: A worker died" not in caplog.text and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert "Ray says: A worker died" in caplog.text
+    assert comes_true(lambda: "Ray says: A worker died" in caplog.text)
     assert capfd.readouterr().out == ""
 
 
@@ -330,13 +326,12 @@ def test_waiting_returns_all_workers_that_have_answered(engine: RayCluster) -> N
     clerks = [engine.start(Clerk) for _ in NODES]
     waiting = list(clerks)
     while waiting:
-        for worker in engine.wait(waiting, 60):
+        for worker in engine.wait(waiting, PATIENCE):
             waiting.remove(worker)
             worker.receive()
     for worker in clerks:
         worker.send("greet")
-    time.sleep(1)
-    assert len(engine.wait(clerks, 60)) == len(NODES)
+    assert comes_true(lambda: len(engine.wait(clerks, PATIENCE)) == len(NODES))
     assert engine.wait([], 1) == []
 
 
@@ -376,7 +371,7 @@ def test_an_error_in_making_a_server_is_raised_by_the_crew(engine: RayCluster) -
 
 def test_a_process_that_ends_is_a_lost_worker(engine: RayCluster, clerk: RayWorker) -> None:
     clerk.send("exit")
-    assert engine.wait([clerk], 60) == [clerk]
+    assert engine.wait([clerk], PATIENCE) == [clerk]
     with pytest.raises(
         WorkerLostError, match=r"^Ray actor .{8}, process \d+ on .*, node .{8} was lost: The actor is dead"
     ):
@@ -390,10 +385,7 @@ def test_what_a_worker_has_started_ends_with_it(engine: RayCluster) -> None:
     child = answer_of(engine, worker).value
     os.kill(child, 0)
     worker.stop()
-    deadline = time.monotonic() + 30
-    while _is_running(child) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not _is_running(child)
+    assert comes_true(lambda: not _is_running(child))
 
 
 def _server_with_child(command: str) -> Server:
@@ -433,7 +425,7 @@ def test_a_connection_that_was_there_before_stays(cluster: Any) -> None:
 
 def ask_until_lost(engine: RayCluster, worker: RayWorker) -> None:
     """An actor may have time for an answer or two after it was said to be killed."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         worker.send("greet")
         answer_of(engine, worker)
@@ -506,7 +498,7 @@ def test_an_address_where_something_else_answers_is_refused() -> None:
         def answer() -> None:
             connection, _ = listening.accept()
             with connection:
-                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+                connection.sendall(b"HTTP/1.1 400 Bad BatchRequest\r\n\r\n")
 
         answering = threading.Thread(target=answer)
         answering.start()

@@ -1,4 +1,4 @@
-"""Orders carried out step by step in plain Python. Shares nothing with the compiled code but the tables of draws."""
+"""Systems and worlds in plain Python, step by step. They share nothing with compiled code but the tables of draws."""
 
 from __future__ import annotations
 
@@ -9,21 +9,25 @@ from typing import Any
 import numpy as np
 
 from axplore.mdp import TabularMdp
+from axplore.records.vectors import Vector, Vectors
 from axplore.types import State
 from axplore.worlds import simulation_kernels as kernels
-from axplore.worlds.contract import Answer, Episodes, Order, Table, Tour, Visit, WorldSnapshot
+from axplore.worlds.contract import Answer, Episodes, Order, Tour, Visit, WorldSnapshot
 from axplore.worlds.orders import order_seed
 
 
-def with_tables(tour: Tour) -> Tour:
-    """The same tour with tables in place of arrays; it needs a target. The rest of a row is its last number."""
+def with_vectors(tour: Tour) -> Tour:
+    """The same tour with vectors in place of arrays; the rest of a row is its last number."""
 
-    def table_of(numbers: Any) -> Table:
-        rows = [(row[-1] if row.size else 0, np.flatnonzero(row != row[-1:])) for row in numbers]
-        kept = [(rest, places, row[places]) for (rest, places), row in zip(rows, numbers, strict=True)]
-        return Table.of_rows(kept, numbers.shape[1])
+    def vectors_of(numbers: Any) -> Vectors:
+        rows = [Vector.of(row, row[-1] if row.size else 0) for row in numbers]
+        return Vectors.of(rows, numbers.shape[1], numbers.dtype.type)
 
-    return replace(tour, policies=table_of(tour.policies), distances=table_of(tour.distances))
+    return replace(tour, policies=vectors_of(tour.policies), distances=vectors_of(tour.distances))
+
+
+def as_lists(answer: Answer) -> dict[str, Any]:
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(answer).items()}
 
 
 class PlainWorld:
@@ -214,3 +218,45 @@ class DrawingWorld(PlainWorld):
 def snapshot_of_labels(mdp: TabularMdp, labels: Sequence[State], position: int = 0) -> WorldSnapshot:
     """A snapshot of a simulated world that has discovered these states, and has taken no step."""
     return WorldSnapshot(tuple(labels), tuple(map(mdp.actions_of, labels)), steps=0, calls=0, position=position)
+
+
+class Moves:
+    """A deterministic system: `moves[state][action]`."""
+
+    def __init__(self, moves: dict[Any, list[Any]], initial_state: Any) -> None:
+        self.moves, self.initial_state, self.state = moves, initial_state, initial_state
+
+    def reset(self) -> Any:
+        self.state = self.initial_state
+        return self.state
+
+    def step(self, action: int) -> Any:
+        self.state = self.moves[self.state][action]
+        return self.state
+
+    def actions(self, state: Any) -> range:
+        assert state == self.state, "actions are asked for where the system stands"
+        return range(len(self.moves[state]))
+
+
+class Words:
+    """A system on a model, driven by the random words that a `SimulatedWorld` draws."""
+
+    def __init__(self, mdp: TabularMdp) -> None:
+        self._mdp, self._drawing = mdp, DrawingWorld(mdp, seed=0)
+        self._state = mdp.initial_index
+
+    def reseed(self, seed: np.random.SeedSequence) -> None:
+        self._drawing._words = [int(word) for word in seed.generate_state(4, np.uint64)]
+
+    def reset(self) -> Any:
+        self._state = self._mdp.initial_index
+        return self._mdp.states[self._state]
+
+    def step(self, action: Any) -> Any:
+        place = self.actions(self._mdp.states[self._state]).index(action)
+        self._state = self._drawing._successor(self._state, place)
+        return self._mdp.states[self._state]
+
+    def actions(self, state: Any) -> tuple[Any, ...]:
+        return self._mdp.actions_of(state)

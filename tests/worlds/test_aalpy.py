@@ -9,8 +9,8 @@ from axplore import TabularMdp, controllable_states
 from axplore.errors import InvalidInputError, InvalidSettingError
 from axplore.worlds.aalpy import START, AalpySystem, merged_by_alergia
 from axplore.worlds.catalogue import world_of
+from axplore.worlds.situation_inference import Met
 from axplore.worlds.stepped import SteppedWorld
-from axplore.worlds.telling_apart import Met
 
 
 class Turnstile:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from axplore.assumptions import Assumptions
+from axplore.records.findings import Issue
 from axplore.types import Action, State
 from axplore.worlds.assumption_tests import examined_assumptions
-from axplore.worlds.diagnosis import Issue
 from axplore.worlds.probing import Draw
 
 FALSE_ALARM = 1e-3
@@ -46,7 +46,7 @@ def test_false_assumptions_are_found(assume: Assumptions, law: list[list[float]]
     (finding,), sentences = examined_assumptions(draws(law, 300), assume, FALSE_ALARM)
     assert finding.issue is Issue.ASSUMPTION_FALSE
     assert says in finding.seen
-    assert sentences == []
+    assert not any(sentence.startswith(finding.seen.partition(":")[0].strip("'")) for sentence in sentences)
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,9 @@ from axplore import Atlas, StopReason
 from axplore.cli import app
 from axplore.domains import confusing_chain
 from axplore.errors import InvalidInputError, InvalidSettingError, UnknownNameError, WorldError
+from axplore.records.findings import FaultKind
 from axplore.worlds.catalogue import FORMS, MODULE_FORM, named_world, world_of
-from axplore.worlds.contract import FaultKind, Visit
+from axplore.worlds.contract import Visit
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedWorld
 from axplore.worlds.systems import VIRTUAL_START
@@ -190,7 +191,7 @@ def test_a_world_that_fails_for_good_leaves_what_was_known_by_then(tmp_path: Pat
         assert atlas.stop is StopReason.WORLD_FAILED
         assert not atlas.complete
         assert "dark" in atlas.states
-        assert 0 < atlas.count_arrays["visits"].sum() <= 60
+        assert 0 < atlas.counts.visits.sum() <= 60
     assert axplore.verify(run).holds
 
 

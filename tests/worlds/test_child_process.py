@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,8 +16,7 @@ from axplore.errors import StorageError, WorldError
 from axplore.storage import Lock
 from axplore.worlds.child_process import Child, how_it_ended
 from axplore.worlds.systems import SystemFaultError
-
-SECONDS = 30.0
+from waiting import comes_true
 
 DEAF_PROGRAM = """
 import axplore.worlds.program as program, sys
@@ -98,10 +97,7 @@ def test_a_system_in_its_own_process_ends_with_whoever_steps_it(script: str, sig
         assert is_running(pid)
         exploring.send_signal(signal_number)
         exploring.wait()
-    deadline = time.monotonic() + SECONDS
-    while is_running(pid) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    if is_running(pid):
+    if not comes_true(lambda: not is_running(pid)):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
         pytest.fail("it stayed behind")
@@ -109,17 +105,13 @@ def test_a_system_in_its_own_process_ends_with_whoever_steps_it(script: str, sig
 
 def numbers_in(file: Path) -> list[int]:
     """The numbers of processes, as soon as they are written."""
-    deadline = time.monotonic() + SECONDS
-    while not file.exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
+    assert comes_true(file.exists)
     return [int(number) for number in file.read_text(encoding="ascii").split()]
 
 
 def left_behind(pids: list[int]) -> list[int]:
     """The processes that are still running after a while, which are ended then."""
-    deadline = time.monotonic() + SECONDS
-    while any(map(is_running, pids)) and time.monotonic() < deadline:
-        time.sleep(0.02)
+    comes_true(lambda: not any(map(is_running, pids)))
     left = [pid for pid in pids if is_running(pid)]
     for pid in left:
         with suppress(ProcessLookupError):
@@ -164,6 +156,20 @@ def test_a_command_that_cannot_be_run_is_refused_with_the_reason(tmp_path: Path)
     for command, reason in ((str(no_program), "Permission denied"), ("no-such-program", "No such file")):
         with pytest.raises(WorldError, match=f"cannot be run: .*{reason}"):
             Child([command])
+
+
+def test_an_answer_to_a_request_that_was_interrupted_is_not_taken_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    child = Child(["cat"])
+    monkeypatch.setattr(select, "select", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        child.ask(b"first", 5.0)
+    monkeypatch.undo()
+    with pytest.raises(SystemFaultError, match="the request before was interrupted"):
+        child.ask(b"second", 5.0)
+    child.close()
 
 
 def test_a_process_that_was_killed_by_a_signal_without_a_name_is_told_by_its_number() -> None:

@@ -15,11 +15,13 @@ import axplore
 from axplore import Atlas, TabularMdp, controllable_states
 from axplore.errors import InvalidInputError, InvalidSettingError, UnfixedStartError, UnknownNameError, WorldError
 from axplore.labels import encode_label
+from axplore.records.findings import FaultKind
 from axplore.types import IntArray
-from axplore.worlds.contract import Answer, FaultKind, Visit, World
+from axplore.worlds.contract import Answer, Visit, World
 from axplore.worlds.gym import gym_world, key_of
 from axplore.worlds.systems import BEGIN, VIRTUAL_START
 from gymnasium_names import TAXI
+from waiting import HANGS, PATIENCE
 
 LEFT, DOWN, RIGHT, UP = range(4)
 # Gymnasium 1.3 brought new versions of these.
@@ -389,7 +391,7 @@ def test_an_environment_that_raises_is_made_again_where_that_can_be_done() -> No
 
 @pytest.mark.parametrize(("kind", "fault"), [(Hanging, FaultKind.TIMED_OUT), (Dying, FaultKind.DIED)])
 def test_an_environment_in_a_process_of_its_own_may_hang_and_die(kind: type[Fragile], fault: FaultKind) -> None:
-    with gym_world(kind, step_timeout=0.5) as world:
+    with gym_world(kind, step_timeout=HANGS if kind is Hanging else PATIENCE) as world:
         answer = visit(world, 0, 0, 5)
         assert (answer.pair_draws.tolist(), answer.entry_counts.tolist()) == ([5], [5])
         assert [one.kind for one in world.faults] == [fault]

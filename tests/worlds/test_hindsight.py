@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import pytest
 
 from axplore.types import RESET_ACTION
 from axplore.worlds.contract import Answer, Visit
-from axplore.worlds.hindsight import AFTER_RESET, WatchedHistory, pair_of
+from axplore.worlds.hindsight import AFTER_RESET, EARLY_DRAWS, Circumstance, WatchedHistory, pair_of
 from axplore.worlds.stepped import SteppedWorld
 from axplore.worlds.walkers import INTERRUPTED
 
@@ -52,10 +53,11 @@ def test_a_label_that_hides_where_the_agent_came_from_is_found() -> None:
     world, _ = explored(hides=True)
     alarm = world.history_alarm
     assert alarm is not None
-    pair = pair_of(int(str(alarm.pair)))
+    assert alarm.circumstance is Circumstance.ORIGIN
+    pair = pair_of(int(str(alarm.dependence.pair)))
     assert pair is not None
     assert world.states[pair[0]] == 1
-    assert {pair_of(int(str(context))) for context in alarm.table} >= {(0, 0), (0, 1)}
+    assert {pair_of(int(str(context))) for context in alarm.dependence.table} >= {(0, 0), (0, 1)}
 
 
 def test_nothing_is_found_where_nothing_is_hidden() -> None:
@@ -76,31 +78,83 @@ def test_an_unwatched_world_has_no_alarm() -> None:
     assert world.history_alarm is None
 
 
-def test_what_is_handed_to_the_test_are_the_triples_of_the_trace(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Against a plain loop, with resets, failures and orders that begin elsewhere, in batches of any length."""
+def test_what_is_handed_to_the_tests_is_what_a_plain_loop_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With resets, failures and orders that begin elsewhere, in batches of any length."""
     rng, history = random.Random(5), WatchedHistory()
-    handed: Counter[tuple[int, int, int]] = Counter()
+    handed: dict[Circumstance, Counter[tuple[int, int, int]]] = {asked: Counter() for asked in Circumstance}
 
-    def add(draws: list[tuple[int, int, int, int]]) -> None:
-        for context, pair, successor, times in draws:
-            handed[context, pair, successor] += times
+    def adding(asked: Circumstance) -> Callable[[Iterable[tuple[int, int, int, int]]], None]:
+        def add(draws: Iterable[tuple[int, int, int, int]]) -> None:
+            for context, pair, successor, times in draws:
+                handed[asked][context, pair, successor] += times
 
-    monkeypatch.setattr(history.test, "add", add)
-    expected: Counter[tuple[int, int, int]] = Counter()
-    position, before = 0, AFTER_RESET
+        return add
+
+    for asked in Circumstance:
+        monkeypatch.setattr(history.tests[asked], "add", adding(asked))
+    expected: dict[Circumstance, Counter[tuple[int, int, int]]] = {asked: Counter() for asked in Circumstance}
+    drawn: Counter[int] = Counter()
+    position, before, age = 0, AFTER_RESET, 0
     for _ in range(3000):
         if rng.random() < 0.01:
             history.break_off()
-            position, before = rng.randrange(3), AFTER_RESET
+            position, before, age = rng.randrange(3), AFTER_RESET, 0
         history.begin(position)
-        action = rng.choice((0, 1, RESET_ACTION))
-        result = 0 if action == RESET_ACTION else rng.choice((0, 1, 2, INTERRUPTED))
+        action = rng.choice((0, 1, 0, 1, 0, 1, RESET_ACTION))
+        result = 0 if action == RESET_ACTION else rng.choice((0, 1, 2, 0, 1, 2, INTERRUPTED))
         history.steps.extend((action, result))
         if action == RESET_ACTION or result == INTERRUPTED:
-            before, position = AFTER_RESET, 0
+            before, position, age = AFTER_RESET, 0, 0
         else:
-            pair = (position << 20) | action
-            expected[before, pair, result] += 1
+            pair, age = (position << 20) | action, age + 1
+            expected[Circumstance.ORIGIN][before, pair, result] += 1
+            expected[Circumstance.AGE][age.bit_length(), pair, result] += 1
+            expected[Circumstance.PERIOD][(drawn[pair] // EARLY_DRAWS).bit_length(), pair, result] += 1
+            drawn[pair] += 1
             before, position = pair, result
     history.look()
     assert handed == expected
+
+
+class Expiring:
+    """`go` leads on with 0.3 in the first steps after a RESET, and never later."""
+
+    actions = ("go",)
+
+    def __init__(self, limit: int, rate: float = 0.0) -> None:
+        self._random, self._limit, self._rate, self._steps = random.Random(7), limit, rate, 0
+
+    def reset(self) -> int:
+        self._age = 0
+        return 0
+
+    def step(self, _action: str) -> int:
+        self._age, self._steps = self._age + 1, self._steps + 1
+        chance = max(0.1, 0.5 - self._rate * self._steps) if self._age <= self._limit else 0.0
+        return int(self._random.random() < chance)
+
+
+def visited(system: Expiring, visits: int) -> SteppedWorld:
+    world = SteppedWorld(system)
+    world.watch_history()
+    world.vary_ages()
+    for _ in range(visits // 100):
+        world.carry_out([Visit(0, 0, 100, np.zeros(len(world.states), dtype=np.int64), 50)])
+    return world
+
+
+def test_what_expires_after_a_reset_is_found_by_the_age() -> None:
+    """Nothing but resets at random ages shows it: the start looks the same all along."""
+    alarm = visited(Expiring(40), 3000).history_alarm
+    assert alarm is not None
+    assert alarm.circumstance is Circumstance.AGE
+
+
+def test_a_slow_drift_is_found_by_the_period() -> None:
+    alarm = visited(Expiring(10**9, rate=2e-5), 10_000).history_alarm
+    assert alarm is not None
+    assert alarm.circumstance is Circumstance.PERIOD
+
+
+def test_nothing_is_found_where_neither_age_nor_time_matters() -> None:
+    assert visited(Expiring(10**9), 10_000).history_alarm is None

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from axplore.errors import InvalidSettingError, WorldError
+from axplore.records.findings import FaultKind
 from axplore.worlds.child_process import isolated
-from axplore.worlds.contract import FaultKind, Visit
+from axplore.worlds.contract import Visit
 from axplore.worlds.stepped import SteppedWorld
+from waiting import HANGS, PATIENCE
 
 NOWHERE = np.array([], dtype=np.int64)
 
@@ -52,7 +54,7 @@ class Counter:
 
 def test_a_system_in_another_process_gives_the_same_answers() -> None:
     answers = []
-    for system in (Counter, isolated(Counter, 10.0)):
+    for system in (Counter, isolated(Counter, PATIENCE)):
         with SteppedWorld(system, seed=4) as world:
             (answer,) = world.carry_out([Visit(0, 0, 40, NOWHERE, max_journey=9)])
             answers.append((answer.entry_counts.tolist(), answer.entry_successors.tolist(), list(world.states)))
@@ -67,12 +69,12 @@ def test_what_only_exists_here_can_be_run_there() -> None:
         def reset(self) -> int:
             return super().reset() + offset
 
-    with SteppedWorld(isolated(lambda: Local(), 10.0)) as world:  # noqa: PLW0108 (a function of no module)
+    with SteppedWorld(isolated(lambda: Local(), PATIENCE)) as world:  # noqa: PLW0108 (a function of no module)
         assert list(world.states) == [7]
 
 
 def test_a_terminal_state_only_resets_there_too() -> None:
-    with SteppedWorld(isolated(Counter, 10.0), actions=("up",)) as world:
+    with SteppedWorld(isolated(Counter, PATIENCE), actions=("up",)) as world:
         for number in range(3):
             world.carry_out([Visit(number, 0, 4, np.zeros(number, dtype=np.int64), max_journey=50)])
         assert [world.actions_of(number) for number in (0, 3)] == [("up",), ()]
@@ -88,7 +90,7 @@ def test_a_terminal_state_only_resets_there_too() -> None:
     ],
 )
 def test_it_may_fail_in_every_way(action: str, kind: FaultKind, message: str) -> None:
-    with SteppedWorld(isolated(Counter, 0.5), max_faults=0) as world:
+    with SteppedWorld(isolated(Counter, HANGS if action == "hang" else PATIENCE), max_faults=0) as world:
         order = Visit(0, Counter.actions.index(action), 1, NOWHERE, max_journey=1)
         with pytest.raises(WorldError, match=message):
             world.carry_out([order])
@@ -100,7 +102,7 @@ def test_a_factory_that_fails_there_is_refused_with_what_it_said() -> None:
         raise RuntimeError("no licence")
 
     with pytest.raises(WorldError, match="no licence"):
-        SteppedWorld(isolated(broken, 5.0))
+        SteppedWorld(isolated(broken, PATIENCE))
 
 
 @pytest.mark.parametrize("timeout", [0.0, -1.0, float("nan")])

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace as with_parts
 
 from axplore.errors import InvalidInputError, InvalidOrderError
+from axplore.records.vectors import Vectors
 from axplore.types import RESET_ACTION
-from axplore.worlds.contract import Episodes, Table, Tour, Visit
+from axplore.worlds.contract import Episodes, Tour, Visit
 from axplore.worlds.orders import check_orders, order_seed
 
 ACTION_COUNTS = np.array([2, 0, 1])
@@ -26,9 +28,10 @@ TOUR: Any = Tour(
     max_journey=4,
 )
 NOTHING = np.empty(0, dtype=np.int64)
-POLICY_TABLE: Any = Table(2, np.array([RESET_ACTION] * 2), np.array([0, 1, 2]), np.array([0, 0]), np.array([0, 1]))
-DISTANCE_TABLE: Any = Table(2, np.array([1.0, 9.0]), np.array([0, 1, 2]), np.array([0, 0]), np.array([0.0, 2.0]))
-TABLED: Any = replace(TOUR, policies=POLICY_TABLE, distances=DISTANCE_TABLE)
+NO_BASES = np.array([-1, -1])
+POLICIES: Any = Vectors(2, np.array([0, 1]), np.array([1, 1]), np.array([0, 0]), np.array([RESET_ACTION] * 2), NO_BASES)
+DISTANCES: Any = Vectors(2, np.array([0.0, 2.0]), np.array([1, 1]), np.array([0, 0]), np.array([1.0, 9.0]), NO_BASES)
+TABLED: Any = replace(TOUR, policies=POLICIES, distances=DISTANCES)
 
 
 @pytest.mark.parametrize(
@@ -59,30 +62,20 @@ def test_a_sound_order_is_accepted(order: Any) -> None:
 @pytest.mark.parametrize(
     ("order", "message"),
     [
-        (replace(TABLED, distances=TOUR.distances), "policies and distances must both be tables of 2 targets"),
-        (replace(TABLED, policies=replace(POLICY_TABLE, n_states=3)), "must both be tables of 2 targets"),
+        (replace(TABLED, distances=TOUR.distances), "policies and distances must both be Vectors, of 2 targets"),
+        (replace(TABLED, policies=with_parts(POLICIES, length=3)), "must both be Vectors, of 2 targets"),
+        (replace(TABLED, policies=with_parts(POLICIES, sizes=np.array([2, -1]))), "the policies are Vectors that are"),
+        (replace(TABLED, policies=with_parts(POLICIES, sizes=np.array([0, 1]))), "the policies are Vectors that are"),
+        (replace(TABLED, policies=with_parts(POLICIES, sizes=np.ones(2))), "the policies are Vectors that are"),
+        (replace(TABLED, policies=with_parts(POLICIES, indices=np.array([0, 2]))), "the policies are Vectors that are"),
+        (replace(TABLED, policies=with_parts(POLICIES, base=np.array([1, -1]))), "or that have bases"),
+        (replace(TABLED, distances=with_parts(DISTANCES, indices=np.array([-1, 0]))), "the distances are Vectors"),
+        (replace(TABLED, policies=with_parts(POLICIES, numbers=np.array([0, 2]))), "the policy plays action 2 in"),
         (
-            replace(TABLED, policies=replace(POLICY_TABLE, offsets=np.array([0, 2, 1]))),
-            "the table of policies does not",
-        ),
-        (
-            replace(TABLED, policies=replace(POLICY_TABLE, offsets=np.array([0, 0, 2]))),
-            "the table of policies does not",
-        ),
-        (replace(TABLED, policies=replace(POLICY_TABLE, states=np.array([0, 2]))), "the table of policies does not"),
-        (
-            replace(TABLED, distances=replace(DISTANCE_TABLE, states=np.array([-1, 0]))),
-            "the table of distances does not",
-        ),
-        (
-            replace(TABLED, policies=replace(POLICY_TABLE, numbers=np.array([0, 2]))),
-            "the policy plays action 2 in state 0",
-        ),
-        (
-            replace(TABLED, policies=replace(POLICY_TABLE, rest=np.array([-1, 0]))),
+            replace(TABLED, policies=with_parts(POLICIES, rest=np.array([-1, 0]))),
             "the policy plays action 0 in state 1",
         ),
-        (replace(TABLED, distances=replace(DISTANCE_TABLE, rest=np.array([1.0, -1.0]))), "state 1 is -1.0 steps from"),
+        (replace(TABLED, distances=with_parts(DISTANCES, rest=np.array([1.0, -1.0]))), "state 1 is -1.0 steps from"),
         (replace(VISIT, state=3), "state is 3, but the discovered states are 0 to 2"),
         (replace(VISIT, state=-1), "state is -1"),
         (replace(VISIT, state=1.0), "state is 1.0"),

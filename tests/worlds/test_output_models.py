@@ -7,7 +7,7 @@ import pytest
 
 from axplore.errors import InvalidInputError
 from axplore.worlds.output_models import OutputModel, load_output_model, model_of_automaton, output_world
-from hidden_models import MODELS, model_named
+from axplore_studies.systems.output_models import MODELS, model_named
 
 COIN = OutputModel("q", {"q": "no", "r": "yes"}, {"q": {"toss": {"q": 0.75, "r": 0.25}}, "r": {"toss": {"r": 1.0}}})
 

@@ -4,8 +4,6 @@ import os
 import shutil
 import signal
 import sys
-import threading
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +13,12 @@ import pytest
 import axplore
 from axplore import TabularMdp, controllable_states
 from axplore.errors import InvalidSettingError, WorldError
-from axplore.worlds.contract import Episodes, FaultKind, Tour, Visit
-from axplore.worlds.program import Program, hashable, program_world
+from axplore.labels import label_of_json, named
+from axplore.records.findings import FaultKind
+from axplore.worlds.contract import Episodes, Tour, Visit
+from axplore.worlds.program import Program, program_world
 from axplore.worlds.stepped import SteppedWorld
+from waiting import HANGS
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "random_walk.sh"
 
@@ -151,34 +152,26 @@ def orders() -> list[Any]:
 
 
 def test_a_program_killed_in_the_middle_of_an_order_costs_no_run_and_no_wrong_count() -> None:
-    started: list[Program] = []
-    over = threading.Event()
+    class Killed(Program):
+        """Is killed as it takes its 900th step."""
 
-    def start() -> Program:
-        started.append(Program([sys.executable, "-c", CYCLE]))
-        return started[-1]
+        taken = 0
 
-    def kill_now_and_then() -> None:
-        while not over.wait(0.12):
-            with suppress(ProcessLookupError):  # the one before is gone, and the next is being started
-                os.kill(started[-1].pid, signal.SIGKILL)
+        def step(self, action: Any) -> Any:
+            self.taken += 1
+            if self.taken == 900:
+                os.kill(self.pid, signal.SIGKILL)
+            return super().step(action)
 
-    world = SteppedWorld(start, max_faults=10_000)
-    for number in range(4):
-        world.carry_out([Visit(number, 0, 1, np.zeros(number, dtype=np.int64), max_journey=10)])
-    killer = threading.Thread(target=kill_now_and_then)
-    killer.start()
-    try:
-        answers = [answer for _ in range(3) for answer in world.carry_out(orders())]
-    finally:
-        over.set()
-        killer.join()
-        world.close()
+    with SteppedWorld(lambda: Killed([sys.executable, "-c", CYCLE])) as world:
+        for number in range(4):
+            world.carry_out([Visit(number, 0, 1, np.zeros(number, dtype=np.int64), max_journey=10)])
+        answers = world.carry_out(orders())
     assert len(world.faults) > 2
     assert {fault.kind for fault in world.faults} == {FaultKind.DIED}
     assert "SIGKILL" in world.faults[0].message
     assert list(world.states) == [place(number) for number in range(5)]
-    assert [answer.completed for answer in answers] == [400, 300, 600] * 3
+    assert [answer.completed for answer in answers] == [400, 300, 600]
     for answer in answers:
         # Each place leads to the next, and nothing was counted that did not happen.
         sources = answer.pair_states[answer.entry_pairs]
@@ -194,7 +187,7 @@ def test_a_program_that_hangs_is_killed_and_started_again(tmp_path: Path) -> Non
         f"    import os, time\n    if place == 3 and not os.path.exists({str(mark)!r}):\n"
         f"        open({str(mark)!r}, 'w').close(); time.sleep(100)\n    print(",
     )
-    world = program_world([sys.executable, "-c", code], step_timeout=1.0)
+    world = program_world([sys.executable, "-c", code], step_timeout=HANGS)
     for number in range(3):
         (answer,) = world.carry_out([Visit(number, 0, 1, np.zeros(number, dtype=np.int64), max_journey=10)])
         assert answer.completed == 1
@@ -226,5 +219,18 @@ def test_a_world_made_by_explore_is_closed_by_it(tmp_path: Path) -> None:
     [([1, [2]], (1, (2,))), ({"b": [], "a": None}, (("a", None), ("b", ()))), (1.5, 1.5), ("x", "x")],
 )
 def test_json_becomes_hashable(value: Any, label: Any) -> None:
-    assert hashable(value) == label
-    hash(hashable(value))
+    assert label_of_json(value) == label
+    hash(label_of_json(value))
+
+
+def test_an_object_and_the_list_of_its_names_and_values_are_not_taken_for_one_state() -> None:
+    program = Program(says('{"state": {"k": 1}, "actions": ["a"]}', '{"state": [["k", 1.0]]}'))
+    assert program.reset() == (("k", 1),)
+    with pytest.raises(WorldError, match="have the same label"):
+        program.step("a")
+    program.close()
+
+
+def test_a_state_may_be_named_as_the_program_writes_it() -> None:
+    states = [(("c", 2), ("v", "idle")), (("c", 3), ("v", "idle"))]
+    assert named(states, '{"v": "idle", "c": 3}', "state") == states[1]

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import json
 import runpy
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from http.client import parse_headers
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import axplore
 from axplore.errors import InvalidSettingError, WorldError
+from axplore.records.findings import FaultKind
 from axplore.testing import check_world
-from axplore.worlds.contract import FaultKind
+from axplore.types import RESET_ACTION
+from axplore.worlds.contract import Visit
 from axplore.worlds.program import Server, server_world
 from axplore.worlds.systems import SystemFaultError
 from commands import run
@@ -62,6 +68,124 @@ def handler_of(answering: Answering) -> type[BaseHTTPRequestHandler]:
             pass
 
     return Handler
+
+
+class Raw:
+    """A server that sends, in place of each answer, whatever bytes it is told to."""
+
+    def __init__(self, send: Callable[[socket.socket, int], None]) -> None:
+        self._send, self._listening, self.n_requests = send, socket.create_server(("127.0.0.1", 0)), 0
+        self.address = f"http://127.0.0.1:{self._listening.getsockname()[1]}/"
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection = self._listening.accept()[0]
+            except OSError:
+                return
+            with connection, connection.makefile("rb") as requests, suppress(OSError):
+                while requests.readline():
+                    requests.read(int(parse_headers(requests)["Content-Length"]))
+                    self.n_requests += 1
+                    self._send(connection, self.n_requests)
+
+    def close(self) -> None:
+        self._listening.close()
+
+
+@pytest.fixture
+def serve_raw() -> Iterator[Callable[[Callable[[socket.socket, int], None]], Raw]]:
+    servers: list[Raw] = []
+
+    def start(send: Callable[[socket.socket, int], None]) -> Raw:
+        servers.append(Raw(send))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+def whole(body: bytes = b'{"state": 0, "actions": ["a"]}') -> bytes:
+    return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+
+
+def dripping(begin: bytes, drip: bytes) -> Callable[[socket.socket, int], None]:
+    def send(connection: socket.socket, _: int) -> None:
+        connection.sendall(begin)
+        while True:
+            connection.sendall(drip)
+            time.sleep(0.02)
+
+    return send
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("begin", "drip"),
+    [
+        (b"HTTP/1.1 200 OK\r\nX-Long: ", b"x"),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+        (CHUNKED + b"5;", b"x"),
+        (CHUNKED + b"2\r\n{}\r\n0\r\n", b"Trailer: x\r\n"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n", b" "),
+    ],
+    ids=["header", "continue", "chunk line", "trailers", "body"],
+)
+def test_an_answer_that_never_ends_exceeds_the_one_deadline(serve_raw: Any, begin: bytes, drip: bytes) -> None:
+    server = Server(serve_raw(dripping(begin, drip)).address, step_timeout=0.2)
+    with pytest.raises(SystemFaultError, match="no answer within") as fault:
+        server.reset()
+    assert fault.value.kind is FaultKind.TIMED_OUT
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        b'HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"state": 1',
+        CHUNKED + b'b\r\n{"state": 1\r\n',
+        b'HTTP/1.1 200 OK\r\n\r\n{"state": 1',
+        b"HTTP/1.1 200 OK\r\nContent-Le",
+    ],
+)
+def test_an_answer_that_is_cut_off_is_a_fault_and_never_a_state(serve_raw: Any, cut: bytes) -> None:
+    def send(connection: socket.socket, n_requests: int) -> None:
+        is_step = n_requests == 2
+        connection.sendall(cut if is_step else whole())
+        if is_step:
+            connection.shutdown(socket.SHUT_RDWR)
+
+    world = server_world(serve_raw(send).address, on_invalid="state", start_checks=1)
+    world.carry_out([Visit(0, 0, 1, np.array([RESET_ACTION]), max_journey=1)])
+    assert list(world.states) == [0]
+    assert [(fault.kind, fault.is_doubt) for fault in world.faults] == [(FaultKind.DIED, True)]
+    world.close()
+
+
+def test_a_connection_closed_between_requests_loses_no_outcome(serve_raw: Any) -> None:
+    closed = threading.Event()
+
+    def send(connection: socket.socket, n_requests: int) -> None:
+        connection.sendall(whole())
+        if n_requests in (1, 3):
+            connection.shutdown(socket.SHUT_RDWR)
+            closed.set()
+
+    raw = serve_raw(send)
+    server = Server(raw.address)
+    server.reset()
+    assert closed.wait(5)
+    assert server.reset() == 0  # over another connection
+    closed.clear()
+    assert server.step("a") == 0
+    assert closed.wait(5)
+    with pytest.raises(SystemFaultError) as fault:
+        server.step("a")
+    assert (fault.value.kind, raw.n_requests) == (FaultKind.CLOSED, 3)
+    server.close()
 
 
 def test_the_example_is_explored_as_its_walk_says(serve: Callable[[Any], str], tmp_path: Path) -> None:

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from any_order import deterministic_model, deterministic_moves
+from hypothesis import given
 from hypothesis import strategies as st
-from plain_world import DrawingWorld, PlainWorld, snapshot_of_labels, with_tables
+from plain_world import as_lists, snapshot_of_labels
 from scipy import stats
 
 from axplore.domains import combination_lock, confusing_chain, random_sparse
@@ -54,10 +55,6 @@ def all_discovered(mdp: TabularMdp, seed: int = 0) -> SimulatedWorld:
 def one(world: SimulatedWorld, order: Order) -> Answer:
     (answer,) = world.carry_out([order])
     return answer
-
-
-def as_lists(answer: Answer) -> dict[str, Any]:
-    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(answer).items()}
 
 
 def position(world: SimulatedWorld) -> Any:
@@ -373,74 +370,6 @@ def test_a_seed_that_is_no_whole_number_is_refused(seed: Any) -> None:
 
 
 @st.composite
-def deterministic_moves(draw: st.DrawFn) -> dict[int, list[int]]:
-    """{state: [where each action leads]} of up to six states; a state without actions is terminal."""
-    n_states = draw(st.integers(1, 6))
-    successors = st.lists(st.integers(0, n_states - 1), max_size=3)
-    return {state: draw(successors) for state in range(n_states)}
-
-
-@st.composite
-def orders(draw: st.DrawFn, action_counts: Sequence[int]) -> Order:
-    """Any order that a world with these discovered states can carry out."""
-    planned = draw(st.integers(0, len(action_counts)))
-
-    def actions() -> list[int]:
-        return [draw(st.integers(-1, action_counts[state] - 1)) for state in range(planned)]
-
-    def plan(steps: int) -> IntArray:
-        """What to play by state, or by step and state."""
-        if draw(st.booleans()):
-            return np.array(actions(), dtype=np.int64)
-        return np.array([actions() for _ in range(steps)], dtype=np.int64).reshape(steps, planned)
-
-    pairs = [(state, action) for state, n_actions in enumerate(action_counts) for action in range(n_actions)]
-    if draw(st.booleans()):
-        plays = draw(st.lists(st.sampled_from(pairs), unique=True, max_size=6)) if pairs else []
-        targets = list(dict.fromkeys(state for state, _ in plays))
-        far = st.sampled_from([0.0, 1.0, 1.5, 2.0, 7.0, math.inf])
-        distances = [[draw(far) for _ in range(planned)] for _ in targets]
-        tour = Tour(
-            states=policy(*(state for state, _ in plays)),
-            actions=policy(*(action for _, action in plays)),
-            times=policy(*(draw(st.integers(1, 4)) for _ in plays)),
-            policies=np.array([actions() for _ in targets], dtype=np.int64).reshape(len(targets), planned),
-            distances=np.array(distances, dtype=np.float64).reshape(len(targets), planned),
-            max_journey=draw(st.integers(1, 6)),
-            max_cuts=draw(st.integers(1, 3)),
-        )
-        has_tables = draw(st.sampled_from([False, True])) if targets else False
-        return with_tables(tour) if has_tables else tour
-    state, times = draw(st.integers(0, len(action_counts) - 1)), draw(st.integers(0, 6))
-    if action_counts[state] and draw(st.booleans()):
-        action = draw(st.integers(0, action_counts[state] - 1))
-        longest, max_cuts = draw(st.tuples(st.integers(1, 6), st.integers(1, 3)))
-        return Visit(state, action, times, plan(longest), longest, max_cuts)
-    horizon = draw(st.integers(1, 6))
-    allowance, slack = draw(st.sampled_from([(math.inf, math.inf), (2.0, 1.0), (0.0, 4.0)]))
-    return Episodes(state, times, horizon, plan(horizon), allowance, slack, always_reset=draw(st.booleans()))
-
-
-@settings(max_examples=300)
-@given(moves=deterministic_moves(), data=st.data())
-def test_on_deterministic_models_every_order_is_carried_out_as_in_plain_python(
-    moves: dict[int, list[int]], data: st.DataObject
-) -> None:
-    initial_state = data.draw(st.sampled_from(sorted(moves)))
-    rows = {
-        state: {action: {successor: 1.0} for action, successor in enumerate(successors)}
-        for state, successors in moves.items()
-    }
-    world = SimulatedWorld(TabularMdp.from_rows(rows, initial_state), seed=0)
-    plain = PlainWorld(moves, initial_state)
-    for _ in range(data.draw(st.integers(1, 4))):
-        order = data.draw(orders([len(moves[label]) for label in plain.states]))
-        assert as_lists(one(world, order)) == as_lists(plain.carry_out(order))
-        assert list(world.states) == plain.states
-        assert (world.steps, world.snapshot().position) == (plain.steps, plain.position)
-
-
-@st.composite
 def visits_by_step(draw: st.DrawFn, action_counts: Sequence[int]) -> Visit:
     """Any visit by a policy that depends on the step; there must be an action."""
     pairs = [(state, action) for state, n_actions in enumerate(action_counts) for action in range(n_actions)]
@@ -450,16 +379,11 @@ def visits_by_step(draw: st.DrawFn, action_counts: Sequence[int]) -> Visit:
     return Visit(*draw(st.sampled_from(pairs)), times, np.array(plan, dtype=np.int64), longest, max_cuts)
 
 
-@settings(max_examples=200)
 @given(moves=deterministic_moves().filter(lambda moves: any(moves.values())), data=st.data())
 def test_a_visit_by_step_is_so_many_times_an_episode_and_a_play_where_it_ends(
     moves: dict[int, list[int]], data: st.DataObject
 ) -> None:
-    rows: dict[Any, Any] = {
-        state: {action: {successor: 1.0} for action, successor in enumerate(successors)}
-        for state, successors in moves.items()
-    }
-    mdp = TabularMdp.from_rows(rows, data.draw(st.sampled_from(sorted(moves))))
+    mdp = deterministic_model(moves, data.draw(st.sampled_from(sorted(moves))))
     together, apart = all_discovered(mdp), all_discovered(mdp)
     order = data.draw(visits_by_step([len(together.actions_of(number)) for number in range(len(moves))]))
     answer = one(together, order)
@@ -477,20 +401,6 @@ def test_a_visit_by_step_is_so_many_times_an_episode_and_a_play_where_it_ends(
     assert {pair: sum(row.values()) for pair, row in met(together, answer).items()} == draws
     # The RESET that cuts the last journey begins no other.
     assert together.steps == apart.steps + (misses > 0 and apart.position != 0)
-
-
-@settings(max_examples=100)
-@given(model_seed=st.integers(0, 20), seed=st.integers(0, 3), data=st.data())
-def test_with_the_same_random_words_every_order_is_carried_out_as_in_plain_python(
-    model_seed: int, seed: int, data: st.DataObject
-) -> None:
-    mdp = random_sparse(states=7, actions=2, branching=(1, 3), seed=model_seed)
-    world, plain = SimulatedWorld(mdp, seed), DrawingWorld(mdp, seed)
-    for _ in range(data.draw(st.integers(1, 4))):
-        order = data.draw(orders([2] * len(plain.states)))
-        assert as_lists(one(world, order)) == as_lists(plain.carry_out(order))
-        assert list(world.states) == [mdp.states[index] for index in plain.states]
-        assert (world.steps, world.snapshot().position) == (plain.steps, plain.position)
 
 
 def test_each_successor_is_drawn_with_the_probability_of_the_model() -> None:
@@ -703,7 +613,7 @@ def test_after_an_interruption_the_next_answer_holds_nothing_of_the_interrupted_
     visit = Visit(state=2, action=GO, times=10, policy=policy(GO, GO), max_journey=3)
     carry_on = kernels.visit
 
-    def interrupted(*arguments: Any) -> kernels.Progress:
+    def interrupted(*arguments: Any) -> kernels.OrderProgress:
         if world.steps == 5:
             raise KeyboardInterrupt
         return carry_on(*arguments)

@@ -12,8 +12,8 @@ import pytest
 from axplore import explore, verify
 from axplore.errors import InvalidAnswerError, InvalidInputError, WorldError
 from axplore.labels import decode_label, encode_label
-from axplore.worlds import SteppedWorld, Visit, named_world
-from axplore.worlds.state_labels import INVALID_STATE, check_same_kind, checked_actions, plain_state
+from axplore.worlds import Episodes, SteppedWorld, Visit, named_world
+from axplore.worlds.state_labels import INVALID_STATE, check_same_kind, checked_actions, hint_at_rewards, plain_state
 from axplore.worlds.systems import SystemFaultError
 
 Place = namedtuple("Place", "row column")
@@ -49,6 +49,20 @@ class Unreadable:
         raise RuntimeError("it cannot be shown")
 
 
+class Unlike(str):
+    """Text of a hash of its own, which no other text finds."""
+
+    def __hash__(self) -> int:
+        return 7
+
+
+class Incomparable(str):
+    __hash__ = str.__hash__
+
+    def __eq__(self, _: object) -> bool:
+        raise RuntimeError
+
+
 @pytest.mark.parametrize(
     ("answer", "state"),
     [
@@ -82,6 +96,14 @@ def test_a_state_is_the_plain_value_that_the_answer_equals(answer: Any, state: A
         ((0, 1.0, False, False, {}), "what Gymnasium's step does"),
         ((0, 1.0, True, {}), "what Gymnasium's step does"),
         ((0, {"mask": 1}), "what Gymnasium's reset does"),
+        (np.datetime64("2020-01-01"), r"return str\(\.\.\.\) of it"),
+        ((1, np.datetime64(5, "ns")), r"return str\(\.\.\.\) of it"),
+        (np.timedelta64(5, "ns"), r"return str\(\.\.\.\) of it"),
+        (np.void(b"ab"), "a record of NumPy is no plain value"),
+        (np.zeros(1, dtype="i4,f8")[0], "a record of NumPy is no plain value"),
+        (np.complex128(1), "does not mean the same"),
+        (Unlike("a"), "does not equal 'a'"),
+        (Incomparable("a"), "cannot be compared with 'a': RuntimeError"),
         (math.nan, "holds NaN"),
         ((1, (2, np.float32("nan"))), "holds NaN"),
         (frozenset({math.nan}), "holds NaN"),
@@ -111,7 +133,16 @@ def test_a_state_that_is_nested_without_end_is_refused() -> None:
         plain_state(label)
 
 
-@pytest.mark.parametrize(("known", "answer"), [(1, True), (False, 0), ((2, True), (2, 1)), (True, np.int64(1))])
+@pytest.mark.parametrize(
+    ("known", "answer"),
+    [
+        (1, True),
+        (False, 0),
+        ((2, True), (2, 1)),
+        (True, np.int64(1)),
+        (frozenset({2, (1, "a")}), frozenset({(True, "a"), 2})),
+    ],
+)
 def test_truth_values_and_numbers_that_are_equal_are_not_taken_for_one_state(known: Any, answer: Any) -> None:
     with pytest.raises(WorldError, match="are equal in Python"):
         check_same_kind(known, answer)
@@ -122,6 +153,51 @@ def test_truth_values_and_numbers_that_are_equal_are_not_taken_for_one_state(kno
 )
 def test_numbers_that_are_equal_are_one_state(known: Any, answer: Any) -> None:
     check_same_kind(known, answer)
+
+
+class Turning:
+    """Says `said` at each of the first steps, and then, in the same order, `turned`."""
+
+    actions = ("go",)
+
+    def __init__(self, said: Any, turned: Any) -> None:
+        self._said, self._turned, self._left = said, turned, 5
+
+    def reset(self) -> str:
+        return "start"
+
+    def step(self, _: str) -> Any:
+        self._left -= 1
+        return self._said if self._left >= 0 else self._turned
+
+
+@pytest.mark.parametrize(("said", "turned"), [(1, True), ((0, "a"), (False, "a")), (frozenset({1}), frozenset({True}))])
+def test_a_truth_value_in_place_of_a_number_is_noticed_in_the_middle_of_an_order(said: Any, turned: Any) -> None:
+    world = SteppedWorld(Turning(said, turned))
+    with pytest.raises(WorldError, match="are equal in Python"):
+        world.carry_out([Visit(0, 0, 20, np.array([-1]), max_journey=1)])
+
+
+class Drifting(Turning):
+    def reset(self) -> Any:
+        self._left -= 1
+        return self._said if self._left >= 0 else self._turned
+
+
+def test_a_start_that_turns_into_a_truth_value_is_noticed() -> None:
+    world = SteppedWorld(Drifting((1, 2), (True, 2)), start_checks=2)
+    with pytest.raises(WorldError, match="are equal in Python"):
+        world.carry_out([Episodes(0, 9, 1, np.array([-1]), always_reset=True)])
+
+
+@pytest.mark.parametrize(
+    ("start", "answer", "is_told"), [(0, (1, 0.5), True), ("s", ("t", 1.0), True), ("s", (1, 2), False)]
+)
+def test_a_reward_beside_the_state_is_pointed_out(
+    start: Any, answer: Any, is_told: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    hint_at_rewards(start, answer)
+    assert ("is a reward" in caplog.text) == is_told
 
 
 def test_actions_are_plain_and_different() -> None:

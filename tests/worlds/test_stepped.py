@@ -10,10 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
-from plain_world import DrawingWorld, PlainWorld
-from test_simulated import as_lists, deterministic_moves, orders
+from plain_world import Moves, Words, as_lists
 
 import axplore
 from axplore.atlas.verdict import VerdictKind
@@ -30,15 +27,17 @@ from axplore.errors import (
 )
 from axplore.explorers.base import run
 from axplore.explorers.registry import preset
-from axplore.mdp import TabularMdp
+from axplore.records.findings import FaultKind
+from axplore.records.order import Labels
 from axplore.truth import controllable_states
 from axplore.types import IntArray
 from axplore.worlds.child_process import isolated
-from axplore.worlds.contract import Answer, Episodes, FaultKind, Order, Tour, Visit, World
+from axplore.worlds.contract import Answer, Episodes, Order, Tour, Visit, World
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.state_labels import INVALID_STATE
 from axplore.worlds.stepped import SteppedWorld
 from axplore.worlds.systems import BEGIN, VIRTUAL_START
+from made_counts import same_counts
 
 
 def policy(*actions: int) -> IntArray:
@@ -53,48 +52,6 @@ def by_step(steps: int, *actions: int) -> IntArray:
 def one(world: World, order: Order) -> Answer:
     (answer,) = world.carry_out([order])
     return answer
-
-
-class Moves:
-    """A deterministic system: `moves[state][action]`."""
-
-    def __init__(self, moves: dict[Any, list[Any]], initial_state: Any) -> None:
-        self.moves, self.initial_state, self.state = moves, initial_state, initial_state
-
-    def reset(self) -> Any:
-        self.state = self.initial_state
-        return self.state
-
-    def step(self, action: int) -> Any:
-        self.state = self.moves[self.state][action]
-        return self.state
-
-    def actions(self, state: Any) -> range:
-        assert state == self.state, "actions are asked for where the system stands"
-        return range(len(self.moves[state]))
-
-
-class Words:
-    """A system on a model, driven by the random words that a `SimulatedWorld` draws."""
-
-    def __init__(self, mdp: TabularMdp) -> None:
-        self._mdp, self._drawing = mdp, DrawingWorld(mdp, seed=0)
-        self._state = mdp.initial_index
-
-    def reseed(self, seed: np.random.SeedSequence) -> None:
-        self._drawing._words = [int(word) for word in seed.generate_state(4, np.uint64)]
-
-    def reset(self) -> Any:
-        self._state = self._mdp.initial_index
-        return self._mdp.states[self._state]
-
-    def step(self, action: Any) -> Any:
-        place = self.actions(self._mdp.states[self._state]).index(action)
-        self._state = self._drawing._successor(self._state, place)
-        return self._mdp.states[self._state]
-
-    def actions(self, state: Any) -> tuple[Any, ...]:
-        return self._mdp.actions_of(state)
 
 
 LINE = {"a": ["b"], "b": ["c"], "c": ["d"], "d": []}
@@ -117,35 +74,6 @@ def raising() -> Any:
     raise RuntimeError("out of paper")
 
 
-@settings(max_examples=300)
-@given(moves=deterministic_moves(), data=st.data())
-def test_on_deterministic_systems_every_order_is_carried_out_as_in_plain_python(
-    moves: dict[int, list[int]], data: st.DataObject
-) -> None:
-    initial_state = data.draw(st.sampled_from(sorted(moves)))
-    assume(moves[initial_state])
-    world = SteppedWorld(Moves(moves, initial_state))
-    plain = PlainWorld(moves, initial_state)
-    for _ in range(data.draw(st.integers(1, 4))):
-        order = data.draw(orders([len(moves[label]) for label in plain.states]))
-        assert as_lists(one(world, order)) == as_lists(plain.carry_out(order))
-        assert list(world.states) == plain.states
-        assert (world.steps, world._agent.position) == (plain.steps, plain.position)
-
-
-@settings(max_examples=150)
-@given(model_seed=st.integers(0, 20), seed=st.integers(0, 3), data=st.data())
-def test_with_the_same_random_words_every_order_is_carried_out_as_in_plain_python(
-    model_seed: int, seed: int, data: st.DataObject
-) -> None:
-    mdp = random_sparse(states=7, actions=2, branching=(1, 3), seed=model_seed)
-    world, plain = SteppedWorld(Words(mdp), seed), DrawingWorld(mdp, seed)
-    for _ in range(data.draw(st.integers(1, 4))):
-        order = data.draw(orders([2] * len(plain.states)))
-        assert as_lists(one(world, order)) == as_lists(plain.carry_out(order))
-        assert list(world.states) == [mdp.states[index] for index in plain.states]
-
-
 @pytest.mark.parametrize("name", ["certified", "disco-experiment", "ucb-explore-experiment"])
 def test_an_explorer_finds_on_a_stepped_model_exactly_what_it_finds_on_the_simulated_one(name: str) -> None:
     mdp = confusing_chain(confusing_states=3)
@@ -156,8 +84,7 @@ def test_an_explorer_finds_on_a_stepped_model_exactly_what_it_finds_on_the_simul
     assert stepped.steps == simulated.steps
     assert stepped.states == simulated.states
     assert stepped.stop == simulated.stop
-    for array, counted in stepped.counts.to_arrays().items():
-        np.testing.assert_array_equal(counted, simulated.counts.to_arrays()[array])
+    assert same_counts(stepped.counts, simulated.counts)
 
 
 def test_a_terminal_state_only_resets() -> None:
@@ -277,7 +204,7 @@ def test_without_a_factory_a_fault_is_an_error_that_says_where(how: Callable[[],
     with pytest.raises(WorldError, match=message) as caught:
         one(world, Visit(1, 0, 1, policy(0), max_journey=1))
     assert "at action 0 in state 'b', after 2 steps" in str(caught.value)
-    assert [fault.state for fault in world.faults] == ["b"]
+    assert [fault.pair and fault.pair[0] for fault in world.faults] == ["b"]
 
 
 @pytest.mark.parametrize(("how", "message"), INVALID)
@@ -308,7 +235,7 @@ def test_a_state_called_like_what_is_no_state_is_refused() -> None:
         one(world, Visit(0, 0, 1, policy(), max_journey=1))
 
 
-def test_with_a_factory_a_fault_costs_one_step_and_no_count(caplog: Any) -> None:
+def test_with_a_factory_a_fault_costs_its_step_and_a_reset_and_no_count(caplog: Any) -> None:
     # Every system fails at its third step, c to d. The third system does not.
     made: list[Failing] = []
 
@@ -322,12 +249,12 @@ def test_with_a_factory_a_fault_costs_one_step_and_no_count(caplog: Any) -> None
         one(world, Visit(number, 0, 1, TO_THE_END[:number], max_journey=3))
     with caplog.at_level(logging.WARNING, logger="axplore"):
         answer = one(world, Visit(2, 0, 1, TO_THE_END, max_journey=3))
-    # The first system stands in c: its play fails. Then a to b to c and the play, twice.
-    assert answer.steps == 1 + 3 + 3
+    # The first system stands in c: its play fails. Then RESET, a to b to c and the play, twice.
+    assert answer.steps == 1 + 4 + 4
     assert (answer.completed, answer.cut_journeys) == (1, 0)
     assert answer.pair_draws.tolist() == [2, 2, 1]
     assert answer.entry_counts.tolist() == [2, 2, 1]
-    assert [(fault.state, fault.action) for fault in world.faults] == [("c", 0)] * 2
+    assert [fault.pair for fault in world.faults] == [Labels(["c", 0])] * 2
     assert len(caplog.records) == 2
     assert list(world.states) == ["a", "b", "c", "d"]
 
@@ -418,8 +345,8 @@ def test_a_system_that_cannot_be_reset_is_started_again() -> None:
     world = SteppedWorld(lambda: Stuck(LINE, "a"))
     one(world, Visit(0, 0, 1, policy(), max_journey=1))
     answer = one(world, Visit(0, 0, 1, policy(), max_journey=1))
-    assert (answer.steps, answer.completed) == (2, 1)  # RESET, the play
-    assert [(fault.state, fault.action) for fault in world.faults] == [(None, None)] * 2
+    assert (answer.steps, answer.completed) == (4, 1)  # RESET, that of two other systems, the play
+    assert [fault.pair for fault in world.faults] == [None] * 2
 
 
 def test_after_too_many_faults_the_world_gives_up() -> None:
@@ -570,11 +497,29 @@ def test_a_journey_by_step_cut_in_the_initial_state_resets_at_the_limit_alone(li
     assert (answer.completed, answer.cut_journeys, answer.steps) == (0, 5, steps)
 
 
-def test_in_an_episode_a_limit_is_a_reset() -> None:
-    world = limited_world(4)
-    # The policy stays for three steps, resets, and stays again: the world's own resets come at the same steps.
-    answer = one(world, Episodes(goal=2, times=2, horizon=9, policy=policy(STAY)))
-    assert (answer.completed, answer.arrivals, answer.travelled) == (2, 0, 18)
+@pytest.mark.parametrize("always_reset", [False, True])
+def test_an_episode_that_a_limit_ends_has_missed_its_goal(always_reset: bool) -> None:
+    """The policy stays: after three steps the system would end the episode, and what would come then is not known."""
+    order = Episodes(goal=2, times=2, horizon=9, policy=policy(STAY), always_reset=always_reset)
+    answer = one(limited_world(4), order)
+    assert (answer.completed, answer.arrivals, answer.cut_journeys) == (2, 0, 2)
+    assert answer.outcomes.tolist() == [0] * 10 + [2]
+    assert (answer.travelled, answer.steps) == (18, 2 * (1 + 3))
+
+
+def test_a_limit_that_an_episode_stays_below_changes_nothing() -> None:
+    order = Episodes(goal=2, times=3, horizon=3, policy=policy(GO, GO))
+    answer = one(limited_world(4), order)
+    assert answer.outcomes.tolist() == [0, 0, 3, 0, 0]
+    assert (answer.cut_journeys, answer.steps) == (0, 3 * (1 + 2))
+
+
+def test_an_episode_does_not_begin_so_late_that_only_the_limit_ends_it() -> None:
+    """To the initial state there is nothing to play, so the agent stands there again; a limit of 5 allows 4 steps."""
+    world = limited_world(5)
+    one(world, Visit(0, STAY, 3, policy(), max_journey=1))
+    answer = one(world, Episodes(goal=2, times=1, horizon=4, policy=policy(GO, GO)))
+    assert (answer.arrivals, answer.cut_journeys, answer.steps) == (1, 0, 1 + 2)
 
 
 def test_a_world_goes_on_from_a_snapshot_with_a_reset() -> None:
@@ -621,7 +566,7 @@ def test_a_system_that_crashes_now_and_then_is_explored_all_the_same() -> None:
     assert len(world.faults) == steps // every > 10
     assert all(fault.kind is FaultKind.RAISED for fault in world.faults)
     assert set(controllable_states(mdp, 3.0).states) <= set(found.states) <= set(controllable_states(mdp, 4.0).states)
-    assert found.counts.to_arrays()["visits"].sum() == steps - len(world.faults)
+    assert found.counts.visits.sum() == steps - len(world.faults)
 
 
 def test_a_system_that_fails_between_two_orders_is_started_again() -> None:
@@ -644,7 +589,7 @@ def test_a_system_that_fails_between_two_orders_is_started_again() -> None:
     visit = Visit(0, 0, 1, policy(), 5)
     first, second = one(world, visit), one(world, visit)
     assert (first.completed, second.completed, Dying.n_made) == (1, 1, 2)
-    assert [(fault.kind, fault.action) for fault in world.faults] == [(FaultKind.RAISED, None)]
+    assert [(fault.kind, fault.pair) for fault in world.faults] == [(FaultKind.RAISED, None)]
 
 
 def test_a_virtual_start_before_many_starts_is_hinted_at_once(caplog: Any) -> None:

@@ -75,7 +75,7 @@ def followed(world: SimulatedWorld, order: Tour, monkeypatch: pytest.MonkeyPatch
     entered = []
     carry_on = stepping.tour
 
-    def observed(*arguments: Any) -> stepping.Progress:
+    def observed(*arguments: Any) -> stepping.OrderProgress:
         progress = carry_on(*arguments)
         entered.append(world.states[int(world._record.numbers[progress.position])])
         return progress

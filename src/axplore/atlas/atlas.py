@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from msgspec import structs
 
 from axplore.arguments import checked, collection, file_path, label, optional, real, refusal, whole
 from axplore.atlas.policy import Policy
@@ -23,8 +24,9 @@ from axplore.atlas.state_report import (
     rounded_down,
 )
 from axplore.errors import UnknownActionError, UnknownStateError
-from axplore.explorers.base import StopReason
 from axplore.memory import Memory
+from axplore.records.counts import Counts
+from axplore.records.run import RunRecord, StopReason
 from axplore.target import Objective, Target
 from axplore.types import Action, FloatArray, IntArray, State, Status
 
@@ -33,18 +35,22 @@ if TYPE_CHECKING:
 
     from axplore.atlas.difference import Difference
     from axplore.atlas.journeys import Arrival, Route
+    from axplore.atlas.next_draws import NextDraws
     from axplore.atlas.plans import Costs, Plan
+    from axplore.atlas.questions import Checked, Exit
     from axplore.atlas.robustness import BreakEven
-    from axplore.atlas.transitions import Transitions
+    from axplore.atlas.statements import Statements
     from axplore.atlas.validation import Validation
     from axplore.atlas.verdict import Verdict
     from axplore.atlas.why_not import WhyNot
     from axplore.certificate import Certificate
-    from axplore.certificate.assumed import Apart, Assumed
-    from axplore.certificate.doubts import FaultRecord, FindingRecord
-    from axplore.certificate.episode_records import EpisodeRecord
     from axplore.proofs.bounds import IntervalModel
-    from axplore.statistics.counts import CountedRows
+    from axplore.properties import Property
+    from axplore.records.assumed import Assumed
+    from axplore.records.episodes import EpisodeRecord
+    from axplore.records.estimate import Estimate
+    from axplore.records.findings import Fault, Finding
+    from axplore.records.retired import RetiredStates
 
 MOST_STEPS: Final = 10**7
 """The largest number of steps of `probability`, which stores a number for each."""
@@ -56,72 +62,179 @@ class Atlas:
 
     It needs access to neither the system nor the explorer. It is a collection of its states: `len(atlas)`,
     `state in atlas` and `for state in atlas` work, and a notebook shows it as a map with a table. Goals and states are
-    given by their labels. Inside, a state has a number, its index in the order in which the world met it, and a place,
-    its index in the order of admission.
+    given by their labels. Inside, a state has a number, its index in the order of `counts`, and an
+    index in the order of admission.
+
+    It is a certificate, or what an explorer without a proof found, and the record of the run. Everything that it says
+    is derived from these, so that it cannot say more than its certificate.
 
     Attributes:
-        world: the name of the world.
-        explorer: the name of the explorer.
-        target: L, ε and δ.
-        objective: the objective of the certified explorer; None for other explorers.
-        seen: the labels of all states met, by number, [n].
-        numbers: the numbers of the states of the atlas, in order of admission; the initial state is the first, [k].
-        found_at: the steps taken when each was admitted, [k].
-        actions: the actions of each state of the atlas, without RESET, [k].
-        policies: for each as the goal, the choices of its `Policy`, [m] or [H, m].
-        frontier_numbers: the numbers of the other states met, [f].
-        lower, upper, regret: the bounds of the states of the atlas, and then of those of the frontier, [k + f].
-        statuses: their statuses, in the same order, [k + f].
-        unseen_lower: a lower bound on the expected steps to any state that was never seen.
-        proven: whether bounds and statuses are proven; only those of the certified explorer are.
-        complete: whether everything that the objective asks for is proven: no state, seen or unseen, is open.
-        count_arrays: the transitions met, as the arrays of `counts`.
-        steps: the steps taken, RESET included.
-        rounds: the number of rounds of the exploration.
-        stop: why the exploration ended.
-        findings: the findings of the examination before the exploration.
-        faults: the failures of the system during the exploration.
-        assumed: what is assumed of each pair that was counted; None if nothing is.
-        apart: states that were counted while something else was assumed; None if there are none.
-        memory: what tells situations apart, if these are the states; None if the outputs of the system are.
-        tests: what episodes of single policies prove of states, by place; see `by_episodes`.
-        certificate: the certificate, which others can verify; None if nothing is proven.
+        source: the certificate, or the estimate of an explorer that proves nothing.
+        run: how the exploration went.
+        part: what the certificate proves for a smaller radius, if the atlas is such a part; see `within`.
     """
 
-    world: str
-    explorer: str
-    target: Target
-    objective: Objective | None
-    seen: tuple[State, ...]
-    numbers: IntArray
-    found_at: IntArray
-    actions: tuple[tuple[Action, ...], ...]
-    policies: Sequence[IntArray]
-    frontier_numbers: IntArray
-    lower: FloatArray
-    upper: FloatArray
-    regret: FloatArray
-    statuses: tuple[Status, ...]
-    unseen_lower: float
-    proven: bool
-    complete: bool
-    count_arrays: Mapping[str, IntArray]
-    steps: int
-    rounds: int
-    stop: StopReason
-    findings: tuple[FindingRecord, ...] = ()
-    faults: tuple[FaultRecord, ...] = ()
-    assumed: Assumed | None = None
-    apart: Apart | None = None
-    memory: Memory | None = None
-    tests: tuple[EpisodeRecord, ...] = ()
-    certificate: Certificate | None = None
+    source: Certificate | Estimate
+    run: RunRecord
+    part: Statements | None = None
 
-    def __post_init__(self) -> None:
-        bounds = self.lower, self.upper, self.regret
-        policies = self.policies if isinstance(self.policies, tuple) else ()  # others are made when asked for
-        for array in (self.numbers, self.found_at, *policies, self.frontier_numbers, *bounds):
-            array.flags.writeable = False
+    @cached_property
+    def statements(self) -> Statements:
+        """What is said of the states that were met."""
+        from axplore.atlas.statements import statements_of
+
+        return self.part or statements_of(self.source)
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """The certificate, which others can verify; None if nothing is proven, and for a part of an atlas."""
+        from axplore.certificate import Certificate
+
+        return self.source if isinstance(self.source, Certificate) and self.part is None else None
+
+    @property
+    def proven(self) -> bool:
+        """Whether bounds and statuses are proven; only those of the certified explorer are."""
+        from axplore.records.estimate import Estimate
+
+        return not isinstance(self.source, Estimate)
+
+    @property
+    def world(self) -> str:
+        """The name of the world."""
+        return self.run.world
+
+    @property
+    def explorer(self) -> str:
+        """The name of the explorer."""
+        return self.run.explorer
+
+    @property
+    def steps(self) -> int:
+        """The steps taken, RESET included."""
+        return self.run.steps
+
+    @property
+    def rounds(self) -> int:
+        """The number of rounds of the exploration."""
+        return self.run.rounds
+
+    @property
+    def stop(self) -> StopReason:
+        """Why the exploration ended."""
+        return self.run.stop
+
+    @cached_property
+    def found_at(self) -> IntArray:
+        """The steps taken when each state of the atlas was admitted, [k]."""
+        if self.part is None:
+            return self.run.found_at
+        from axplore.atlas.statements import statements_of
+
+        admitted = {number: index for index, number in enumerate(statements_of(self.source).numbers.tolist())}
+        return self.run.found_at[[admitted[number] for number in self.numbers.tolist()]]
+
+    @property
+    def target(self) -> Target:
+        """L, ε and δ."""
+        return self.statements.target
+
+    @property
+    def objective(self) -> Objective | None:
+        """The objective of the certified explorer; None for other explorers."""
+        return self.statements.objective
+
+    @property
+    def numbers(self) -> IntArray:
+        """The numbers of the states of the atlas, in order of admission; the initial state is the first, [k]."""
+        return self.statements.numbers
+
+    @property
+    def frontier_numbers(self) -> IntArray:
+        """The numbers of the other states met, [f]."""
+        return self.statements.frontier_numbers
+
+    @property
+    def policies(self) -> Sequence[IntArray]:
+        """For each state as the goal, the choices of its `Policy`, [m] or [H, m]."""
+        return self.statements.policies
+
+    @property
+    def lower(self) -> FloatArray:
+        """Lower bounds of the states of the atlas, and then of those of the frontier, [k + f]."""
+        return self.statements.lower
+
+    @property
+    def upper(self) -> FloatArray:
+        """Upper bounds of the same, [k + f]."""
+        return self.statements.upper
+
+    @property
+    def regret(self) -> FloatArray:
+        """What the policies may lose against the best ones, [k + f]."""
+        return self.statements.regret
+
+    @property
+    def statuses(self) -> tuple[Status, ...]:
+        """The statuses of the same, [k + f]."""
+        return self.statements.statuses
+
+    @property
+    def unseen_lower(self) -> float:
+        """A lower bound on the expected steps to any state that was never seen."""
+        return self.statements.unseen_lower
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything that the objective asks for is proven: no state, seen or unseen, is open."""
+        return self.statements.complete
+
+    @property
+    def tests(self) -> tuple[EpisodeRecord, ...]:
+        """What episodes of single policies prove of states, by index; see `by_episodes`."""
+        return self.statements.tests
+
+    @cached_property
+    def counts(self) -> Counts:
+        """The transitions met; its order is that in which states are numbered."""
+        counts = self.source.counts
+        return structs.replace(counts, order=counts.order + self.run.uncounted) if self.run.uncounted else counts
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What was found of the system."""
+        return self.source.findings
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """The failures of the system during the exploration."""
+        return self.source.faults
+
+    @property
+    def memory(self) -> Memory | None:
+        """What tells situations apart, if these are the states; None if the outputs of the system are."""
+        return self.source.memory
+
+    @property
+    def assumed(self) -> Assumed | None:
+        """What is assumed of each pair that was counted; None if nothing is."""
+        return getattr(self.source, "assumed", None)
+
+    @property
+    def retired(self) -> RetiredStates | None:
+        """States that were counted while something else was assumed; None if there are none."""
+        return getattr(self.source, "retired", None)
+
+    @cached_property
+    def seen(self) -> tuple[State, ...]:
+        """The labels of all states met, by number, [n]."""
+        return tuple(self.counts.order)
+
+    @cached_property
+    def actions(self) -> tuple[tuple[Action, ...], ...]:
+        """The actions of each state of the atlas, without RESET, [k]; none of a state that was not counted."""
+        offered = dict(zip(self.counts.states.tolist(), self.counts.actions, strict=True))
+        return tuple(tuple(offered.get(number, ())) for number in self.numbers.tolist())
 
     @cached_property
     def states(self) -> tuple[State, ...]:
@@ -131,7 +244,7 @@ class Atlas:
     @cached_property
     def frontier(self) -> tuple[StateReport, ...]:
         """The other states seen, in order of discovery, each with the reason why it is not in the atlas."""
-        return tuple(self._report(place) for place in range(len(self.states), len(self.statuses)))
+        return tuple(self._report(index) for index in range(len(self.states), len(self.statuses)))
 
     @cached_property
     def verdict(self) -> Verdict:
@@ -143,12 +256,14 @@ class Atlas:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What was declared to be known of the system, as clauses that follow "if"; empty if nothing was."""
-        return () if self.assumed is None else self.assumed.sentences
+        from axplore.certificate.assumptions.registry import clauses
+
+        return clauses(self.assumed)
 
     @property
     def is_part(self) -> bool:
         """Whether it is a part of an atlas of a larger radius, which has the certificate; see `within`."""
-        return self.proven and self.certificate is None
+        return self.part is not None
 
     @property
     def unseen_ruled_out(self) -> bool:
@@ -157,11 +272,12 @@ class Atlas:
 
     @property
     def is_refuted(self) -> bool:
-        """Whether later counts refute what was assumed or had been proven, such as that a state is within reach."""
+        """Whether later draws refute what was assumed or had been proven, such as that a state is within reach."""
         reach = self.target.radius + self.target.epsilon
         refuted = bool((self.lower[: len(self.numbers)] > reach).any())
         contradicted = (StopReason.CONTRADICTED, StopReason.ASSUMPTION_CONTRADICTED)
-        return self.stop in contradicted or (self.proven and refuted)
+        by_finding = any(finding.refutes for finding in self.findings)
+        return self.stop in contradicted or by_finding or (self.proven and refuted)
 
     @property
     def can_be_relied_on(self) -> bool:
@@ -189,26 +305,19 @@ class Atlas:
         return learned_model(self)
 
     @cached_property
-    def transitions(self) -> Transitions:
-        """The transitions from the states of the atlas, by place."""
+    def transitions(self) -> Counts:
+        """The transitions from the states of the atlas, by index: its order is these states, then the frontier."""
         from axplore.atlas.transitions import transitions_of
 
         return transitions_of(self)
 
-    @cached_property
-    def counts(self) -> CountedRows:
-        """The counts of transitions from the states of the atlas, by number."""
-        from axplore.statistics.counts import CountedRows
-
-        return CountedRows(**self.count_arrays)
-
     def bounds(self, goal: State) -> Bounds:
         """Returns bounds on the expected steps to a state of the atlas."""
-        return self._bounds(self.place_of(goal))
+        return self._bounds(self.index_of(goal))
 
     def policy(self, goal: State) -> Policy:
         """Returns the policy to a state of the atlas."""
-        return Policy(goal, self.places, self.actions, self.policies[self.place_of(goal)], self.memory)
+        return Policy(goal, self.indices, self.actions, self.policies[self.index_of(goal)], self.memory)
 
     def by_episodes(self, goal: State) -> ByEpisodes | None:
         """Returns what episodes prove of a state of the atlas, whatever its labels hide; None if none were played.
@@ -216,40 +325,39 @@ class Atlas:
         The certified explorer plays episodes where they are cheaper than knowing rows. `axplore.certify` plays them for
         any policy and goal.
         """
-        place = self.place_of(goal)
-        test = min((test for test in self.tests if test.goal == place), key=lambda test: test.bound, default=None)
+        index = self.index_of(goal)
+        test = min((test for test in self.tests if test.goal == index), key=lambda test: test.bound, default=None)
         if test is None:
             return None
         choices = np.broadcast_to(np.array(test.policy, dtype=np.int64), (test.horizon, len(test.policy)))
-        policy = Policy(goal, self.places, self.actions, choices, self.memory)
+        policy = Policy(goal, self.indices, self.actions, choices, self.memory)
         return ByEpisodes(goal, policy, test.bound, test.n_episodes, test.n_arrivals)
 
     @checked(state=label)
     def describe(self, state: State) -> StateReport:
         """Returns what is known of any state, even one never seen: certified, set aside or open, and why."""
-        places = self.places if state in self.places else self._frontier_places
-        return self._report(places[state]) if state in places else self._report_of_unseen(state)
+        indices = self.indices if state in self.indices else self._frontier_indices
+        return self._report(indices[state]) if state in indices else self._report_of_unseen(state)
 
     @checked(state=label, action=label)
     def successors(self, state: State, action: Action) -> dict[State, int]:
         """Returns the number of times that an action of a state of the atlas led to each next state."""
-        place = self.place_of(state)
-        if action not in self.actions[place]:
+        index = self.index_of(state)
+        if action not in self.actions[index]:
             raise UnknownActionError(
-                f"state {state!r} has no action {action!r}; it has {list(self.actions[place])!r} and RESET"
+                f"state {state!r} has no action {action!r}; it has {list(self.actions[index])!r} and RESET"
             )
-        counts = self.count_arrays
-        (row,) = (counts["states"] == self.numbers[place]).nonzero()
-        pair = counts["state_pairs"][row[0]] + self.actions[place].index(action)
-        entries = slice(counts["row_offsets"][pair], counts["row_offsets"][pair + 1])
-        numbers, met = counts["successors"][entries].tolist(), counts["counts"][entries].tolist()
-        return {self.seen[number]: times for number, times in zip(numbers, met, strict=True)}
+        rows = self.transitions
+        pair = rows.state_pairs[index] + self.actions[index].index(action)
+        entries = slice(rows.row_offsets[pair], rows.row_offsets[pair + 1])
+        met = zip(rows.successors[entries].tolist(), rows.counts[entries].tolist(), strict=True)
+        return {rows.order[successor]: times for successor, times in met}
 
     def path(self, goal: State) -> Route:
         """Returns the most likely route of the policy to a state of the atlas; an estimate."""
         from axplore.atlas.journeys import most_likely_route
 
-        self.place_of(goal)
+        self.index_of(goal)
         return most_likely_route(self, goal)
 
     @checked(steps=whole(most=MOST_STEPS))
@@ -257,7 +365,7 @@ class Atlas:
         """Returns the probability that the policy reaches a state within a number of steps: an estimate and bounds."""
         from axplore.atlas.journeys import arrival
 
-        self.place_of(goal)
+        self.index_of(goal)
         return arrival(self, goal, steps)
 
     @checked(radius=real())
@@ -302,19 +410,65 @@ class Atlas:
 
         wanted = self.states if goals is None else tuple(goals)
         for goal in wanted:
-            self.place_of(goal)
+            self.index_of(goal)
         return plans_for(self, wanted, costs, reset_cost)
 
-    def diff(self, new: Atlas) -> Difference:
-        """Returns what changed from this atlas to a newer one: states gained and lost, slower and faster ways.
+    @checked(within=optional(whole(most=MOST_STEPS)))
+    def check(self, reach: Any, avoid: Any = None, within: int | None = None, best: str = "max") -> Checked:
+        """Returns bounds of the probability of reaching some states before others, without RESET.
+
+        Args:
+            reach: the goal: a state, a set of states, or a function of a state.
+            avoid: what may not be met before the goal, likewise.
+            within: the number of steps; any number by default.
+            best: "max" for the best policy, "min" for what happens whatever is played.
+        """
+        from axplore.atlas.questions import check
+
+        return check(self, reach, avoid, within, best)
+
+    def check_property(self, text: str | Property, names: Mapping[str, Any] | None = None) -> Checked:
+        """Returns bounds for a property such as `Pmax=? [ !"error" U<=20 "thanks" ]`, or whether its bound is met.
+
+        Args:
+            text: the property, or what `axplore.properties.parse_property` made of it.
+            names: the sets of states, or functions of a state, that names in quotation marks stand for; a name that is
+                not among them is the label of a state.
+        """
+        from axplore.atlas.questions import check_property
+
+        return check_property(self, text, names)
+
+    def can_be_left(self) -> tuple[Exit, ...]:
+        """Returns for every state whose actions were drawn whether some action leads elsewhere."""
+        from axplore.atlas.questions import can_be_left
+
+        return can_be_left(self)
+
+    @checked(confidence=real(least=0.5, most=0.999999))
+    def next_draws(self) -> tuple[NextDraws, ...]:
+        """Returns which actions to play next to prove what is open, the most urgent first; empty if nothing is open.
+
+        It is the plan of the certified explorer, as if frequencies stayed as they are, for the first few open claims.
+        """
+        from axplore.atlas.next_draws import next_draws
+
+        return next_draws(self)
+
+    def diff(self, new: Atlas, confidence: float = 0.99) -> Difference:
+        """Returns what changed from this atlas to a newer one: states gained and lost, slower and faster ways, rows.
 
         Each change says whether it is proven from the bounds of both; see docs/diff.md.
+
+        Args:
+            new: the newer atlas.
+            confidence: that of all actions together that are called changed.
         """
         from axplore.atlas.difference import difference
 
         if not isinstance(new, Atlas):
             raise refusal("new", new, "an Atlas")
-        return difference(self, new)
+        return difference(self, new, confidence)
 
     def to_pandas(self) -> Any:
         """Returns a `pandas.DataFrame` with a row for each state seen. Needs pandas."""
@@ -343,7 +497,7 @@ class Atlas:
         from axplore.atlas.drawing import plot
 
         if goal is not None:
-            self.place_of(goal)
+            self.index_of(goal)
         return plot(self, goal, ax)
 
     def validate(self, world: Any, episodes: int = 100, **settings: Any) -> Validation:
@@ -374,36 +528,36 @@ class Atlas:
         return load(Path(folder))
 
     @cached_property
-    def places(self) -> dict[State, int]:
-        """The place of each state of the atlas in `states`."""
-        return {state: place for place, state in enumerate(self.states)}
+    def indices(self) -> dict[State, int]:
+        """The index of each state of the atlas in `states`."""
+        return {state: index for index, state in enumerate(self.states)}
 
     @cached_property
-    def _frontier_places(self) -> dict[State, int]:
+    def _frontier_indices(self) -> dict[State, int]:
         return {self.seen[number]: len(self.states) + i for i, number in enumerate(self.frontier_numbers.tolist())}
 
-    def place_of(self, goal: State) -> int:
-        """Returns the place of a state in `states`."""
-        if label("goal", goal) not in self.places:
+    def index_of(self, goal: State) -> int:
+        """Returns the index of a state in `states`."""
+        if label("goal", goal) not in self.indices:
             raise UnknownStateError(
                 f"{goal!r} is not among the {len(self.states)} states of the atlas; `atlas.describe({goal!r})` says why"
             )
-        return self.places[goal]
+        return self.indices[goal]
 
-    def _bounds(self, place: int) -> Bounds:
-        lower, upper, regret = (float(bounds[place]) for bounds in (self.lower, self.upper, self.regret))
+    def _bounds(self, index: int) -> Bounds:
+        lower, upper, regret = (float(bounds[index]) for bounds in (self.lower, self.upper, self.regret))
         return Bounds(lower, upper, regret, self.can_be_relied_on)
 
-    def _report(self, place: int) -> StateReport:
+    def _report(self, index: int) -> StateReport:
         """Returns the report of a state of the atlas or of its frontier."""
-        member = place < len(self.states)
-        state = self.states[place] if member else self.seen[self.frontier_numbers[place - len(self.states)]]
-        status, bounds = self.statuses[place], self._bounds(place)
+        member = index < len(self.states)
+        state = self.states[index] if member else self.seen[self.frontier_numbers[index - len(self.states)]]
+        status, bounds = self.statuses[index], self._bounds(index)
         if self.is_refuted:
             status, reason = Status.OPEN, REFUTED
         elif not self.proven:
             reason = f"{'Found' if member else 'Left out'} by {self.explorer}, which proves nothing."
-        elif place == 0:
+        elif index == 0:
             reason = "It is the initial state."
         elif member:
             reason = reason_for_member(status, bounds, self.target)
@@ -432,7 +586,7 @@ class Atlas:
 
     @checked(state=label)
     def __contains__(self, state: State) -> bool:
-        return state in self.places
+        return state in self.indices
 
     def _repr_html_(self) -> str:
         """Returns what notebooks show: the map, the table and the verdict."""

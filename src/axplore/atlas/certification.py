@@ -11,26 +11,27 @@ whole δ, and the first to reach it decides.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
-from axplore.arguments import checked, function, label, optional, real, refusal, shown, whole
+from axplore.arguments import checked, flag, function, label, optional, real, refusal, shown, whole
 from axplore.atlas.atlas import Atlas
+from axplore.atlas.draw_checks import DrawChecks
 from axplore.atlas.policy import Policy
+from axplore.budget import moment_after
 from axplore.certificate.episode_certificate import LEAST_BOUND, Decision, EpisodeCertificate
-from axplore.errors import InvalidInputError, InvalidSettingError, UnknownActionError
+from axplore.errors import InvalidInputError, InvalidSettingError
 from axplore.labels import readable
-from axplore.memory import Memory
+from axplore.records.findings import Finding
 from axplore.statistics import episodes as tests
-from axplore.types import RESET, RESET_ACTION, Action, FloatArray, IntArray, Reset, State
+from axplore.types import Action, FloatArray, IntArray, Reset, State
 from axplore.worlds.catalogue import world_for
-from axplore.worlds.contract import Answer, Episodes, Visit, World
-from axplore.worlds.stepped import SteppedWorld
+from axplore.worlds.contract import Answer, Miss, Restarts, World
+from axplore.worlds.playing import PlayedPolicy, Player, player_of
 
 DELTA: Final = 0.05
 MAX_STEPS: Final = 1_000_000
@@ -41,13 +42,8 @@ HORIZON_FACTOR: Final = 4
 LONGEST: Final = 10**7
 """The longest episode, because a number is stored for each of its steps."""
 
-LARGEST_BATCH: Final = 64
-"""The most episodes between two reports of progress, and the most orders in a call."""
-
-PLAYS: Final = 8
-MAX_CUTS: Final = 3
-"""Used to lead a world to a goal that it has not shown: the number of times that each pair of the policy is played in
-turn, and the cut journeys in a row after which the next pair is tried."""
+REPORTED_EVERY: Final = 64
+"""The number of episodes between two reports of progress."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +70,10 @@ class CertifyProgress:
     within=optional(real(least=LEAST_BOUND)),
     chance=optional(real(above=0, most=math.nextafter(1, 0), wanted="between 0 and 1, because it is a chance")),
     steps=optional(whole(least=1, most=LONGEST)),
+    restarts=flag,
     delta=real(least=1e-100, most=math.nextafter(1, 0), wanted="between 0 and 1, because it is a probability"),
     max_steps=whole(least=1),
+    max_seconds=optional(real(above=0)),
     seed=whole(),
     on_progress=optional(function),
 )
@@ -87,8 +85,10 @@ def certify(
     within: float | None = None,
     chance: float | None = None,
     steps: int | None = None,
+    restarts: bool = False,
     delta: float = DELTA,
     max_steps: int = MAX_STEPS,
+    max_seconds: float | None = None,
     seed: int = 0,
     on_progress: Callable[[CertifyProgress], None] | None = None,
 ) -> EpisodeCertificate:
@@ -97,18 +97,29 @@ def certify(
     It ends as soon as this is decided either way. Nothing is assumed about states or labels: the decision is correct
     with probability 1 - δ if episodes are independent and identically distributed.
 
+    An episode ends at the first RESET after its start, whoever plays it: the policy, or the world in a terminal state
+    or before a limit of the system. It has missed the goal then, unless `restarts` makes RESET a step of the policy.
+
+    If the policy is given by an atlas, the draws are compared with what that assumes and with its counts; `findings` of
+    the certificate has what contradicts the atlas. It does not touch what episodes prove.
+
     Args:
         policy: an atlas, one of its policies, a function of the label that returns an action or RESET, or an object
             with `predict`, such as a model of Stable-Baselines3. On a system that is stepped, a function may roll dice
             and remember. Other worlds take orders, so there it is asked once for each state.
         world: a `World`, or anything else that can be explored.
         goal: the label of the state to reach.
-        within: B, to decide whether it takes at most B expected steps, if restarted by RESET whenever it has not
-            arrived after `steps` steps.
+        within: B, to decide whether it takes at most B expected steps. Without restarts, an episode that has not
+            arrived after `steps` steps counts as `steps` + 1 + B of them, and one that a RESET ends has no number of
+            steps: the claim is undecided as soon as one comes.
         chance: p, to decide whether it arrives within `steps` steps with at least this probability.
         steps: the steps after which an episode ends; by default, four times `within`.
+        restarts: whether what is tested is the policy that goes on after a RESET, which is one step, wherever an
+            episode ends before the goal; with `within`, also after `steps` steps.
         delta: δ, the probability that the decision may be wrong.
-        max_steps: the step limit, after which the claim is undecided.
+        max_steps: the most steps; the claim is undecided if they do not decide it. The episode that they cut is left
+            out: see docs/algorithms/episodes.md.
+        max_seconds: the seconds after which no step begins.
         seed: the seed of the noise, unless `world` is a `World`, which has its own.
         on_progress: called with a `CertifyProgress` from time to time.
 
@@ -116,25 +127,45 @@ def certify(
         WorldError: the system failed more often than its world allows.
     """
     horizon = _horizon(within, chance, steps)
-    played_policy = _any_policy(policy, goal)
-    with world_for(world, seed, memory=played_policy.memory) as played:
-        arena = _arena(played, played_policy, goal, horizon, max_steps)
-        decided = _played(arena, _Bets(within, chance, horizon, delta), on_progress)
-    arrivals = {outcome: times for outcome, times in sorted(decided.outcomes.items()) if outcome <= horizon}
+    atlas = policy if isinstance(policy, Atlas) else None
+    policy = policy if atlas is None else atlas.policy(goal)
+    played_policy, described = _any_policy(policy)
+    memory = policy.memory if isinstance(policy, Policy) else None
+    with world_for(world, seed, memory=memory) as played:
+        findings: list[Finding] = []
+        notice = _noticing(atlas, played, goal, findings)
+        going_on = Restarts.ALWAYS if restarts else Restarts.NEVER
+        played.limit(max_steps, moment_after(max_seconds))
+        try:
+            player = player_of(played, played_policy, goal, horizon, going_on, notice)
+            decided = _decided(player, _Bets(within, chance, horizon, restarts, delta), max_steps, on_progress)
+        finally:
+            played.limit()
+    arrivals = sorted((steps, times) for steps, times in decided.outcomes.items() if not isinstance(steps, Miss))
     return EpisodeCertificate(
         world=world if isinstance(world, str) else type(world).__name__,
-        policy=played_policy.described,
+        policy=described,
         goal=goal,
         within=within,
         chance=chance,
         horizon=horizon,
         delta=delta,
+        restarts=restarts,
         decision=decided.decision,
-        arrivals=arrivals,
-        missed=decided.outcomes[horizon + 1],
-        lost=decided.outcomes[horizon + 2],
-        steps=arena.steps,
+        arrivals=dict(arrivals),
+        missed=decided.outcomes[Miss.LATE] + decided.outcomes[Miss.ENDED],
+        ended=decided.outcomes[Miss.ENDED],
+        lost=decided.outcomes[Miss.LOST],
+        steps=player.steps,
+        findings=tuple(findings),
     )
+
+
+def _noticing(atlas: Atlas | None, world: World, goal: State, findings: list[Finding]) -> Callable[[Answer], None]:
+    """Returns what compares the draws of a policy with the atlas that it is of, if that is at hand and proven."""
+    if atlas is None or not atlas.proven:
+        return lambda _: None
+    return DrawChecks(atlas, world, "the policy was certified").noticing(goal, findings)
 
 
 def _horizon(within: float | None, chance: float | None, steps: int | None) -> int:
@@ -149,22 +180,32 @@ def _horizon(within: float | None, chance: float | None, steps: int | None) -> i
 
 
 class _Bets:
-    """The wealth of the two bets, and the outcomes so far: steps to the goal, horizon + 1 if missed, + 2 if lost."""
+    """The wealth of the two bets.
 
-    def __init__(self, within: float | None, chance: float | None, horizon: int, delta: float) -> None:
+    Attributes:
+        outcomes: how many episodes had each outcome so far: a number of steps to the goal, or why there is none.
+        decision: what they decide.
+        over: whether more episodes would change nothing.
+    """
+
+    def __init__(self, within: float | None, chance: float | None, horizon: int, restarts: bool, delta: float) -> None:
         if within is not None:
             losses = tests.losses_if_slower(horizon, within), tests.losses_if_faster(horizon, within)
         else:
             assert chance is not None
             losses = tests.losses_if_rarer(horizon, chance), tests.losses_if_oftener(horizon, chance)
+        self._indices = {Miss.LATE: horizon + 1, Miss.ENDED: horizon + 1, Miss.LOST: horizon + 2}
         # An outcome that is lost may have been the worst, whose loss is 1.
         self._losses = [np.append(of_outcomes, 1.0) for of_outcomes in losses]
+        # An end before the goal leaves no expected steps to decide on: see docs/certify.md.
+        self._ends_with = Miss.ENDED if within is not None and not restarts else None
         self._bets = tests.spread_bets()
         self._logs = [np.log(self._bets.weights) for _ in losses]
         self._needed = -math.log(delta)
         self._size = horizon + 3
-        self.outcomes: Counter[int] = Counter()
+        self.outcomes: Counter[int | Miss] = Counter()
         self.decision = Decision.UNDECIDED
+        self.over = False
 
     @property
     def evidence(self) -> tuple[float, float]:
@@ -172,21 +213,27 @@ class _Bets:
         shares = [max(0.0, _log_sum(logs) / self._needed) for logs in self._logs]
         return shares[0], shares[1]
 
-    def add(self, outcome: int) -> bool:
-        """Bets on one more episode; returns whether that decides."""
+    def add(self, outcome: int | Miss) -> None:
+        """Bets on one more episode."""
         self.outcomes[outcome] += 1
+        if outcome is self._ends_with:
+            self.over = True
+            return
         for side, decision in enumerate((Decision.PROVEN, Decision.REFUTED)):
-            self._logs[side] += np.log1p(-self._bets.fractions * self._losses[side][outcome])
+            self._logs[side] += np.log1p(-self._bets.fractions * self._losses[side][self._index(outcome)])
             if _log_sum(self._logs[side]) >= self._needed and self._is_certain(self._losses[side]):
-                self.decision = decision
-                return True
-        return False
+                self.decision, self.over = decision, True
+                return
+
+    def _index(self, outcome: int | Miss) -> int:
+        """Returns where the losses have that of an outcome."""
+        return self._indices[outcome] if isinstance(outcome, Miss) else outcome
 
     def _is_certain(self, losses: FloatArray) -> bool:
         """Returns whether the decision holds despite rounding."""
         outcomes: IntArray = np.zeros(self._size, dtype=np.int64)
         for outcome, times in self.outcomes.items():
-            outcomes[outcome] = times
+            outcomes[self._index(outcome)] += times
         return tests.log_wealth(losses, outcomes, self._bets) >= self._needed
 
 
@@ -195,163 +242,30 @@ def _log_sum(logs: FloatArray) -> float:
     return largest + math.log(float(np.exp(logs - largest).sum()))
 
 
-def _played(arena: _Arena, bets: _Bets, on_progress: Callable[[CertifyProgress], None] | None) -> _Bets:
-    """Returns the bets after as many episodes as decide, or as the steps allow."""
-    n_played = reported = 0
-    for batch in arena.batches():
-        for outcome in batch:
-            n_played += 1
-            if bets.add(outcome):
-                break
-        decided = bets.decision is not Decision.UNDECIDED
-        if on_progress is not None and (decided or n_played >= reported + LARGEST_BATCH):
-            reported = n_played
-            on_progress(CertifyProgress(n_played, arena.steps, arena.max_steps, *bets.evidence))
-        if decided:
+def _decided(
+    player: Player, bets: _Bets, max_steps: int, on_progress: Callable[[CertifyProgress], None] | None
+) -> _Bets:
+    """Returns the bets when they are over, or after as many episodes as the steps allow."""
+    for n_played, episode in enumerate(player.episodes(max_steps), 1):
+        # An end that the system forces is an end: no policy avoids it.
+        bets.add(Miss.ENDED if episode.outcome is Miss.CUT else episode.outcome)
+        if on_progress is not None and (bets.over or n_played % REPORTED_EVERY == 0):
+            on_progress(CertifyProgress(n_played, player.steps, max_steps, *bets.evidence))
+        if bets.over:
             break
     return bets
 
 
-class _Arena(ABC):
-    """Where episodes are played."""
-
-    def __init__(self, world: World, policy: _AnyPolicy, goal: State, horizon: int, max_steps: int) -> None:
-        self._world, self._policy, self._goal, self._horizon = world, policy, goal, horizon
-        self._before = world.steps
-        self.max_steps = max_steps
-
-    @property
-    def steps(self) -> int:
-        """Steps taken so far."""
-        return self._world.steps - self._before
-
-    @property
-    def lost(self) -> int:
-        """The outcome that stands for one that is not known."""
-        return self._horizon + 2
-
-    @abstractmethod
-    def batches(self) -> Iterator[list[int]]:
-        """Yields the outcomes of further episodes, until the steps are used up."""
-
-
-class _SteppedArena(_Arena):
-    """A system that is stepped: the policy is asked at every step."""
-
-    def batches(self) -> Iterator[list[int]]:
-        world = self._world
-        assert isinstance(world, SteppedWorld)
-        while self.steps < self.max_steps:
-            outcome = world.run_episode(self._policy.choose, self._goal, self._horizon)
-            yield [self.lost if outcome is None else outcome]
-
-
-class _OrderedArena(_Arena):
-    """A world that takes orders: the policy is asked once for each state, as soon as the world shows it."""
-
-    def __init__(self, world: World, policy: _AnyPolicy, goal: State, horizon: int, max_steps: int) -> None:
-        super().__init__(world, policy, goal, horizon, max_steps)
-        self._table: list[list[int]] = []  # by state and step
-
-    def batches(self) -> Iterator[list[int]]:
-        goal = self._met()
-        size = 1
-        while goal is not None and self.steps < self.max_steps:
-            n_planned = len(self._table)
-            episode = Episodes(goal, 1, self._horizon, self._choices(self._horizon), always_reset=True)
-            answers = self._world.carry_out([episode] * size)
-            self._learn()
-            yield [self._outcome(answer, goal, n_planned) for answer in answers]
-            size = min(2 * size, LARGEST_BATCH)
-
-    def _outcome(self, answer: Answer, goal: int, n_planned: int) -> int:
-        """Returns the outcome of an episode; it is lost if the world reset where the policy would not have."""
-        fresh = [number for number in answer.entry_successors.tolist() if number >= n_planned]
-        if any(set(self._table[number]) != {RESET_ACTION} for number in fresh if number != goal):
-            return self.lost
-        return answer.travelled if answer.arrivals else self._horizon + 1
-
-    def _met(self) -> int | None:
-        """Returns the index of the goal, after leading the world there if necessary; None if that fails."""
-        tried: Counter[tuple[int, int]] = Counter()
-        while self.steps < self.max_steps:
-            self._learn()
-            if self._goal in self._world.states:
-                return list(self._world.states).index(self._goal)
-            pairs = [(state, action) for state, row in enumerate(self._table) for action in sorted(set(row))]
-            pairs = [pair for pair in pairs if pair[1] != RESET_ACTION]
-            if not pairs:
-                return None
-            state, action = min(pairs, key=tried.__getitem__)
-            tried[state, action] += 1
-            self._world.carry_out([Visit(state, action, PLAYS, self._choices(1), self._horizon, MAX_CUTS)])
-        return None
-
-    def _learn(self) -> None:
-        """Asks the policy about the states that the world has shown since."""
-        for number in range(len(self._table), len(self._world.states)):
-            label, offered = self._world.states[number], self._world.actions_of(number)
-            steps = range(self._policy.period)
-            actions = [self._policy.choose(label, step) if offered else RESET for step in steps]
-            for action in actions:
-                if action is not RESET and action not in offered:
-                    raise UnknownActionError(
-                        f"the policy plays {action!r} in state {label!r}, which has {list(offered)!r} and RESET"
-                    )
-            self._table.append([RESET_ACTION if action is RESET else offered.index(action) for action in actions])
-
-    def _choices(self, horizon: int) -> IntArray:
-        """Returns the choices by state, [n], or by step and state, [horizon, n], if the policy depends on the step."""
-        by_step: IntArray = np.array(self._table, dtype=np.int64).T
-        if self._policy.period == 1 or horizon == 1:
-            first: IntArray = by_step[0]
-            return first
-        repeated: IntArray = np.tile(by_step, (-(-horizon // len(by_step)), 1))[:horizon]
-        return repeated
-
-
-def _arena(world: World, policy: _AnyPolicy, goal: State, horizon: int, max_steps: int) -> _Arena:
-    kind = _SteppedArena if isinstance(world, SteppedWorld) else _OrderedArena
-    return kind(world, policy, goal, horizon, max_steps)
-
-
-@dataclass(frozen=True)
-class _AnyPolicy:
-    """A policy of any kind.
-
-    Attributes:
-        choose: returns the action, given the label of the state and the number of steps of the episode so far.
-        described: its description.
-        period: the number of steps after which it starts again, if it depends on them.
-        memory: what tells situations apart, if it is a policy of these.
-    """
-
-    choose: Callable[[State, int], Action | Reset]
-    described: str
-    period: int = 1
-    memory: Memory | None = None
-
-
-def _any_policy(policy: Any, goal: State) -> _AnyPolicy:
+def _any_policy(policy: Any) -> tuple[PlayedPolicy, str]:
     """Returns what a policy of any kind plays, and what to call it."""
-    if isinstance(policy, Atlas):
-        policy = policy.policy(goal)
     if isinstance(policy, Policy):
-        return _of_atlas(policy)
+        return policy.played(), f"the policy to {readable(policy.goal)} of the atlas"
     if callable(getattr(policy, "predict", None)):
-        return _AnyPolicy(_of_predictor(policy), f"the policy of {type(policy).__name__}")
+        return PlayedPolicy(_of_predictor(policy)), f"the policy of {type(policy).__name__}"
     if callable(policy):
         name = getattr(policy, "__name__", type(policy).__name__)
-        return _AnyPolicy(lambda state, _: _action_of(policy(state)), f"the policy {name!r}")
+        return PlayedPolicy(lambda state, _: _action_of(policy(state))), f"the policy {name!r}"
     raise refusal("policy", policy, "an atlas, a policy, a function of the label, or an object with `predict`")
-
-
-def _of_atlas(policy: Policy) -> _AnyPolicy:
-    described = f"the policy to {readable(policy.goal)} of the atlas"
-    if policy.horizon is None:
-        return _AnyPolicy(lambda state, _: policy(state), described, memory=policy.memory)
-    period = policy.horizon + 1  # a journey, with the RESET that ends it
-    return _AnyPolicy(lambda state, step: policy(state, step % period), described, period, policy.memory)
 
 
 def _of_predictor(model: Any) -> Callable[[State, int], Action | Reset]:

@@ -8,20 +8,23 @@ lower bound of g is compared with an upper bound in the old region of the best p
 in K' as well, or have been shown to have become worse themselves. Without this restriction, a state at the border of
 the radius, which may be in one atlas and not in another of the same system, would make whatever lies behind it look
 lost. Lower bounds of an atlas that may miss states within the radius prove nothing of the system.
+
+Actions that behave differently are found by `axplore.atlas.row_changes`, also where no state is lost or slower.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from axplore.atlas.learned_model import model_with, position_of
+from axplore.atlas.learned_model import index_in_model, model_with
+from axplore.atlas.row_changes import RowChange, changed_rows
 from axplore.atlas.state_report import Bounds, StateReport, rounded_down, rounded_up
-from axplore.errors import ExitCode, InvalidInputError, printable
+from axplore.errors import ExitCode, InvalidInputError, UnknownNameError, printable
 from axplore.labels import encode_label, finite, readable, shortened
 from axplore.proofs.bounds import upper_path
 from axplore.target import confidence_text
@@ -29,6 +32,37 @@ from axplore.types import Action, State
 
 if TYPE_CHECKING:
     from axplore.atlas.atlas import Atlas
+
+
+CONFIDENCE: Final = 0.99
+"""The default confidence of all changed actions together."""
+
+
+class FailOn(Enum):
+    """Which proven changes fail a build; the value is the name on the command line."""
+
+    LOST = "lost"
+    SLOWER = "slower"
+    WORSE_ROWS = "worse rows"
+    """Actions that lead less often to where routes of the old atlas relied on."""
+    ROWS = "rows"
+    """All actions that behave differently."""
+
+
+WORSE: Final = frozenset({FailOn.LOST, FailOn.SLOWER, FailOn.WORSE_ROWS})
+"""What fails a build by default: every proven change for the worse."""
+
+
+def failures_named(names: Iterable[str]) -> frozenset[FailOn]:
+    """Returns which changes fail a build, from names: lost, slower, rows, worse for the default, or any."""
+    known = {kind.value: frozenset({kind}) for kind in (FailOn.LOST, FailOn.SLOWER, FailOn.ROWS)}
+    known |= {"worse": WORSE, "any": frozenset(FailOn)}
+    chosen: frozenset[FailOn] = frozenset()
+    for name in names:
+        if name not in known:
+            raise UnknownNameError.of("change to fail on", name, known)
+        chosen |= known[name]
+    return chosen
 
 
 class ChangeKind(Enum):
@@ -89,11 +123,13 @@ class Difference:
     Attributes:
         old, new: the atlases.
         changes: one for each state of either, those that differ first.
+        rows: the actions that are proven to behave differently, the clearest first.
     """
 
     old: Atlas
     new: Atlas
     changes: tuple[StateChange, ...]
+    rows: tuple[RowChange, ...] = ()
 
     def of(self, kind: ChangeKind) -> tuple[StateChange, ...]:
         """Returns the changes of a kind, those that are proven first."""
@@ -133,15 +169,25 @@ class Difference:
         """The changes for the worse that are proven: states lost, and slower routes."""
         return tuple(change for change in (*self.lost, *self.slower) if change.proven)
 
+    def failures(self, fail_on: Collection[FailOn] = WORSE) -> tuple[StateChange | RowChange, ...]:
+        """Returns the proven changes that are asked to be failures: states lost, slower routes, changed actions."""
+        states = [change for change in self.regressions if FailOn(change.kind.value) in fail_on]
+        worse = [row for row in self.rows if row.worse] if FailOn.WORSE_ROWS in fail_on else ()
+        return (*states, *(self.rows if FailOn.ROWS in fail_on else worse))
+
     @property
     def exit_code(self) -> ExitCode:
-        """The exit code for continuous integration.
+        """The exit code for continuous integration if every proven change for the worse fails."""
+        return self.exit_code_for(WORSE)
 
-        REFUTED if something is proven to have become worse; UNFINISHED if a state is missing that should be in both
-        atlases if nothing had changed, or a run has open states; IN_DOUBT if a run is in doubt; DONE otherwise.
+    def exit_code_for(self, fail_on: Collection[FailOn]) -> ExitCode:
+        """Returns the exit code for continuous integration.
+
+        REFUTED if there is a failure; UNFINISHED if a state is missing that should be in both atlases if nothing had
+        changed, or a run has open states; IN_DOUBT if a run is in doubt; DONE otherwise.
         """
         codes = {self.old.verdict.exit_code, self.new.verdict.exit_code}
-        if self.regressions:
+        if self.failures(fail_on):
             return ExitCode.REFUTED
         if any(self._is_missing(change) for change in self.lost) or codes - {ExitCode.DONE, ExitCode.IN_DOUBT}:
             return ExitCode.UNFINISHED
@@ -163,6 +209,10 @@ class Difference:
             if kinds[kind]
         ]
         lines = [f"{', '.join(parts)}."]
+        if self.rows:
+            named = "action behaves" if len(self.rows) == 1 else "actions behave"
+            sure = f"{self.rows[0].confidence:g}"
+            lines.append(f"{len(self.rows)} {named} differently, all together with confidence {sure}.")
         if self.regressions or any(change.proven for change in (*self.gained, *self.faster)):
             together = confidence_text(min(1.0, self.old.target.delta + self.new.target.delta))
             in_doubt = self.old.verdict.doubts or self.new.verdict.doubts
@@ -180,22 +230,28 @@ class Difference:
             "verdicts": [self.old.verdict.as_json(), self.new.verdict.as_json()],
             "summary": list(self.summary),
             "changes": [change.as_json() for change in self.changes],
+            "rows": [change.as_json() for change in self.rows],
             "exit_code": int(self.exit_code),
         }
 
     def __str__(self) -> str:
         lines = (f"{readable(change.state)}: {change.kind.value}, {change.why}" for change in self.differing)
-        return printable("\n".join([*lines, *self.summary]))
+        return printable("\n".join([*lines, *map(str, self.rows), *self.summary]))
 
 
 _BY_MEMBERSHIP = (ChangeKind.LOST, ChangeKind.GAINED)
 """Kinds of changes that need no proof."""
 
-_ORDER = {kind: place for place, kind in enumerate(ChangeKind)}
+_ORDER = {kind: index for index, kind in enumerate(ChangeKind)}
 
 
-def difference(old: Atlas, new: Atlas) -> Difference:
-    """Returns what changed from an old atlas to a new one of the same system, or of another with the same labels."""
+def difference(old: Atlas, new: Atlas, confidence: float = CONFIDENCE) -> Difference:
+    """Returns what changed from an old atlas to a new one of the same system, or of another with the same labels.
+
+    Args:
+        old, new: the atlases.
+        confidence: that of all actions together that are called changed.
+    """
     if old.states[0] != new.states[0]:
         raise InvalidInputError(
             f"the runs start in different states, {shortened(old.states[0])} and {shortened(new.states[0])}, so their "
@@ -204,7 +260,8 @@ def difference(old: Atlas, new: Atlas) -> Difference:
     worse, better = _became_worse(old, new), _became_worse(new, old)
     states = dict.fromkeys((*old.states, *new.states))
     changes = [_change(old, new, state, worse.get(state), better.get(state)) for state in states]
-    return Difference(old, new, tuple(sorted(changes, key=lambda change: (_ORDER[change.kind], not change.proven))))
+    ordered = sorted(changes, key=lambda change: (_ORDER[change.kind], not change.proven))
+    return Difference(old, new, tuple(ordered), changed_rows(old, new, confidence))
 
 
 def _became_worse(old: Atlas, new: Atlas) -> dict[State, float]:
@@ -224,13 +281,12 @@ def _upper_bounds(atlas: Atlas, allowed: set[State]) -> dict[State, float]:
     """Returns upper bounds of the steps to each state of the atlas by policies through those that are allowed."""
     if allowed.issuperset(atlas.states):
         return dict(zip(atlas.states, atlas.upper[: len(atlas.states)].tolist(), strict=True))
-    counted = set(atlas.counts.states.tolist())
-    numbers = [number for number in atlas.numbers.tolist() if atlas.seen[number] in allowed and number in counted]
+    numbers = [number for number in atlas.numbers.tolist() if atlas.seen[number] in allowed]
     model = model_with(atlas, numbers)
-    positions = [position_of(model, number) for number in atlas.numbers.tolist()]
+    indices = [index_in_model(model, number) for number in atlas.numbers.tolist()]
     return {
-        state: math.inf if position == model.unseen else upper_path(model, position).at_most
-        for state, position in zip(atlas.states, positions, strict=True)
+        state: math.inf if index == model.unseen else upper_path(model, index).at_most
+        for state, index in zip(atlas.states, indices, strict=True)
     }
 
 
@@ -244,9 +300,9 @@ def _change(old: Atlas, new: Atlas, state: State, before: float | None, now: flo
         now: the steps that it takes at most, if it is proven to have become better.
     """
     reports = old.describe(state), new.describe(state)
-    if state not in new.places:
+    if state not in new.indices:
         kind, proven = ChangeKind.LOST, before is not None
-    elif state not in old.places:
+    elif state not in old.indices:
         kind, proven = ChangeKind.GAINED, now is not None
     else:
         proven = before is not None or now is not None
@@ -258,9 +314,9 @@ def _change(old: Atlas, new: Atlas, state: State, before: float | None, now: flo
 
 
 def _actions(old: Atlas, new: Atlas, state: State) -> tuple[tuple[Action, ...], tuple[Action, ...]]:
-    if state not in old.places or state not in new.places:
+    if state not in old.indices or state not in new.indices:
         return (), ()
-    before, after = old.actions[old.places[state]], new.actions[new.places[state]]
+    before, after = old.actions[old.indices[state]], new.actions[new.indices[state]]
     return tuple(a for a in before if a not in after), tuple(a for a in after if a not in before)
 
 

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 import numpy as np
 
 from axplore.atlas.atlas import Atlas
-from axplore.atlas.transitions import Transitions
+from axplore.atlas.transitions import entry_frequencies, entry_states
 from axplore.errors import AxploreError, printable
 from axplore.labels import readable
+from axplore.records.counts import Counts
 from axplore.types import BoolArray, FloatArray, IntArray, State, Status
 
 if TYPE_CHECKING:
@@ -49,22 +50,22 @@ PUSHES: Final = 120
 
 
 CLUSTERED_FROM: Final = 250
-"""With more states in rings than this, those far along the tree of short ways stand in clusters,"""
+"""With more states in rings than this, those far along the tree of short ways stand in clusters."""
 
 MAX_SINGLE: Final = 80
-"""and at most this many states of the atlas stand alone: whole levels of the tree, if these have at least"""
+"""Beside clusters, at most this many states of the atlas stand alone."""
 
 FEWEST_LEVELLED: Final = 20
-"""states, or else the first of the atlas."""
+"""Whole levels of the tree stand alone if they have at least this many states, or else the first of the atlas."""
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The positions of the states on the map.
+    """Where the states are on the map.
 
     Attributes:
         kind: a grid, or rings around the initial state.
-        drawn: the places of the states on the map, [d].
+        drawn: the indices of the states on the map, [d].
         x, y: the coordinates of their centres, [d].
         size: half the width of a node.
         height: the height of the map; its width is `WIDTH`.
@@ -83,7 +84,7 @@ class Layout:
 
 
 class _Grid(NamedTuple):
-    """The row and column of each place, [n, 2], and the numbers of rows and columns."""
+    """The row and column of each state, [n, 2], and the numbers of rows and columns."""
 
     cells: IntArray
     rows: int
@@ -98,18 +99,18 @@ def layout_of(atlas: Atlas) -> Layout:
 
 
 def shown_steps(atlas: Atlas) -> FloatArray:
-    """Returns the expected steps to show for each place: between its bounds, or the lower one if there is no other."""
+    """Returns the expected steps to show for each state: between its bounds, or the lower one if there is no other."""
     bounded = np.isfinite(atlas.upper)
     return np.where(bounded, (atlas.lower + np.where(bounded, atlas.upper, 0)) / 2, atlas.lower)
 
 
 def labels_of(atlas: Atlas) -> list[State]:
-    """Returns the labels by place."""
+    """Returns the labels of all states, by index."""
     return [*atlas.states, *(atlas.seen[number] for number in atlas.frontier_numbers.tolist())]
 
 
 def clusters_of(atlas: Atlas, layout: Layout) -> IntArray:
-    """Returns the place behind which each place stands in a cluster, or -1 if it stands alone, [n].
+    """Returns the index of the state behind which each state stands in a cluster, or -1 if it stands alone, [n].
 
     A cluster holds what the tree of short ways reaches through one of the first states of the atlas and no other.
     """
@@ -118,19 +119,19 @@ def clusters_of(atlas: Atlas, layout: Layout) -> IntArray:
         return anchors
     entries = ways_in(atlas)
     single = _single(entries, len(atlas.states))
-    for place in np.flatnonzero(~single).tolist():  # parents stand before their children
-        parent = entries[place]
-        anchors[place] = parent if single[parent] else anchors[parent]
+    for index in np.flatnonzero(~single).tolist():  # parents stand before their children
+        parent = entries[index]
+        anchors[index] = parent if single[parent] else anchors[parent]
     sizes = np.bincount(anchors[anchors >= 0], minlength=1)
     alone = (anchors >= 0) & (sizes[np.maximum(anchors, 0)] == 1)
     return np.where(alone, -1, anchors)
 
 
 def _single(entries: IntArray, members: int) -> BoolArray:
-    """Returns which places stand alone where states are clustered, [n]; with a state, those on the way to it do too."""
+    """Returns which states stand alone where states are clustered, [n]; with a state, those on the way to it do too."""
     depths = np.zeros(len(entries), dtype=np.int64)
-    for place in range(1, len(entries)):
-        depths[place] = depths[entries[place]] + 1
+    for index in range(1, len(entries)):
+        depths[index] = depths[entries[index]] + 1
     is_member = np.arange(len(entries)) < members
     up_to = np.cumsum(np.bincount(depths[:members]))
     deepest = int(np.searchsorted(up_to, MAX_SINGLE, side="right")) - 1
@@ -140,15 +141,15 @@ def _single(entries: IntArray, members: int) -> BoolArray:
 
 
 def _drawn(atlas: Atlas) -> IntArray:
-    """Returns the places on the map: those of the atlas before those that are open, and the nearest first."""
-    places = np.arange(len(atlas.statuses))
-    if len(places) <= MAX_DRAWN:
-        return places
-    rank = [0 if place < len(atlas.states) else 1 + (atlas.statuses[place] is Status.SET_ASIDE) for place in places]
+    """Returns the indices of the states on the map: those of the atlas first, then open ones, and the nearest first."""
+    indices = np.arange(len(atlas.statuses))
+    if len(indices) <= MAX_DRAWN:
+        return indices
+    rank = [0 if index < len(atlas.states) else 1 + (atlas.statuses[index] is Status.SET_ASIDE) for index in indices]
     return np.sort(np.lexsort((shown_steps(atlas), np.array(rank)))[:MAX_DRAWN])
 
 
-def _grid_of(atlas: Atlas, transitions: Transitions) -> _Grid | None:
+def _grid_of(atlas: Atlas, transitions: Counts) -> _Grid | None:
     """Returns the grid of the labels; None if they do not form one."""
     labels = labels_of(atlas)
     if all(type(label) is tuple and len(label) == 2 and all(type(part) is int for part in label) for label in labels):
@@ -160,10 +161,11 @@ def _grid_of(atlas: Atlas, transitions: Transitions) -> _Grid | None:
     return None if width is None else _dense(np.stack((numbers // width, numbers % width), axis=1), width)
 
 
-def _row_width(numbers: IntArray, transitions: Transitions) -> int | None:
+def _row_width(numbers: IntArray, transitions: Counts) -> int | None:
     """Returns the width of a row if numbered states move as in a grid; moves to the initial state are ignored."""
-    moves = (transitions.successors > 0) & (transitions.successors != transitions.entry_places)
-    sources, targets = numbers[transitions.entry_places[moves]], numbers[transitions.successors[moves]]
+    starts = entry_states(transitions)
+    moves = (transitions.successors > 0) & (transitions.successors != starts)
+    sources, targets = numbers[starts[moves]], numbers[transitions.successors[moves]]
     distances = np.unique(np.abs(targets - sources))
     if len(distances) != 2 or distances[0] != 1:
         return None
@@ -222,13 +224,13 @@ def _rings(atlas: Atlas, drawn: IntArray) -> Layout:
 
 
 def ways_in(atlas: Atlas) -> IntArray:
-    """Returns the place from which each place is best entered, among the states admitted before it, [n].
+    """Returns the index from which each state is best entered, among the states admitted before it, [n].
 
     They are the edges of a tree of short ways around the initial state, whose own entry is 0.
     """
     transitions = atlas.transitions
-    sources, targets = transitions.entry_places, transitions.successors
-    steps = shown_steps(atlas)[sources] + 1 / transitions.entry_frequencies
+    sources, targets = entry_states(transitions), transitions.successors
+    steps = shown_steps(atlas)[sources] + 1 / entry_frequencies(transitions)
     parents = np.zeros(len(atlas.statuses), dtype=np.int64)
     earlier = np.flatnonzero(sources < targets)
     by_worth = earlier[np.argsort(-steps[earlier], kind="stable")]
@@ -237,18 +239,18 @@ def ways_in(atlas: Atlas) -> IntArray:
 
 
 def _angles(parents: IntArray) -> FloatArray:
-    """Returns the direction of each place: every state has a sector, divided among its children, [n]."""
+    """Returns the direction of each state: every one has a sector, divided among its children, [n]."""
     n = len(parents)
     children: list[list[int]] = [[] for _ in range(n)]
-    for place in range(1, n):
-        children[parents[place]].append(place)
+    for index in range(1, n):
+        children[parents[index]].append(index)
     leaves = np.array([not below for below in children], dtype=np.float64)
-    for place in range(n - 1, 0, -1):
-        leaves[parents[place]] += leaves[place]
+    for index in range(n - 1, 0, -1):
+        leaves[parents[index]] += leaves[index]
     first, angles = np.zeros(n), np.zeros(n)
-    for place in range(n):  # parents come before their children
-        share = first[place]
-        for child in children[place]:
+    for index in range(n):  # parents come before their children
+        share = first[index]
+        for child in children[index]:
             first[child] = share
             angles[child] = 2 * math.pi * (share + leaves[child] / 2) / leaves[0]
             share += leaves[child]
@@ -303,15 +305,15 @@ def as_svg(atlas: Atlas, width: int = 420) -> str:
     """Returns the map as an SVG element with a tooltip for each state; labels are escaped."""
     layout, colours = layout_of(atlas), _colours(atlas)
     names = [escape(printable(readable(label))) for label in labels_of(atlas)]
-    points = {place: (x, y) for place, x, y in zip(layout.drawn.tolist(), layout.x, layout.y, strict=True)}
+    points = {index: (x, y) for index, x, y in zip(layout.drawn.tolist(), layout.x, layout.y, strict=True)}
     lines = [
         f'<line x1="{points[a][0]:.1f}" y1="{points[a][1]:.1f}" x2="{points[b][0]:.1f}" y2="{points[b][1]:.1f}"/>'
         for a, b in _edges(layout, ways_in(atlas)).tolist()
     ]
     nodes = [
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{0.72 * layout.size:.1f}" fill="{colours[place]}"'
-        f"{_dashes(atlas.statuses[place])}><title>{names[place]}: {atlas.statuses[place].value}</title></circle>"
-        for place, (x, y) in points.items()
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{0.72 * layout.size:.1f}" fill="{colours[index]}"'
+        f"{_dashes(atlas.statuses[index])}><title>{names[index]}: {atlas.statuses[index].value}</title></circle>"
+        for index, (x, y) in points.items()
     ]
     return (
         f'<svg width="{width}" viewBox="0 0 {WIDTH:.0f} {layout.height:.0f}" role="img" '
@@ -334,22 +336,22 @@ def plot(atlas: Atlas, goal: State | None, ax: Axes | None) -> Axes:
     edges = _edges(layout, ways_in(atlas))
     ax.plot(x[edges.T], y[edges.T], color=EDGE, linewidth=0.8, zorder=1)
     if goal is not None:
-        on_the_way = np.array([atlas.places[state] for state in atlas.path(goal).states])
+        on_the_way = np.array([atlas.indices[state] for state in atlas.path(goal).states])
         ax.plot(x[on_the_way], y[on_the_way], color=ROUTE, linewidth=2.5, zorder=2)
     for status in Status:
-        places = np.array([p for p in layout.drawn.tolist() if atlas.statuses[p] is status], dtype=np.int64)
+        indices = np.array([p for p in layout.drawn.tolist() if atlas.statuses[p] is status], dtype=np.int64)
         style = ":" if status is Status.OPEN else "-"
         size = (0.9 * layout.size) ** 2
-        fill = [colours[place] for place in places]
-        ax.scatter(x[places], y[places], s=size, c=fill, edgecolors=OUTLINE, linestyle=style, zorder=3)
+        fill = [colours[index] for index in indices]
+        ax.scatter(x[indices], y[indices], s=size, c=fill, edgecolors=OUTLINE, linestyle=style, zorder=3)
     if len(layout.drawn) <= MAX_NAMES:
         labels = labels_of(atlas)
-        for place in layout.drawn.tolist():
-            name = printable(readable(labels[place]))
-            ink = "white" if _is_dark(colours[place]) else "black"
+        for index in layout.drawn.tolist():
+            name = printable(readable(labels[index]))
+            ink = "white" if _is_dark(colours[index]) else "black"
             short = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
             ax.text(
-                x[place], y[place], short, ha="center", va="center", fontsize=7, color=ink, zorder=4, parse_math=False
+                x[index], y[index], short, ha="center", va="center", fontsize=7, color=ink, zorder=4, parse_math=False
             )
     ax.set(xlim=(0, WIDTH), ylim=(layout.height, 0), aspect="equal")
     ax.set_axis_off()
@@ -357,14 +359,14 @@ def plot(atlas: Atlas, goal: State | None, ax: Axes | None) -> Axes:
 
 
 def _edges(layout: Layout, entries: IntArray) -> IntArray:
-    """Returns the edges of the tree of short routes between places that are drawn, as pairs, [m, 2]."""
-    places = layout.drawn[layout.drawn > 0]
-    edges: IntArray = np.stack((entries[places], places), axis=1)
+    """Returns the edges of the tree of short routes between states that are drawn, as pairs, [m, 2]."""
+    indices = layout.drawn[layout.drawn > 0]
+    edges: IntArray = np.stack((entries[indices], indices), axis=1)
     return edges[np.isin(edges[:, 0], layout.drawn)]
 
 
 def _colours(atlas: Atlas) -> list[str]:
-    """Returns the colour of each place: by expected steps in the atlas, by status outside."""
+    """Returns the colour of each state: by expected steps in the atlas, by status outside."""
     members = len(atlas.states)
     steps: FloatArray = shown_steps(atlas)[:members]
     finite = np.where(np.isfinite(steps), steps, 0.0)

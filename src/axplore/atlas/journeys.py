@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from axplore.atlas.learned_model import pairs_of_policy, position_of
+from axplore.atlas.learned_model import index_in_model, pairs_of_policy
+from axplore.atlas.transitions import entry_frequencies, pairs_played
 from axplore.compilation import compiled
+from axplore.compressed import entries_in
 from axplore.errors import InvalidInputError
+from axplore.graphs.arrivals import CERTAIN, NO_LIMIT, arrival_times
+from axplore.graphs.search import policy_graph
 from axplore.labels import readable
-from axplore.proofs.bound_kernels import Rows, least_mean
+from axplore.proofs.row_kernels import RegionRows, least_mean
 from axplore.types import RESET_PAIR, Action, FloatArray, IntArray, State
 
 if TYPE_CHECKING:
     from axplore.atlas.atlas import Atlas
-
-NO_LIMIT: Final = 2**62
 
 SHORTER_IF_EQUAL: Final = 1e-12
 """Added to the length of each step, so that the shorter of two equally likely routes is taken."""
@@ -63,22 +65,22 @@ class Arrival:
 def arrival(atlas: Atlas, goal: State, steps: int) -> Arrival:
     """Returns the probability of reaching a goal within a number of steps, and within each smaller number."""
     policy = atlas.policy(goal)
-    estimates = estimated_chances(atlas, atlas.place_of(goal), steps)
+    estimates = estimated_chances(atlas, atlas.index_of(goal), steps)
     if not atlas.can_be_relied_on or policy.horizon is not None:
         return Arrival(np.zeros(steps + 1), estimates, np.ones(steps + 1), proven=False)
     model = atlas.model
-    position = position_of(model, int(atlas.numbers[atlas.place_of(goal)]))
+    index = index_in_model(model, int(atlas.numbers[atlas.index_of(goal)]))
     pairs = pairs_of_policy(atlas, model, policy.choices)
-    bounds = arrival_bounds(model.rows, position, pairs, len(model.numbers) + 1, steps)
+    bounds = arrival_bounds(model.rows, index, pairs, len(model.numbers) + 1, steps)
     return Arrival(bounds[:, 0].copy(), estimates, bounds[:, 1].copy(), proven=True)
 
 
-def estimated_chances(atlas: Atlas, goal: int, steps: int, enough: float = 2.0, work: int = NO_LIMIT) -> FloatArray:
+def estimated_chances(atlas: Atlas, goal: int, steps: int, enough: float = CERTAIN, work: int = NO_LIMIT) -> FloatArray:
     """Returns the probabilities of having arrived after 0, 1, ... steps if the observed frequencies were exact.
 
     Args:
         atlas: the atlas.
-        goal: the place of the goal.
+        goal: the index of the goal.
         steps: the number of steps to look ahead.
         enough: stop once the probability is at least this.
         work: stop once this many transitions were followed.
@@ -87,86 +89,31 @@ def estimated_chances(atlas: Atlas, goal: int, steps: int, enough: float = 2.0, 
         The probabilities, [n + 1] with n <= steps.
     """
     transitions, choices = atlas.transitions, atlas.policies[goal]
-    played = transitions.pairs_played(choices, goal)
-    depends_on_step = choices.ndim == 2
-    rows = transitions.row_offsets, transitions.successors, transitions.entry_frequencies
-    return followed(*rows, played, depends_on_step, goal, steps, enough, work)
+    played = pairs_played(transitions, choices, goal)
+    outside = played.shape[1]  # one state in place of all that are not in the atlas
+    arrivals = arrival_times(
+        transitions.row_offsets,
+        np.minimum(transitions.successors, outside),
+        entry_frequencies(transitions),
+        played if choices.ndim == 2 else played[0],
+        goal=goal,
+        n_states=outside + 1,
+        steps=steps,
+        enough=enough,
+        work=work,
+    )
+    return np.minimum(np.cumsum(arrivals), 1.0)
 
 
 @compiled
-def followed(
-    row_offsets: IntArray,
-    successors: IntArray,
-    frequencies: FloatArray,
-    played: IntArray,
-    depends_on_step: bool,
-    goal: int,
-    steps: int,
-    enough: float,
-    work: int,
-) -> FloatArray:
-    """Follows a policy from the initial state; see `estimated_chances`.
-
-    A node is a state of the atlas at a step of the journey, which a RESET restarts; the last node of each step stands
-    for all states outside. If the policy does not depend on the step, there is only one.
-
-    Args:
-        row_offsets, successors, frequencies: the transitions met, by place.
-        played: the pair, or RESET_PAIR, by step and place, [H, k].
-        depends_on_step: whether the policy depends on the step; otherwise H = 1.
-        goal, steps, enough, work: as for `estimated_chances`.
-    """
-    horizon, members = played.shape
-    width = members + 1
-    levels = horizon + 1 if depends_on_step else 1
-    chances = np.zeros(steps + 1)
-    chances[0] = 1.0 if goal == 0 else 0.0
-    mass, later = np.zeros(levels * width), np.zeros(levels * width)
-    nodes, later_nodes = np.zeros(levels * width, dtype=np.int64), np.zeros(levels * width, dtype=np.int64)
-    mass[0], count = 1.0, 0 if goal == 0 else 1
-    for step in range(1, steps + 1):
-        if chances[step - 1] >= enough or work <= 0:
-            return chances[:step].copy()
-        arrived, later_count = chances[step - 1], 0
-        for index in range(count):
-            node = nodes[index]
-            chance, mass[node] = mass[node], 0.0
-            level, place = node // width, node % width
-            pair = played[level, place] if place < members and level < horizon else RESET_PAIR
-            if pair == RESET_PAIR:
-                if later[0] == 0.0:
-                    later_nodes[later_count] = 0
-                    later_count += 1
-                later[0] += chance
-                work -= 1
-                continue
-            for entry in range(row_offsets[pair], row_offsets[pair + 1]):
-                work -= 1
-                successor, part = successors[entry], chance * frequencies[entry]
-                if successor == goal:
-                    arrived += part
-                    continue
-                inside = 0 <= successor < members
-                target = (level + 1 if depends_on_step else 0) * width + (successor if inside else members)
-                if later[target] == 0.0:
-                    later_nodes[later_count] = target
-                    later_count += 1
-                later[target] += part
-        mass, later = later, mass
-        nodes, later_nodes, count = later_nodes, nodes, later_count
-        chances[step] = min(arrived, 1.0)
-    return chances
-
-
-@compiled
-def arrival_bounds(rows: Rows, goal: int, policy: IntArray, n_seen: int, steps: int) -> FloatArray:
+def arrival_bounds(rows: RegionRows, goal: int, policy: IntArray, n_seen: int, steps: int) -> FloatArray:
     """Returns lower and upper bounds on the probability of arriving within 0, 1, ..., `steps` steps, [steps + 1, 2].
 
     Args:
         rows: the region.
-        goal: the position of the goal.
+        goal: the index of the goal.
         policy: the pair, or RESET_PAIR, of each known state, [n].
-        n_seen: the number of positions: n, and the frontier.
+        n_seen: the number of states seen: n, and the frontier.
         steps: the horizon.
     """
     n_known = len(policy)
@@ -224,10 +171,10 @@ def most_likely_route(atlas: Atlas, goal: State) -> Route:
     Raises:
         InvalidInputError: the transitions met do not lead there.
     """
-    places = likeliest_places(atlas, atlas.place_of(goal))
-    if places is None:
+    indices = likeliest_indices(atlas, atlas.index_of(goal))
+    if indices is None:
         raise InvalidInputError(f"no transition that was met leads the policy to {goal!r}")
-    policy, states = atlas.policy(goal), [atlas.states[place] for place in places]
+    policy, states = atlas.policy(goal), [atlas.states[index] for index in indices]
     actions, probability = [], 1.0
     for step, (state, successor) in enumerate(pairwise(states)):
         action = policy(state, step)
@@ -237,8 +184,8 @@ def most_likely_route(atlas: Atlas, goal: State) -> Route:
     return Route(tuple(states), tuple(actions), probability)
 
 
-def likeliest_places(atlas: Atlas, goal: int) -> list[int] | None:
-    """Returns the places of the most likely route to a goal; None if the transitions met do not lead there.
+def likeliest_indices(atlas: Atlas, goal: int) -> list[int] | None:
+    """Returns the indices of the most likely route to a goal; None if the transitions met do not lead there.
 
     It is Dijkstra's shortest path with lengths -log(frequency); of equally likely routes, a shorter one.
     """
@@ -246,20 +193,17 @@ def likeliest_places(atlas: Atlas, goal: int) -> list[int] | None:
     from scipy.sparse.csgraph import dijkstra
 
     transitions, choices = atlas.transitions, atlas.policies[goal]
-    played = transitions.pairs_played(choices, goal)
+    played = pairs_played(transitions, choices, goal)
     width = played.shape[1] + 1  # the last node of a step stands for all states outside
     pairs = np.concatenate((played, np.full((len(played), 1), RESET_PAIR)), axis=1).ravel()
-    lengths = np.append(np.diff(transitions.row_offsets), 0)[pairs]  # RESET_PAIR is the last, which has no entries
-    row_offsets = np.concatenate(([0], np.cumsum(lengths)))
-    entries = np.repeat(transitions.row_offsets[pairs] - row_offsets[:-1], lengths) + np.arange(row_offsets[-1])
-    successors = transitions.successors[entries]
-    targets = np.where((successors >= 0) & (successors < width - 1), successors, width - 1)
+    row_offsets, targets = policy_graph(transitions.row_offsets, np.minimum(transitions.successors, width - 1), pairs)
+    entries, lengths = entries_in(transitions.row_offsets, pairs[pairs != RESET_PAIR]), np.diff(row_offsets)
     levels = len(played)
     if choices.ndim == 2:  # after each step the policy is that of the next one
         levels += 1
         targets = targets + width * (1 + np.repeat(np.arange(len(pairs)) // width, lengths))
         row_offsets = np.concatenate((row_offsets, np.full(width, row_offsets[-1])))
-    steps = SHORTER_IF_EQUAL - np.log(transitions.entry_frequencies[entries])
+    steps = SHORTER_IF_EQUAL - np.log(entry_frequencies(transitions)[entries])
     graph = csr_matrix((steps, targets, row_offsets), shape=(levels * width, levels * width))
     (distances,), (before,) = dijkstra(graph, indices=[0], return_predecessors=True)
     node = goal + width * int(np.argmin(distances[goal::width]))

@@ -9,106 +9,80 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from axplore.assumptions.applied import is_single, region_given
 from axplore.atlas.state_report import checked_regret
-from axplore.certificate.contents import Counts
-from axplore.certificate.region import level_weights, spent_apart
+from axplore.atlas.statements import Statements
+from axplore.certificate.assumptions.given import level_weights
+from axplore.certificate.region import spent_by_retired
 from axplore.errors import InvalidInputError, InvalidSettingError
+from axplore.explorers.registry import DEFAULT_EXPLORER
 from axplore.proofs.bounds import IntervalModel, interval_model, upper_path
 from axplore.proofs.certificates import episode_records
 from axplore.proofs.episode_tests import EpisodeTest, EpisodeTests
 from axplore.proofs.evidence import Evidence, gather_evidence
 from axplore.proofs.surveys import survey_evidence
-from axplore.statistics.assumed_rows import AssumedRows
-from axplore.statistics.confidence import EPISODE_PART, ConfidenceRegion, confidence_region, part_of
+from axplore.records.episodes import EpisodeRecord
+from axplore.statistics.confidence import EPISODE_PART, ConfidenceRegion, part_of
 from axplore.statistics.counts import rows_of
-from axplore.statistics.episodes import Bets, line_level
-from axplore.statistics.tied_rows import Ties
 from axplore.target import Objective, Target
 from axplore.types import RESET_ACTION, RESET_PAIR, IntArray, Status
 
 if TYPE_CHECKING:
     from axplore.atlas.atlas import Atlas
-    from axplore.certificate.assumed import Assumed
 
 
 def learned_model(atlas: Atlas) -> IntervalModel:
-    """Returns the model of the states of an atlas that were counted, in order of admission.
+    """Returns the model of the states of an atlas, in order of admission.
 
     The levels of the region depend on the order in which states were added to the counts. So the region is computed
     for all counts, and an atlas of fewer states uses a part of it.
     """
-    counts, region = atlas.counts, _region_of(atlas)
-    counted = atlas.numbers[np.isin(atlas.numbers, counts.states)]
-    if not np.array_equal(counted, counts.states):
-        counts, region = part_of(region, counts, counted)
-    return interval_model(counts, region, value_limit(atlas.target.radius, atlas.target.epsilon))
+    return model_with(atlas, atlas.numbers.tolist())
 
 
-def _region_of(atlas: Atlas) -> ConfidenceRegion:
+def region_of(atlas: Atlas) -> ConfidenceRegion:
     """Returns the region that all counts of an atlas prove, given what is assumed."""
-    assumed = None if atlas.assumed is None else _assumed_rows(atlas, atlas.assumed)
-    if atlas.apart is None:
-        return confidence_region(atlas.counts, atlas.target.delta, assumed)
-    return confidence_region(atlas.counts, atlas.target.delta, assumed, atlas.apart.ranks, spent_apart(atlas.apart))
-
-
-def _assumed_rows(atlas: Atlas, assumed: Assumed) -> AssumedRows:
-    """Returns what is assumed of each pair in the form that the region is computed from."""
-    if assumed.tied is None:
-        return AssumedRows(assumed.single, assumed.least)
-    rows, tied = atlas.counts, assumed.tied
-    counts = Counts(rows.row_offsets, rows.successors, rows.counts, rows.first_draws)
-    n_actions = np.diff(rows.state_pairs).tolist()
-    ties = Ties(
-        outcomes=tied.outcomes,
-        classes=np.array(tied.classes, dtype=np.int64),
-        lengths=np.diff(rows.row_offsets),
-        predicted=tied.predicted,
-        elsewhere=tied.elsewhere,
-        weights=np.array(level_weights(counts, n_actions, assumed, atlas.apart)),
-    )
-    return AssumedRows(assumed.single, assumed.least, ties)
-
-
-def value_limit(radius: float, epsilon: float) -> float:
-    """Returns the number of steps beyond which a value decides nothing."""
-    return 3 * (radius + epsilon) + 20
+    counts, delta, retired = atlas.counts, atlas.target.delta, atlas.retired
+    if retired is None:
+        return region_given(counts, delta, atlas.assumed)
+    weights = level_weights(counts, np.diff(counts.state_pairs).tolist(), atlas.assumed, retired)
+    return region_given(counts, delta, atlas.assumed, retired.ranks, spent_by_retired(retired), np.array(weights))
 
 
 def model_with(atlas: Atlas, numbers: list[int]) -> IntervalModel:
     """Returns the model of some of the states of an atlas, given by number, in this order."""
-    part, region = part_of(_region_of(atlas), atlas.counts, np.array(numbers, dtype=np.int64))
-    return interval_model(part, region, value_limit(atlas.target.radius, atlas.target.epsilon))
+    part, region = part_of(region_of(atlas), atlas.counts, np.array(numbers, dtype=np.int64))
+    return interval_model(part, region, atlas.target.value_limit)
 
 
 def pairs_of_policy(atlas: Atlas, model: IntervalModel, choices: IntArray) -> IntArray:
     """Returns a policy of the atlas, [m], as the pair of each known state of the model, or RESET_PAIR, [n]."""
     pairs = np.full(model.n_known, RESET_PAIR)
-    for position, place in enumerate(known_places(atlas, model)):
-        if place < len(choices) and choices[place] != RESET_ACTION:
-            pairs[position] = model.rows.state_pairs[position] + choices[place]
+    for known, index in enumerate(known_indices(atlas, model)):
+        if index < len(choices) and choices[index] != RESET_ACTION:
+            pairs[known] = model.rows.state_pairs[known] + choices[index]
     return pairs
 
 
 def choices_of_policy(atlas: Atlas, model: IntervalModel, pairs: IntArray) -> IntArray:
     """Returns a policy of pairs, [n], as the choices of a policy of the atlas, [k]."""
     choices = np.full(len(atlas.numbers), RESET_ACTION, dtype=np.int64)
-    for position, place in enumerate(known_places(atlas, model)):
-        if pairs[position] != RESET_PAIR:
-            choices[place] = pairs[position] - model.rows.state_pairs[position]
+    for known, index in enumerate(known_indices(atlas, model)):
+        if pairs[known] != RESET_PAIR:
+            choices[index] = pairs[known] - model.rows.state_pairs[known]
     return choices
 
 
-def known_places(atlas: Atlas, model: IntervalModel) -> list[int]:
-    """Returns the place in the atlas of each known state of the model, [n]."""
-    place_of = {number: place for place, number in enumerate(atlas.numbers.tolist())}
-    return [place_of[number] for number in model.numbers[: model.n_known].tolist()]
+def known_indices(atlas: Atlas, model: IntervalModel) -> list[int]:
+    """Returns the index in the atlas of each known state of the model, [n]."""
+    index_of = {number: index for index, number in enumerate(atlas.numbers.tolist())}
+    return [index_of[number] for number in model.numbers[: model.n_known].tolist()]
 
 
-def position_of(model: IntervalModel, number: int) -> int:
-    """Returns the position of a state, by number, in the model; that of the unseen if no known state leads there."""
-    (positions,) = np.nonzero(model.numbers == number)
-    return int(positions[0]) if len(positions) else model.unseen
+def index_in_model(model: IntervalModel, number: int) -> int:
+    """Returns the index of a state, by number, in the model; that of the unseen if no known state leads there."""
+    (found,) = np.nonzero(model.numbers == number)
+    return int(found[0]) if len(found) else model.unseen
 
 
 def within(atlas: Atlas, radius: float) -> Atlas:
@@ -120,7 +94,7 @@ def within(atlas: Atlas, radius: float) -> Atlas:
     if not atlas.proven:
         raise InvalidInputError(
             f"nothing is proven of this atlas, so nothing of a part of it: {atlas.explorer} gives no bounds; "
-            "explore with 'certified', or explore again with the smaller radius"
+            f"explore with {DEFAULT_EXPLORER!r}, or explore again with the smaller radius"
         )
     target = replace(atlas.target, radius=radius)
     if radius > atlas.target.radius:
@@ -129,7 +103,7 @@ def within(atlas: Atlas, radius: float) -> Atlas:
             "was not explored; explore with the larger radius"
         )
     objective = atlas.objective or Objective.OPTIMAL
-    if atlas.assumed is not None and atlas.assumed.single.all():
+    if atlas.assumed is not None and is_single(atlas.assumed, len(atlas.counts.visits)).all():
         return _exact_part(atlas, target, objective)
     numbers, tests = _admitted(atlas, target)
     evidence = gather_evidence(model_with(atlas, numbers), target, objective, tests)
@@ -144,12 +118,10 @@ def _exact_part(atlas: Atlas, target: Target, objective: Objective) -> Atlas:
     rest: IntArray = np.setdiff1d(np.concatenate((atlas.numbers, atlas.frontier_numbers)), survey.numbers)
     unseen_status = Status.SET_ASIDE if bounds.unseen > target.radius else Status.OPEN
     statuses = (*bounds.statuses(n_known, target.radius, target.epsilon, objective), *(unseen_status,) * len(rest))
-    return replace(
-        atlas,
+    part = Statements(
         target=target,
+        objective=atlas.objective,
         numbers=atlas.numbers[kept],
-        found_at=atlas.found_at[kept],
-        actions=tuple(atlas.actions[place] for place in kept.tolist()),
         policies=survey.policies,
         frontier_numbers=np.concatenate((survey.numbers[n_known:], rest)).astype(np.int64),
         lower=np.concatenate((bounds.lower, np.full(len(rest), bounds.unseen))),
@@ -158,8 +130,8 @@ def _exact_part(atlas: Atlas, target: Target, objective: Objective) -> Atlas:
         statuses=statuses,
         unseen_lower=bounds.unseen,
         complete=Status.OPEN not in statuses and bounds.unseen > target.radius,
-        certificate=None,
     )
+    return replace(atlas, part=part)
 
 
 def _admitted(atlas: Atlas, target: Target) -> tuple[list[int], EpisodeTests]:
@@ -174,22 +146,22 @@ def _admitted(atlas: Atlas, target: Target) -> tuple[list[int], EpisodeTests]:
     tests = EpisodeTests()
     while waiting:
         model = model_with(atlas, admitted)
-        positions = {number: position for position, number in enumerate(model.numbers.tolist())}
-        seen = [number for number in waiting if number in positions]
+        indices = {number: index for index, number in enumerate(model.numbers.tolist())}
+        seen = [number for number in waiting if number in indices]
         for test in _tests_through(atlas, admitted):
             tests = tests.with_test(test) if test.goal in waiting else tests
         near = [
             number
             for number in seen
-            if tests.proof_of(number, reach) is not None or upper_path(model, positions[number]).at_most <= reach
+            if tests.proof_of(number, reach) is not None or upper_path(model, indices[number]).at_most <= reach
         ]
         if not near:
             break
         admitted += near
         waiting = [number for number in waiting if number not in near]
-    places = {(test.line, test.turn) for test in tests}
+    taken = {(test.line, test.turn) for test in tests}
     for test in _tests_through(atlas, admitted):  # they may prove policies near-optimal
-        if (test.line, test.turn) not in places and test.goal in admitted:
+        if (test.line, test.turn) not in taken and test.goal in admitted:
             tests = tests.with_test(test)
     return admitted, tests
 
@@ -197,52 +169,38 @@ def _admitted(atlas: Atlas, target: Target) -> tuple[list[int], EpisodeTests]:
 def _tests_through(atlas: Atlas, admitted: list[int]) -> Iterator[EpisodeTest]:
     """The tests by episodes of an atlas whose policies play only in these states, by their numbers."""
     share = EPISODE_PART * atlas.target.delta
-    for record in atlas.certificate.episodes if atlas.certificate is not None else ():
-        played = {int(atlas.numbers[place]): a for place, a in enumerate(record.policy) if a != RESET_ACTION}
+    for record in atlas.certificate.of(EpisodeRecord) if atlas.certificate is not None else ():
+        played = {int(atlas.numbers[index]): a for index, a in enumerate(record.policy) if a != RESET_ACTION}
         if played.keys() <= set(admitted):
-            yield EpisodeTest(
-                goal=int(atlas.numbers[record.goal]),
-                policy=np.array([played.get(number, RESET_ACTION) for number in admitted], dtype=np.int64),
-                horizon=record.horizon,
-                bound=record.bound,
-                tail=record.tail,
-                line=record.line,
-                turn=record.turn,
-                level=line_level(share, record.line),
-                bets=Bets(np.array(record.fractions), np.array(record.weights)),
-                outcomes=np.array(record.outcomes, dtype=np.int64),
-            )
+            policy = np.array([played.get(number, RESET_ACTION) for number in admitted], dtype=np.int64)
+            yield EpisodeTest.of(record, int(atlas.numbers[record.goal]), policy, share)
 
 
 def _restricted(atlas: Atlas, evidence: Evidence, numbers: list[int], target: Target) -> Atlas:
     n_known = len(numbers)
-    lower = np.array([path.steps for path in evidence.lower])
+    lower = np.array([bound.lower[0] for bound in evidence.lower])
     upper = np.full(len(lower), math.inf)
     upper[:n_known] = evidence.upper_steps
     regret = upper - lower
-    for place, bound in enumerate(evidence.regrets):
-        regret[place] = checked_regret(upper[place], lower[place], bound.steps, target)
+    for index, bound in enumerate(evidence.regrets):
+        regret[index] = checked_regret(upper[index], lower[index], bound.steps, target)
     frontier = evidence.model.numbers[n_known:]
     # A state to which no state of the part was seen to lead has the bound of states never seen.
     rest: IntArray = np.setdiff1d(np.concatenate((atlas.numbers, atlas.frontier_numbers)), evidence.model.numbers)
-    unseen = evidence.unseen.steps
+    unseen = float(evidence.unseen.lower[0])
     status = Status.SET_ASIDE if unseen > target.radius else Status.OPEN
-    places = {number: place for place, number in enumerate(atlas.numbers.tolist())}
-    old = [places[number] for number in numbers]
-    return replace(
-        atlas,
+    part = Statements(
         target=target,
+        objective=atlas.objective,
         numbers=np.array(numbers, dtype=np.int64),
-        found_at=atlas.found_at[old],
-        actions=tuple(atlas.actions[place] for place in old),
         policies=evidence.policies,
         frontier_numbers=np.concatenate((frontier, rest)).astype(np.int64),
         lower=np.concatenate((lower, np.full(len(rest), unseen))),
         upper=np.concatenate((upper, np.full(len(rest), math.inf))),
         regret=np.concatenate((regret, np.full(len(rest), math.inf))),
-        statuses=(*(evidence.status(place) for place in range(len(lower))), *(status,) * len(rest)),
+        statuses=(*(evidence.status(index) for index in range(len(lower))), *(status,) * len(rest)),
         unseen_lower=unseen,
         complete=evidence.complete,
         tests=episode_records(evidence),
-        certificate=None,
     )
+    return replace(atlas, part=part)

@@ -13,16 +13,18 @@ import numpy as np
 import numpy.typing as npt
 
 from axplore.arguments import real_array
-from axplore.atlas.learned_model import choices_of_policy, known_places, position_of
+from axplore.atlas.learned_model import choices_of_policy, index_in_model, known_indices
 from axplore.atlas.policy import Policy
 from axplore.atlas.state_report import REFUTED, rounded_up
 from axplore.certificate.doubts import doubts_in
 from axplore.errors import DamagedFileError, InvalidCostsError, UnknownActionError, UnknownStateError
 from axplore.explorers.disco_rules import model_accuracy
+from axplore.explorers.registry import THEOREMS
+from axplore.graphs.evaluation import chain_of, expected_costs
+from axplore.graphs.inputs import checked_costs
 from axplore.labels import RESET_TEXT, decode_label, named, text_of
-from axplore.planning.inputs import checked_costs
 from axplore.proofs.bounds import GoalValues, IntervalModel, Regret, empirical_path, lower_path, regret_path, upper_path
-from axplore.storage import parsed_json, storage_errors
+from axplore.storage import MAX_JSON_BYTES, parsed_json, storage_errors
 from axplore.target import Target, confidence_text
 from axplore.types import RESET, RESET_PAIR, Action, FloatArray, IntArray, State
 
@@ -35,9 +37,6 @@ Costs: TypeAlias = Callable[[Any, Any], float] | Mapping[tuple[Any, Any], float]
 
 SIMULATION_FACTOR: Final = 0.5
 """The largest η ‖V'‖ / c_min ([DisCo] Lem. "Simulation lemma": its proof needs η ‖V'‖ <= c_min/2)."""
-
-GUARANTEED_EXPLORER: Final = "disco-theory"
-"""The only explorer whose allocation the corollary covers."""
 
 
 @dataclass(frozen=True)
@@ -88,18 +87,18 @@ def plans_for(atlas: Atlas, goals: Iterable[State], costs: Costs = None, reset_c
 
 
 def _plan(atlas: Atlas, model: IntervalModel, goal: State) -> Plan:
-    position = position_of(model, int(atlas.numbers[atlas.place_of(goal)]))
-    estimate = empirical_path(model, position)
+    index = index_in_model(model, int(atlas.numbers[atlas.index_of(goal)]))
+    estimate = empirical_path(model, index)
     lower, upper, regret, pairs = 0.0, math.inf, math.inf, estimate.policy
     if atlas.can_be_relied_on:
-        best = _best(model, position, estimate)
+        best = _best(model, index, estimate)
         lower, upper, regret, pairs = best.lower.steps, best.upper.steps, best.steps, best.upper.policy
     if not math.isfinite(upper):
         pairs = estimate.policy
     return Plan(
         goal=goal,
-        policy=Policy(goal, atlas.places, atlas.actions, choices_of_policy(atlas, model, pairs), atlas.memory),
-        estimate=_expected_cost(model, pairs, position),
+        policy=Policy(goal, atlas.indices, atlas.actions, choices_of_policy(atlas, model, pairs), atlas.memory),
+        estimate=_expected_cost(model, pairs, index),
         lower=lower,
         upper=upper,
         regret=regret,
@@ -133,7 +132,7 @@ def _guarantee(atlas: Atlas, min_cost: float, upper: float, regret: float) -> st
         )
     if atlas.proven:
         return "Nothing is proven of it: no policy is proven to arrive at any cost."
-    if atlas.explorer != GUARANTEED_EXPLORER or not atlas.stop.by_own_rule:
+    if atlas.explorer not in THEOREMS or not atlas.stop.by_own_rule:
         return "Nothing is proven of it."
     if not corollary_holds(target.radius, target.epsilon, min_cost):
         return (
@@ -157,33 +156,17 @@ def corollary_holds(radius: float, epsilon: float, min_cost: float) -> bool:
 
 
 def _expected_cost(model: IntervalModel, pairs: IntArray, goal: int) -> float:
-    """Returns the expected cost of a policy from the initial state under the frequencies, by a linear solve."""
-    from scipy.sparse import csc_array, eye_array
-    from scipy.sparse.linalg import spsolve
-
-    rows, size = model.rows, len(model.numbers)
-    if goal == 0 or not math.isfinite(empirical_path(model, goal).steps):
-        return 0.0 if goal == 0 else math.inf
-    costs = np.full(size, rows.reset_cost)
-    moves: list[tuple[int, int, float]] = []
-    for state in range(size):
-        pair = pairs[state] if state < model.n_known else RESET_PAIR
-        if state == goal:
-            costs[state] = 0.0
-        elif pair == RESET_PAIR:
-            moves.append((state, 0, 1.0))
-        else:
-            costs[state] = rows.costs[pair]
-            entries = range(rows.row_offsets[pair], rows.row_offsets[pair + 1])
-            moves += [(state, int(rows.successors[entry]), float(rows.frequencies[entry])) for entry in entries]
-    lines, columns, weights = zip(*moves, strict=True)
-    chain = csc_array((weights, (lines, columns)), shape=(size, size))
-    return float(np.atleast_1d(spsolve(eye_array(size, format="csc") - chain, costs))[0])
+    """Returns the expected cost of a policy under the frequencies; infinite if it may never arrive."""
+    rows = model.rows
+    policy = np.append(pairs, np.full(len(model.frontier), RESET_PAIR))
+    costs = np.append(rows.costs, rows.reset_cost)[policy]  # RESET_PAIR is the last
+    chain = chain_of(rows.row_offsets, rows.successors, rows.frequencies, policy, goal)
+    return float(expected_costs(chain, costs, goal)[0])
 
 
 def _pair_costs(atlas: Atlas, model: IntervalModel, costs: Costs) -> FloatArray:
     """Returns the cost of each pair of the model, [P]."""
-    pairs = [(atlas.states[place], action) for place in known_places(atlas, model) for action in atlas.actions[place]]
+    pairs = [(atlas.states[index], action) for index in known_indices(atlas, model) for action in atlas.actions[index]]
 
     def pair_name(pair: int) -> str:
         return f"state {pairs[pair][0]!r}, action {pairs[pair][1]!r}"
@@ -209,11 +192,11 @@ def _check_table(atlas: Atlas, costs: Mapping[tuple[Any, Any], float]) -> None:
         if not isinstance(key, tuple) or len(key) != 2:
             raise InvalidCostsError(f"the costs have the key {key!r}; it must be a state and an action")
         state, action = key
-        if state not in atlas.places:
+        if state not in atlas.indices:
             raise UnknownStateError(f"the costs name {state!r}, which is not a state of the atlas")
         if action is RESET:
             raise InvalidCostsError(f"the costs name RESET in {state!r}; it costs the same everywhere: give reset_cost")
-        offered: tuple[Action, ...] = atlas.actions[atlas.places[state]]
+        offered: tuple[Action, ...] = atlas.actions[atlas.indices[state]]
         if action not in offered:
             raise UnknownActionError(f"the costs name the action {action!r} of {state!r}, which has {list(offered)!r}")
 
@@ -238,7 +221,7 @@ def read_costs(atlas: Atlas, path: Path) -> tuple[dict[tuple[State, Action], flo
             reset_cost = cost
             continue
         state = named(atlas.states, _as_text(line["state"]), "state of the atlas")
-        action = named(atlas.actions[atlas.places[state]], _as_text(line["action"]), f"action of {text_of(state)}")
+        action = named(atlas.actions[atlas.indices[state]], _as_text(line["action"]), f"action of {text_of(state)}")
         if (state, action) in table:
             raise InvalidCostsError(
                 f"{path}, entry {number}: {text_of(state)} and {text_of(action)} have a cost already"
@@ -248,8 +231,10 @@ def read_costs(atlas: Atlas, path: Path) -> tuple[dict[tuple[State, Action], flo
 
 
 def _lines(path: Path) -> Iterable[Mapping[str, Any]]:
-    with storage_errors(f"the costs cannot be read from {path}"):
-        data = path.read_bytes()
+    with storage_errors(f"the costs cannot be read from {path}"), path.open("rb") as file:
+        data = file.read(MAX_JSON_BYTES + 1)
+    if len(data) > MAX_JSON_BYTES:
+        raise DamagedFileError(f"{path} has more than the {MAX_JSON_BYTES:,} bytes that are read")
     try:
         text = data.decode("utf-8-sig")
         if path.suffix.lower() != ".json":

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from axplore.arguments import checked, label, optional, settings, whole
-from axplore.errors import InvalidInputError
+from axplore.errors import InvalidInputError, UnknownActionError
 from axplore.memory import Memory
 from axplore.types import RESET, RESET_ACTION, Action, IntArray, Reset, State
 from axplore.worlds.catalogue import world_for
-from axplore.worlds.contract import Episodes, Visit, World
-
-if TYPE_CHECKING:
-    from axplore.worlds.contract import World
+from axplore.worlds.contract import Miss, Restarts, World
+from axplore.worlds.playing import PlayedPolicy, player_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +25,7 @@ class Policy:
 
     Attributes:
         goal: the goal.
-        places: the place of each state in the atlas.
+        indices: the index of each state in the atlas.
         actions: the actions of each of them.
         choices: the choice in each of the first m of them, [m], or by step and state, [H, m]: the index among the
             actions of the state, or RESET_ACTION.
@@ -36,7 +34,7 @@ class Policy:
     """
 
     goal: State
-    places: Mapping[State, int]
+    indices: Mapping[State, int]
     actions: tuple[tuple[Action, ...], ...]
     choices: IntArray
     memory: Memory | None = None
@@ -55,12 +53,12 @@ class Policy:
             step: the number of steps of the journey so far. Only a policy with a horizon needs it; after the RESET at
                 the horizon a new journey begins.
         """
-        place = self.places.get(state)
+        index = self.indices.get(state)
         choices = self._choices_at(step)
-        if state == self.goal or place is None or choices is None or place >= len(choices):
+        if state == self.goal or index is None or choices is None or index >= len(choices):
             return RESET
-        choice = choices[place]
-        return RESET if choice == RESET_ACTION else self.actions[place][choice]
+        choice = choices[index]
+        return RESET if choice == RESET_ACTION else self.actions[index][choice]
 
     def predict(
         self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
@@ -97,6 +95,21 @@ class Policy:
         with world_for(world, seed, world_parameters, self.memory) as followed:
             return run(self, followed, times, max_steps)
 
+    def played(self) -> PlayedPolicy:
+        """Returns what is played in a world; a policy with a horizon starts again after the RESET at the horizon."""
+        choices, indices, actions, goal = np.atleast_2d(self.choices), self.indices, self.actions, self.goal
+        horizon, n_planned = choices.shape
+        period = 1 if self.horizon is None else horizon + 1
+
+        def choose(state: State, step: int) -> Action | Reset:
+            index, now = indices.get(state, n_planned), step % period
+            if now == horizon or index >= n_planned or state == goal:
+                return RESET
+            choice = int(choices[now, index])
+            return RESET if choice == RESET_ACTION else actions[index][choice]
+
+        return PlayedPolicy(choose, period)
+
     def _choices_at(self, step: int | None) -> IntArray | None:
         """Returns the choices at a step, [m]; None beyond the horizon."""
         if self.horizon is None:
@@ -112,8 +125,8 @@ class Policy:
         return f"Policy(to {self.goal!r})"
 
 
-TRIES: Final = 1000
-"""Number of plays for each state of the atlas after which the search for a goal in a world is given up."""
+TRIES: Final = 100
+"""Number of visits to each pair of the policy after which the search for a goal in a world is given up."""
 
 
 @dataclass(frozen=True)
@@ -137,45 +150,17 @@ class Journeys:
 
 
 def run(policy: Policy, world: World, times: int, max_steps: int) -> Journeys:
-    """Follows a policy from the initial state to its goal a number of times.
-
-    A world indexes states in the order in which it met them, so one that has not met the goal is first led there.
-    """
+    """Follows a policy from the initial state to its goal a number of times."""
     if policy.horizon is not None:
         raise InvalidInputError(f"the policy to {policy.goal!r} depends on the step; call it with the step instead")
-    _meet(policy, world, max_steps)
-    goal = list(world.states).index(policy.goal)
-    (answer,) = world.carry_out([Episodes(goal, times, max_steps, _choices(policy, world))])
-    return Journeys(times, answer.arrivals, answer.travelled)
-
-
-def _meet(policy: Policy, world: World, max_steps: int) -> None:
-    """Plays the policy in one state after the other until the world has met the goal."""
-    tried: dict[int, int] = {}
-    for _ in range(TRIES * len(policy.places)):
-        if policy.goal in world.states:
-            return
-        choices = _choices(policy, world)
-        planned = np.flatnonzero(choices != RESET_ACTION).tolist()
-        if not planned:
-            break
-        state = min(planned, key=lambda number: tried.get(number, 0))
-        tried[state] = tried.get(state, 0) + 1
-        world.carry_out([Visit(state, int(choices[state]), 1, choices, max_steps, max_cuts=10)])
-    raise InvalidInputError(
-        f"the policy does not lead to {policy.goal!r} in this world; is it the one that was explored?"
-    )
-
-
-def _choices(policy: Policy, world: World) -> IntArray:
-    """Returns the choice in each state that the world has met, by its index there, [n]."""
-    choices = np.full(len(world.states), RESET_ACTION, dtype=np.int64)
-    for number, state in enumerate(world.states):
-        action = policy(state)
-        if action is RESET:
-            continue
-        offered = world.actions_of(number)
-        if action not in offered:
-            raise InvalidInputError(f"state {state!r} of this world has no action {action!r}: it is another world")
-        choices[number] = offered.index(action)
-    return choices
+    try:
+        player = player_of(world, policy.played(), policy.goal, max_steps, Restarts.CHOSEN)
+        if not player.meet(TRIES):
+            raise InvalidInputError(
+                f"the policy does not lead to {policy.goal!r} in this world; is it the one that was explored?"
+            )
+        journeys = player.play_through(times)
+    except UnknownActionError as error:
+        raise InvalidInputError(f"{error}: it is another world") from None
+    steps = [max_steps if isinstance(journey.outcome, Miss) else journey.outcome for journey in journeys]
+    return Journeys(times, sum(journey.has_arrived for journey in journeys), sum(steps))

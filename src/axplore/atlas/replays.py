@@ -1,15 +1,20 @@
-"""Tries the policies of an atlas on its system before anything is promised, and looks for what labels hide.
+"""Plays the policies of an atlas before anything is promised, and looks for what shows that a promise is false.
 
-A claim that is false because labels hide something shows when its own policy is played: either the pairs behave
-otherwise on that way than while exploring, or the policy takes longer than its upper bound, or less than the lower
-bound of every policy. Three tests ask this, each valid at any time, with `FALSE_ALARM` for all of them together:
+A claim that is false because labels hide something, or because an assumption is, shows when its own policy is played.
+First every goal has one episode, the farthest first; then the goals share the steps. Where something is assumed, each
+action that the first episodes played is then drawn until another outcome, if it comes more often than a rate, would
+have shown itself with a probability of 0.95 (`axplore.statistics.confirming`). What is asked of the draws:
 
-- whether the successors of a pair depend on whose policy was being played, exploring and short random walks from RESET
-  included (`HistoryTest`). Exploring resets only where a policy does, so it may never have seen what follows a RESET;
+- whether they contradict what is assumed, or rows depend on whose policy was being played, exploring and short random
+  walks from RESET included (`axplore.atlas.draw_checks`). Exploring resets only where a policy does, so it may never
+  have seen what follows a RESET;
 - whether the policy to a goal takes longer than proven (as in `axplore.atlas.validation`);
 - whether it takes less, if it is restarted after the horizon: no policy may (`axplore.statistics.episodes`).
 
-The steps are not counted, and what they meet proves nothing.
+The tests are valid at any time, with `FALSE_ALARM` for all of them together. What is seen counts whether or not the
+system fails on the way. An episode that a failure interrupts has not arrived, so that losing long episodes cannot look
+like arriving early; and a failure that ends the replays is a finding itself. The steps are not counted, and what they
+meet proves nothing.
 """
 
 from __future__ import annotations
@@ -17,28 +22,31 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from axplore.assumptions import NOTHING, Assumptions
+from axplore.atlas.draw_checks import FALSE_ALARM as DRAWS_ALARM
+from axplore.atlas.draw_checks import WALKS, DrawChecks
 from axplore.atlas.validation import log_evidence_of_slowness
-from axplore.errors import WorldError
-from axplore.explorers.base import policy_by_number
+from axplore.errors import OrdersCutError, UnfixedStartError, WorldError
 from axplore.labels import readable
-from axplore.statistics.dependence import HistoryTest, two_that_differ
+from axplore.records.findings import Finding, Issue
+from axplore.records.run import Played
+from axplore.statistics.confirming import draws_to_see
 from axplore.statistics.episodes import log_wealth, losses_if_slower, spread_bets
-from axplore.types import Action, State
-from axplore.worlds.contract import Answer, Episodes, World
-from axplore.worlds.diagnosis import Finding, Issue
-from axplore.worlds.hindsight import pair_of
-from axplore.worlds.stepped import SteppedWorld
+from axplore.types import RESET_ACTION, Action, IntArray, State
+from axplore.worlds.contract import Answer, Episodes, Examinable, Order, Resumable, Visit, World, WorldSnapshot
+from axplore.worlds.diagnosis import finding_of
 
 if TYPE_CHECKING:
     from axplore.atlas.atlas import Atlas
 
-FALSE_ALARM: Final = 5e-4
+FALSE_ALARM: Final = 2 * DRAWS_ALARM
 
 SHARE: Final = 0.2
 FEWEST_STEPS: Final = 4_000
@@ -46,11 +54,27 @@ MOST_STEPS: Final = 200_000
 SECONDS: Final = 30.0
 """What the replays of an atlas may take: a part of the steps of the exploration, within limits."""
 
+MOST_SIMULATED_STEPS: Final = 10_000
+"""The most steps of replays on a model, whose labels hide nothing."""
+
+CONFIRMED: Final = 0.02
+"""The rate above which another outcome is looked for unless it is chosen,"""
+
+CONFIRMING_STEPS: Final = 20_000
+"""and the steps that this may take then, or a part of the steps of the exploration."""
+
 HORIZON_FACTOR: Final = 10
-"""An episode is cut after this many times the steps that are proven."""
+SHORTEST_HORIZON: Final = 20
+"""An episode is cut after this many times the steps that are proven, but never before this many."""
 
 ROUNDS: Final = 5
 """The steps are spent in this many rounds over all goals."""
+
+BATCH: Final = 16
+"""The most episodes in a call of a world."""
+
+MAX_CUTS: Final = 3
+"""The cut journeys in a row after which an action is not drawn any more."""
 
 WALKING: Final = 0.1
 """A part of the steps is spent on random walks from RESET,"""
@@ -58,192 +82,307 @@ WALKING: Final = 0.1
 LONGEST_WALK: Final = 8
 """of at most this many actions."""
 
-EXPLORING: Final = "exploring"
-"""The context of what was counted before."""
-
-WALKS: Final = "walks"
-"""The context of random walks from RESET."""
+LATER_CALLS: Final = 2**40
+"""Replays have random streams of their own: those of calls that no exploration comes to."""
 
 
-def history_finding(world: SteppedWorld) -> Finding | None:
-    """Returns what the test that ran along has found; None if nothing."""
-    alarm: Any = world.history_alarm
-    if alarm is None:
-        return None
+@dataclass(frozen=True)
+class Replay:
+    """What playing the policies has shown.
 
-    def describe(context: Any) -> str:
-        before = pair_of(context)
-        return "first after a RESET" if before is None else f"after {_pair_text(world, before)}"
+    Attributes:
+        findings: what shows that promises may be false.
+        played: what was played.
+        was_cut: whether a limit of the world came before all goals had their share.
+    """
 
-    pair = pair_of(alarm.pair)
-    assert pair is not None
-    rows = [f"{describe(context)}: {_row_text(world, alarm, context)}" for context in two_that_differ(alarm.table)]
-    return Finding(
-        Issue.HISTORY_MATTERS,
-        f"What {_pair_text(world, pair)} leads to depends on what came before ({'; '.join(rows)}; "
-        f"{alarm.draws:,} draws).",
-    )
+    findings: tuple[Finding, ...]
+    played: Played
+    was_cut: bool
+
+
+def replay(
+    atlas: Atlas,
+    world: World,
+    explored: World | None = None,
+    assume: Assumptions = NOTHING,
+    confirm: float | None = None,
+) -> Replay:
+    """Plays the policies of an atlas, and returns what shows that its promises may be false.
+
+    Failures from which the world recovers are among its faults.
+
+    Args:
+        atlas: of the world, with proven bounds.
+        world: `playable`, and as exploring left it; afterwards it is as before, but for the system itself.
+        explored: the world that the atlas is of, if it is another one: workers may have met what this one has not.
+        assume: what is assumed, with the functions that no file holds.
+        confirm: the rate above which another outcome of an action of which something is assumed is to show itself, 0
+            for none; when not given, `CONFIRMED`, as far as the steps suffice that exploring justifies.
+    """
+    assert isinstance(world, Resumable)
+    before = world.snapshot()
+    try:
+        world.restore(_begun(before, explored))
+        replays = _Replays(atlas, world, assume, confirm)
+        try:
+            findings = tuple(islice(replays.found(), 1))
+        except WorldError as error:  # keeps nobody from what is proven, nor from what was seen
+            findings = (*islice(replays.length_findings(), 1), _failure_finding(error))
+        return Replay(findings, replays.record, replays.is_cut and not replays.has_played)
+    finally:
+        world.restore(before)
+
+
+def _begun(before: WorldSnapshot, explored: World | None) -> WorldSnapshot:
+    """Returns where replays begin: with all states that the exploration met, and random streams of their own."""
+    later = replace(before, calls=before.calls + LATER_CALLS)
+    if explored is None or tuple(explored.states) == before.labels:
+        return later
+    actions = tuple(map(explored.actions_of, range(len(explored.states))))
+    return replace(later, labels=tuple(explored.states), actions=actions)
+
+
+def _failure_finding(error: WorldError) -> Finding:
+    """What is said of a system that could not be tried to the end."""
+    issue = Issue.START_NOT_FIXED if isinstance(error, UnfixedStartError) else Issue.SYSTEM_FAILS
+    return finding_of(issue, f"While the policies were played: {error}.")
 
 
 @dataclass
 class _Goal:
-    """A goal whose policy is tried, and what came of it."""
+    """A goal whose policy is tried, and what came of it.
 
-    place: int
-    order: Episodes
-    lengths: list[int]
-    arrived: list[bool]
-
-
-def replay(atlas: Atlas, world: SteppedWorld, explored: World | None = None) -> Finding | None:
-    """Plays the policies of an atlas, and returns what shows that labels hide something; None if nothing does.
-
-    Args:
-        atlas: of the world, with proven bounds.
-        world: as exploring left it; afterwards it is as before, but for the system itself.
-        explored: the world that the atlas is of, if it is another one: workers may have met what this one has not.
+    Attributes:
+        index: in the atlas.
+        horizon: the steps after which an episode is cut.
+        outcomes: the number of episodes that arrived after each number of steps, and of those that did not,
+            [horizon + 2].
+        lengths: of the episodes that no failure interrupted, or what they took at least.
+        steps: that its episodes took.
     """
-    before = world.snapshot()
-    n_faults = len(world.faults)
-    try:
-        if explored is not None and explored.states != world.states:
-            actions = tuple(map(explored.actions_of, range(len(explored.states))))
-            world.restore(replace(before, labels=tuple(explored.states), actions=actions))
-        finding = next(_found(atlas, world), None)
-    except WorldError:  # a system that fails only now keeps nobody from what is proven
-        return None
-    finally:
-        world.restore(before)
-    return finding if len(world.faults) == n_faults else None
+
+    index: int
+    horizon: int
+    outcomes: IntArray
+    lengths: list[int] = field(default_factory=list)
+    steps: int = 0
+
+    def note(self, answer: Answer) -> None:
+        """Adds one episode, and those that failures interrupted before it."""
+        self.steps += answer.steps
+        self.outcomes += answer.outcomes
+        if not answer.completed:
+            return
+        if not answer.cut_journeys:
+            self.lengths.append(answer.travelled)
+        else:  # it took what it drew, at least, unless some of that was of others
+            was_interrupted = int(answer.outcomes.sum()) > answer.completed
+            self.lengths.append(0 if was_interrupted else int(answer.pair_draws.sum()))
 
 
-def _found(atlas: Atlas, world: SteppedWorld) -> Iterator[Finding]:
-    indices = {state: index for index, state in enumerate(world.states)}
-    proven = [place for place in range(1, len(atlas.states)) if math.isfinite(atlas.upper[place])]
-    # A policy that depends on the step was tried by episodes already: nothing but they prove its bound.
-    goals = [_goal(atlas, place, indices) for place in proven if atlas.policies[place].ndim == 1]
-    test = _begun(atlas, indices)
-    budget = min(max(FEWEST_STEPS, int(SHARE * atlas.steps)), MOST_STEPS)
-    first, ends = world.steps, time.monotonic() + SECONDS
-    generator = random.Random(atlas.steps)
-    while world.steps - first < WALKING * budget and time.monotonic() < ends:
-        test.add(_walked(world, indices, generator))
-        if test.alarm is not None:
-            yield _dependence_finding(atlas, world, test.alarm)
-    first = world.steps
-    for round_number in range(1, ROUNDS + 1):
-        for number, goal in enumerate(goals, 1):
-            share = budget * (round_number - 1 + number / len(goals)) / ROUNDS
-            while world.steps - first < share and time.monotonic() < ends:
-                _play(goal, world, test)
-                if test.alarm is not None:
-                    yield _dependence_finding(atlas, world, test.alarm)
-            yield from _length_findings(atlas, goal, FALSE_ALARM / (4 * len(goals)))
+class _Replays:
+    """Replays in progress.
 
-
-def _goal(atlas: Atlas, place: int, indices: Mapping[State, int]) -> _Goal:
-    known = tuple(indices[state] for state in atlas.states)
-    policy = policy_by_number(atlas.policies[place], known)
-    horizon = max(20, math.ceil(HORIZON_FACTOR * float(atlas.upper[place])))
-    return _Goal(place, Episodes(known[place], 1, horizon, policy), [], [])
-
-
-def _begun(atlas: Atlas, indices: Mapping[State, int]) -> HistoryTest:
-    """Returns the test with everything that was counted while exploring."""
-    test, rows = HistoryTest(FALSE_ALARM / 2), atlas.counts
-    for row, state in enumerate(rows.states.tolist()):
-        first = int(rows.state_pairs[row])
-        for pair in range(first, int(rows.state_pairs[row + 1])):
-            entries = slice(rows.row_offsets[pair], rows.row_offsets[pair + 1])
-            met = zip(rows.successors[entries].tolist(), rows.counts[entries].tolist(), strict=True)
-            counts: dict[Hashable, int] = {indices[atlas.seen[successor]]: times for successor, times in met}
-            if counts:
-                test.begin_with((indices[atlas.seen[state]], pair - first), EXPLORING, counts)
-    return test
-
-
-def _play(goal: _Goal, world: SteppedWorld, test: HistoryTest) -> None:
-    """Plays a few more episodes of a goal's policy."""
-    for answer in world.carry_out([goal.order] * 16):
-        goal.lengths.append(answer.travelled)
-        goal.arrived.append(bool(answer.arrivals))
-        test.add(_draws(goal.place, answer))
-
-
-def _walked(
-    world: SteppedWorld, indices: dict[State, int], generator: random.Random
-) -> list[tuple[str, tuple[int, int], int, int]]:
-    """Plays a few random actions after a RESET, and returns what followed each.
-
-    Args:
-        world: the world.
-        indices: of its states; those met for the first time are added.
-        generator: what chooses the actions.
+    Attributes:
+        is_cut: whether a limit of the world has ended them.
+        has_played: whether all goals had their share before that.
     """
-    draws: list[tuple[str, tuple[int, int], int, int]] = []
-    before: tuple[int, int] | None = None
-    left = generator.randint(1, LONGEST_WALK)
 
-    def choose(label: State, offered: tuple[Action, ...]) -> Action | None:
-        nonlocal before, left
-        here = indices.setdefault(label, len(indices))
-        if before is not None:
-            draws.append((WALKS, before, here, 1))
-        left -= 1
-        if left < 0 or not offered:
-            return None
-        before = here, generator.randrange(len(offered))
-        return offered[before[1]]
+    def __init__(self, atlas: Atlas, world: World, assume: Assumptions, confirm: float | None) -> None:
+        self._atlas, self._world, self._confirm = atlas, world, confirm
+        self._is_simulated = world.examinable is None
+        self._checks = DrawChecks(atlas, world, "the policies were played", assume)
+        self._numbers = {state: number for number, state in enumerate(world.states)}
+        self._in_world = np.array([self._numbers[state] for state in atlas.states])
+        proven = [index for index in range(1, len(atlas.states)) if math.isfinite(atlas.upper[index])]
+        farthest = sorted(proven, key=lambda index: -float(atlas.upper[index]))
+        # A policy that depends on the step was tried by episodes already: nothing but they prove its bound.
+        self._goals = [self._goal(index) for index in farthest if atlas.policies[index].ndim == 1]
+        self._confirmed: dict[tuple[int, int], None] = {}  # in the order in which they were met
+        self.is_cut = self.has_played = False
+        self._first = world.steps
+        self._ends = math.inf if self._is_simulated else time.monotonic() + SECONDS
 
-    world.walk(choose)
-    return draws
+    @property
+    def record(self) -> Played:
+        """What was played so far."""
+        episodes = [len(goal.lengths) for goal in self._goals]
+        draws = [self._checks.times(*pair) for pair in self._confirmed]
+        return Played(
+            goals=len(self._goals),
+            played=sum(times > 0 for times in episodes),
+            episodes=sum(episodes),
+            most=max(episodes, default=0),
+            steps=self._steps,
+            confirmed=len(draws),
+            repeats=max(0, min(draws, default=1) - 1),
+        )
 
+    def found(self) -> Iterator[Finding]:
+        """Plays, and yields what it finds."""
+        budget = int(SHARE * self._atlas.steps)
+        budget = min(max(FEWEST_STEPS, budget), MOST_SIMULATED_STEPS if self._is_simulated else MOST_STEPS)
+        yield from self._every_goal_once(budget)
+        if isinstance(self._world, Examinable):
+            yield from self._walks(self._world, int(WALKING * budget))
+        yield from self._shares(budget)
+        self.has_played = not self.is_cut
+        yield from self._confirmation(max(CONFIRMING_STEPS, budget))
 
-def _draws(context: int, answer: Answer) -> Iterator[tuple[int, tuple[int, int], int, int]]:
-    pairs = list(zip(answer.pair_states.tolist(), answer.pair_actions.tolist(), strict=True))
-    for place, successor, times in zip(
-        answer.entry_pairs.tolist(), answer.entry_successors.tolist(), answer.entry_counts.tolist(), strict=True
-    ):
-        yield context, pairs[place], successor, times
+    def length_findings(self) -> Iterator[Finding]:
+        """What contradicts the bounds of any goal."""
+        for goal in self._goals:
+            yield from self._length_findings(goal)
 
+    @property
+    def _steps(self) -> int:
+        return self._world.steps - self._first
 
-def _length_findings(atlas: Atlas, goal: _Goal, level: float) -> Iterator[Finding]:
-    """What contradicts the bounds of a goal."""
-    if not goal.lengths:
-        return
-    lengths, needed = np.array(goal.lengths), -math.log(level)
-    state = readable(atlas.states[goal.place])
-    lower, upper = float(atlas.lower[goal.place]), float(atlas.upper[goal.place])
-    seen = f"The policy to {state} took {lengths.mean():.3f} steps on average in {len(lengths):,} episodes"
-    if log_evidence_of_slowness(lengths, upper) >= needed:
-        yield Finding(Issue.HISTORY_MATTERS, f"{seen}, though at most {upper:.3f} are proven from the counts.")
-    horizon = goal.order.horizon
-    outcomes = np.bincount(np.where(goal.arrived, lengths, horizon + 1), minlength=horizon + 2)
-    if lower > 0 and log_wealth(losses_if_slower(horizon, lower), outcomes, spread_bets()) >= needed:
-        yield Finding(Issue.HISTORY_MATTERS, f"{seen}, though at least {lower:.3f} are proven from the counts.")
+    def _is_late(self) -> bool:
+        return self.is_cut or time.monotonic() >= self._ends
 
+    def _goal(self, index: int) -> _Goal:
+        horizon = self._horizon(index)
+        return _Goal(index, horizon, np.zeros(horizon + 2, dtype=np.int64))
 
-def _dependence_finding(atlas: Atlas, world: SteppedWorld, alarm: Any) -> Finding:
-    def describe(context: object) -> str:
-        if context == EXPLORING:
-            return "while exploring"
-        if context == WALKS:
-            return "on short walks from RESET"
-        assert isinstance(context, int)
-        return f"on the way to {readable(atlas.states[context])}"
+    def _horizon(self, index: int) -> int:
+        """Returns the steps after which a journey to a state of the atlas is cut."""
+        return max(SHORTEST_HORIZON, math.ceil(HORIZON_FACTOR * float(self._atlas.upper[index])))
 
-    rows = [f"{describe(context)}: {_row_text(world, alarm, context)}" for context in two_that_differ(alarm.table)]
-    return Finding(
-        Issue.HISTORY_MATTERS,
-        f"What {_pair_text(world, alarm.pair)} leads to depends on the way there ({'; '.join(rows)}).",
-    )
+    def _every_goal_once(self, budget: int) -> Iterator[Finding]:
+        """Plays one episode of each goal, the farthest first, as far as the steps suffice."""
+        for goal in self._goals:
+            if self._steps >= budget or self._is_late():
+                return
+            yield from self._episodes(goal, 1, is_confirmed=True)
 
+    def _shares(self, budget: int) -> Iterator[Finding]:
+        """Spends the same number of steps on every goal, in a few rounds."""
+        share = budget / max(1, len(self._goals))
+        for round_number in range(1, ROUNDS + 1):
+            for goal in self._goals:
+                wanted = share * round_number / ROUNDS
+                while goal.lengths and goal.steps < wanted and not self._is_late():
+                    left = (wanted - goal.steps) * len(goal.lengths) / goal.steps
+                    yield from self._episodes(goal, min(BATCH, math.ceil(left)))
+                yield from self._length_findings(goal)
 
-def _pair_text(world: SteppedWorld, pair: tuple[int, int]) -> str:
-    state, action = pair
-    return f"action {readable(world.actions_of(state)[action])} in state {readable(world.states[state])}"
+    def _episodes(self, goal: _Goal, times: int, *, is_confirmed: bool = False) -> Iterator[Finding]:
+        """Plays episodes of a goal.
 
+        Args:
+            goal: the goal.
+            times: the number of episodes.
+            is_confirmed: whether the actions that they play are to be confirmed, as far as anything is assumed of them.
+        """
+        number = int(self._in_world[goal.index])
+        order = Episodes(number, 1, goal.horizon, self._policy(goal.index), always_reset=True)
+        for answer in self._carried_out([order] * times):
+            goal.note(answer)
+            yield from self._checked(goal.index, answer)
+            if is_confirmed:
+                pairs = zip(answer.pair_states.tolist(), answer.pair_actions.tolist(), strict=True)
+                self._confirmed |= dict.fromkeys(pair for pair in pairs if self._checks.is_assumed(*pair))
 
-def _row_text(world: SteppedWorld, alarm: Any, context: object) -> str:
-    row = sorted(alarm.table[context].items(), key=lambda item: -item[1])[:3]
-    return ", ".join(f"{readable(world.states[state])} {times} times" for state, times in row)
+    def _confirmation(self, budget: int) -> Iterator[Finding]:
+        """Draws the actions that were played, until another outcome would have shown itself."""
+        if self._confirm == 0 or not self._confirmed:
+            return
+        draws = 1 + draws_to_see(CONFIRMED if self._confirm is None else self._confirm)
+        last = math.inf if self._confirm is not None else self._steps + budget
+        hopeless: set[tuple[int, int]] = set()
+        wanted = 1
+        while wanted < draws:  # in rounds, so that all of them have about as many when the steps are used up
+            wanted = min(2 * wanted, draws)
+            for pair in self._confirmed:
+                missing = wanted - self._checks.times(*pair)
+                if missing > 0 and pair not in hopeless:
+                    if self._steps >= last or self.is_cut or (self._confirm is None and self._is_late()):
+                        return
+                    answer = self._visited(pair, missing)
+                    yield from self._checked(self._index_of(pair[0]), answer)
+                    if answer.completed < missing:
+                        hopeless.add(pair)
+
+    def _visited(self, pair: tuple[int, int], times: int) -> Answer:
+        """Goes to the state of a pair by its policy and plays its action, a number of times."""
+        index = self._index_of(pair[0])
+        visit: Order = Visit(*pair, times, self._policy(index), self._horizon(index), MAX_CUTS)
+        (answer,) = self._carried_out([visit])
+        return answer
+
+    def _carried_out(self, orders: list[Order]) -> list[Answer]:
+        """Returns what came of orders, also where a limit of the world cuts them: nothing is played after that."""
+        try:
+            return self._world.carry_out(orders)
+        except OrdersCutError as cut:
+            self.is_cut = True
+            return cut.answers
+
+    def _index_of(self, number: int) -> int:
+        """Returns the index in the atlas of a state, by its number in the world."""
+        return self._atlas.indices[self._world.states[number]]
+
+    def _policy(self, index: int) -> IntArray:
+        """Returns what the policy to a state plays in each state of the world, [n]."""
+        policy: IntArray = np.full(len(self._world.states), RESET_ACTION)
+        choices = self._atlas.policies[index]
+        policy[self._in_world[: len(choices)]] = choices
+        return policy
+
+    def _checked(self, context: int, answer: Answer) -> Iterator[Finding]:
+        finding = self._checks.add(context, answer.transitions())
+        if finding is not None:
+            yield finding
+
+    def _walks(self, world: Examinable, budget: int) -> Iterator[Finding]:
+        """Plays a few random actions after a RESET, again and again."""
+        last, generator = self._steps + budget, random.Random(self._atlas.steps)
+        while self._steps < last and not self._is_late():
+            finding = self._checks.add(WALKS, self._walked(world, generator))
+            if finding is not None:
+                yield finding
+
+    def _walked(self, world: Examinable, generator: random.Random) -> list[tuple[int, int, int, int]]:
+        """Plays a few random actions after a RESET, and returns what followed each."""
+        draws: list[tuple[int, int, int, int]] = []
+        before: tuple[int, int] | None = None
+        left = generator.randint(1, LONGEST_WALK)
+
+        def choose(label: State, offered: tuple[Action, ...]) -> Action | None:
+            nonlocal before, left
+            here = self._number_of(label)
+            if before is not None:
+                draws.append((*before, here, 1))
+            left -= 1
+            if left < 0 or not offered:
+                return None
+            before = here, generator.randrange(len(offered))
+            return offered[before[1]]
+
+        try:
+            world.walk(choose)
+        except OrdersCutError:
+            self.is_cut = True
+        return draws
+
+    def _number_of(self, label: State) -> int:
+        """Returns the number of a state that the world has shown."""
+        for number in range(len(self._numbers), len(self._world.states)):
+            self._numbers[self._world.states[number]] = number
+        return self._numbers[label]
+
+    def _length_findings(self, goal: _Goal) -> Iterator[Finding]:
+        """What contradicts the bounds of a goal; all goals share the level."""
+        if not goal.lengths:
+            return
+        lengths, needed = np.array(goal.lengths), -math.log((FALSE_ALARM - DRAWS_ALARM) / (2 * len(self._goals)))
+        state = readable(self._atlas.states[goal.index])
+        lower, upper = float(self._atlas.lower[goal.index]), float(self._atlas.upper[goal.index])
+        seen = f"The policy to {state} took {lengths.mean():.3f} steps on average in {len(lengths):,} episodes"
+        if log_evidence_of_slowness(lengths, upper) >= needed:
+            yield finding_of(Issue.HISTORY_MATTERS, f"{seen}, though at most {upper:.3f} are proven from the counts.")
+        losses = losses_if_slower(goal.horizon, lower)
+        if lower > 0 and log_wealth(losses, goal.outcomes, spread_bets()) >= needed:
+            yield finding_of(Issue.HISTORY_MATTERS, f"{seen}, though at least {lower:.3f} are proven from the counts.")

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from axplore.atlas.learned_model import pairs_of_policy, position_of
-from axplore.certificate.conclusions import OptimalByTest, optimal_by_test
+from axplore.atlas.learned_model import index_in_model, pairs_of_policy
+from axplore.certificate.kinds.tested_optimality import OptimalByTest, optimal_by_test
 from axplore.labels import encode_label
 from axplore.proofs.break_even import (
     optimistic_steps,
@@ -87,18 +87,18 @@ def break_even(atlas: Atlas, state: State) -> BreakEven:
         return BreakEven(state, ())
     if state == atlas.states[0]:
         return BreakEven(state, (SurvivingClaim("That RESET leads to it", 1.0),))
-    claims = _of_member(atlas, state) if state in atlas.places else [_of_other(atlas, state)]
+    claims = _of_member(atlas, state) if state in atlas.indices else [_of_other(atlas, state)]
     return BreakEven(state, tuple(claims))
 
 
 def _of_member(atlas: Atlas, state: State) -> list[SurvivingClaim]:
-    model, place, reach = atlas.model, atlas.places[state], atlas.target.radius + atlas.target.epsilon
-    goal = position_of(model, int(atlas.numbers[place]))
+    model, index, reach = atlas.model, atlas.indices[state], atlas.target.radius + atlas.target.epsilon
+    goal = index_in_model(model, int(atlas.numbers[index]))
     arrives = f"That its policy arrives within {reach:g} expected steps"
-    if atlas.policies[place].ndim == 2:  # it depends on the step, and was tested by episodes
+    if atlas.policies[index].ndim == 2:  # it depends on the step, and was tested by episodes
         return [SurvivingClaim(arrives, 1.0)]
-    policy = pairs_of_policy(atlas, model, atlas.policies[place])
-    tested = _test_of(atlas, place)
+    policy = pairs_of_policy(atlas, model, atlas.policies[index])
+    tested = _test_of(atlas, index)
 
     def is_tested(error: float) -> bool:
         """Whether the rows still close the tail of the test, so that the policy keeps the bound of the test."""
@@ -123,16 +123,16 @@ def _of_member(atlas: Atlas, state: State) -> list[SurvivingClaim]:
     return claims
 
 
-def _test_of(atlas: Atlas, place: int) -> OptimalByTest | None:
+def _test_of(atlas: Atlas, index: int) -> OptimalByTest | None:
     """The test by episodes that proves the policy to a state near-optimal, if there is one."""
-    if atlas.certificate is None or atlas.certificate.distances is not None:
+    if atlas.certificate is None:
         return None
-    return optimal_by_test(atlas.certificate).get(place)
+    return optimal_by_test(atlas.certificate).get(index)
 
 
 def _of_other(atlas: Atlas, state: State) -> SurvivingClaim:
     model, radius = atlas.model, atlas.target.radius
-    goal = position_of(model, atlas.seen.index(state)) if state in atlas.seen else model.unseen
+    goal = index_in_model(model, atlas.seen.index(state)) if state in atlas.seen else model.unseen
     return SurvivingClaim(
         f"That it takes more than {radius:g} expected steps",
         surviving_error(lambda error: stays_beyond(model, goal, radius, error)),

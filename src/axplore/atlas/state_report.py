@@ -8,8 +8,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
+from axplore.atlas.transitions import state_visits
 from axplore.errors import AxploreError, printable
 from axplore.labels import encode_label, finite, readable
 from axplore.target import Target
@@ -310,7 +309,7 @@ def rows_of(atlas: Atlas) -> list[tuple[str, ...]]:
 
 def summary_of(atlas: Atlas) -> list[str]:
     """Returns the lines of the verdict, and the number of steps taken."""
-    return [*atlas.verdict.lines, f"{atlas.steps:,} steps taken."]
+    return [*atlas.verdict.lines, f"{atlas.run.steps_in_words}."]
 
 
 def as_text(atlas: Atlas) -> str:
@@ -361,6 +360,5 @@ def to_pandas(atlas: Atlas) -> Any:
 
 def _visits(atlas: Atlas) -> dict[int, int]:
     """Returns the number of times that actions of each counted state were played, by the number of the state."""
-    counts = atlas.count_arrays
-    before = np.concatenate(([0], np.cumsum(counts["visits"])))[counts["state_pairs"]]
-    return dict(zip(counts["states"].tolist(), np.diff(before).tolist(), strict=True))
+    counts = atlas.counts
+    return dict(zip(counts.states.tolist(), state_visits(counts).tolist(), strict=True))

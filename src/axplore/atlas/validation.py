@@ -11,8 +11,9 @@ Each goal is tried for a number of episodes, each cut at a horizon. Two question
   cost a RESET and a whole new journey each time. With this and Student's interval at the level α, and if no episode was
   cut, the mean must still be below l.
 
-The levels are divided among the goals: an atlas whose bounds are true is contradicted at any goal with a probability of
-at most `false_alarm`, of which the second half is approximate.
+Every draw is compared with what the atlas assumes, and with what it counted (`axplore.atlas.draw_checks`). The
+levels are divided among the goals and the draws: an atlas whose bounds are true is contradicted with a probability of
+at most `false_alarm`, of which three eighths, those of the second question, are approximate.
 
 The actions of each state are compared too. What is proven is about the actions of the atlas: a state that offers
 others contradicts it for certain.
@@ -22,19 +23,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from axplore.arguments import checked, collection, optional, real, settings, whole
+from axplore.atlas.draw_checks import DrawChecks
 from axplore.atlas.state_report import rounded_down, rounded_up
 from axplore.errors import InvalidInputError
 from axplore.labels import readable
-from axplore.types import RESET_ACTION, Action, IntArray, State
+from axplore.records.codec import pack
+from axplore.records.findings import Finding
+from axplore.types import RESET, Action, IntArray, Reset, State
 from axplore.worlds.catalogue import world_for
-from axplore.worlds.contract import Episodes, Visit, World
+from axplore.worlds.contract import Miss, Restarts, World
+from axplore.worlds.playing import Player, player_of
 
 if TYPE_CHECKING:
     from axplore.atlas.atlas import Atlas
@@ -48,12 +53,16 @@ HORIZON_FACTOR: Final = 20
 SHORTEST_HORIZON: Final = 100
 """An episode is cut after `HORIZON_FACTOR` times as many steps as promised, but never before this many."""
 
+DRAWS_SHARE: Final = 0.25
+"""The part of the false alarm that goes to tests of single draws."""
+
 BETS: Final = tuple(2.0**-k for k in range(8))
 """The λ of the first test."""
 
 SEARCHES: Final = 50
-PLAYS: Final = 8
-"""The number of searches for a goal that the system has not shown yet, and of plays of each pair in a search."""
+SEARCH_FACTOR: Final = 2
+"""The number of tries to find a goal that the system has not shown yet, and the steps of each as a multiple of those
+promised, but never fewer than `SHORTEST_HORIZON`."""
 
 FEWEST_FOR_MEAN: Final = 30
 """The fewest episodes from which a goal may be called too fast."""
@@ -81,9 +90,10 @@ class Trial:
         goal: the goal.
         promised: the range of its expected steps: the bounds, or 0 to L + ε if nothing is proven.
         episodes: the number of episodes.
-        arrived: the number of episodes that reached the goal; the others were cut at the horizon.
+        arrived: the number of episodes that reached the goal; the others were cut, or lost to failures of the system.
         horizon: the steps after which an episode was cut.
-        mean: the mean number of steps; an episode that was cut counts as the horizon.
+        mean: the mean number of steps; an episode that was cut counts as the horizon, or as the steps after which the
+            system would have ended it, and one that was lost does not count.
         interval: Student's confidence interval for that mean, at `CONFIDENCE`.
         outcome: how that compares with the promised range.
     """
@@ -130,17 +140,19 @@ class Validation:
         steps: the steps taken in the world.
         false_alarm: the probability with which true bounds are contradicted at any goal.
         other_actions: the states of the atlas that offer other actions in the world.
+        findings: what single draws have shown: that an assumption is false, or that rows are others than those counted.
     """
 
     trials: tuple[Trial, ...]
     steps: int
     false_alarm: float
     other_actions: tuple[OtherActions, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
     @property
     def holds(self) -> bool:
         """Whether nothing contradicts the atlas."""
-        return not self.contradicted and not self.other_actions
+        return not self.contradicted and not self.other_actions and not self.findings
 
     @property
     def contradicted(self) -> tuple[Trial, ...]:
@@ -172,6 +184,7 @@ class Validation:
                 f"The system does not have the actions of the atlas in {len(self.other_actions)} of its states "
                 f"({named}): what is proven says nothing of them."
             )
+        sentences += [str(finding) for finding in self.findings]
         if self.contradicted:
             named = ", ".join(readable(trial.goal) for trial in self.contradicted[:NAMED])
             sentences.append(
@@ -221,25 +234,24 @@ def validate(
     """
     chosen = tuple(atlas.states if goals is None else goals)
     for goal in chosen:
-        atlas.place_of(goal)
-    level = false_alarm / (2 * max(1, len(chosen)))
+        atlas.index_of(goal)
+    level = (1 - DRAWS_SHARE) * false_alarm / (2 * max(1, len(chosen)))
     with world_for(world, seed, world_parameters, atlas.memory) as tried:
-        traveller = _Traveller(atlas, tried)
-        before = tried.steps
-        for goal in atlas.states:
-            traveller.find(goal)
-        trials = tuple(_try(traveller, goal, episodes, horizon, level) for goal in chosen)
-        return Validation(trials, tried.steps - before, false_alarm, tuple(traveller.other_actions))
+        trier, before = _Trier(atlas, tried, DRAWS_SHARE * false_alarm), tried.steps
+        found = {goal for goal in atlas.states if trier.find(goal)}
+        trials = tuple(_try(trier, goal, goal in found, episodes, horizon, level) for goal in chosen)
+        steps, findings = tried.steps - before, tuple(trier.findings)
+        return Validation(trials, steps, false_alarm, tuple(trier.other_actions), findings)
 
 
-def _try(traveller: _Traveller, goal: State, episodes: int, horizon: int | None, level: float) -> Trial:
-    promised = _promised(traveller.atlas, goal)
+def _try(trier: _Trier, goal: State, is_found: bool, episodes: int, horizon: int | None, level: float) -> Trial:
+    promised = _promised(trier.atlas, goal)
     if horizon is None:
         horizon = max(SHORTEST_HORIZON, math.ceil(HORIZON_FACTOR * promised[1]))
-    if goal not in traveller.numbers:
+    if not is_found:
         return Trial(goal, promised, 0, 0, horizon, math.nan, (math.nan, math.nan), Outcome.NEVER_MET)
-    lengths, arrived = traveller.lengths(goal, episodes, horizon)
-    mean, interval = float(lengths.mean()), _interval(lengths, CONFIDENCE)
+    lengths, arrived = trier.play(goal, episodes, horizon)
+    mean, interval = float(lengths.mean()) if len(lengths) else math.nan, _interval(lengths, CONFIDENCE)
     if log_evidence_of_slowness(lengths, promised[1]) >= -math.log(level):
         outcome = Outcome.TOO_SLOW
     elif arrived == episodes >= FEWEST_FOR_MEAN and largest_mean(lengths, promised[1], level) < promised[0] - ROUNDING:
@@ -268,9 +280,10 @@ def largest_mean(lengths: IntArray, upper: float, level: float) -> float:
 def _interval(lengths: IntArray, confidence: float) -> tuple[float, float]:
     from scipy.stats import t as student
 
-    mean, n = float(lengths.mean()), len(lengths)
+    n = len(lengths)
     if n < 2:
         return (0.0, math.inf)
+    mean = float(lengths.mean())
     half = float(student.ppf((1 + confidence) / 2, n - 1)) * float(lengths.std(ddof=1)) / math.sqrt(n)
     return (mean - half, mean + half)
 
@@ -284,108 +297,73 @@ def _promised(atlas: Atlas, goal: State) -> tuple[float, float]:
     return (0.0, atlas.target.radius + atlas.target.epsilon)
 
 
-class _Traveller:
-    """Runs the policies of an atlas by orders to a world, which indexes states in its own order."""
+class _Trier:
+    """Plays the policies of an atlas in a world, and compares the actions that its states have in both.
 
-    def __init__(self, atlas: Atlas, world: World) -> None:
+    Attributes:
+        atlas: the atlas.
+        other_actions: the states of the atlas that offer other actions in the world.
+        findings: what single draws have shown.
+    """
+
+    def __init__(self, atlas: Atlas, world: World, false_alarm: float) -> None:
         self.atlas, self._world = atlas, world
-        self._places = {state: place for place, state in enumerate(atlas.states)}
-        self._n_looked_at = 0
-        self.numbers: dict[State, int] = {}  # places of the states of the atlas that the world has shown
-        self._choice_maps: dict[int, tuple[int, tuple[int, ...]]] = {}
         self.other_actions: list[OtherActions] = []
+        self.findings: list[Finding] = []
+        during = "the policies were tried"
+        self._checks = DrawChecks(atlas, world, during, false_alarm=false_alarm) if atlas.proven else None
+        self._n_looked_at = 0
+        self._lacking: dict[State, tuple[Action, ...]] = {}  # of the states that the world has shown
         if world.states[0] != atlas.states[0]:
             raise InvalidInputError(
                 f"the atlas starts in {atlas.states[0]!r}, and the world in {world.states[0]!r}: it is another world"
             )
-        self._look()
 
-    def find(self, goal: State) -> None:
-        """Plays towards a goal until the world has shown it, or gives up."""
-        for _ in range(SEARCHES):
-            if goal in self.numbers:
-                return
-            orders = [
-                Visit(self.numbers[state], action, PLAYS, self._policy(state), SHORTEST_HORIZON, max_cuts=3)
-                for state, action in self._pairs_towards(goal)
-            ]
-            if not orders:
-                return
-            self._world.carry_out(orders)
-            self._look()
+    def find(self, goal: State) -> bool:
+        """Plays towards a goal until the world has shown it, or gives up; returns whether it has."""
+        if not self._has_shown(goal):
+            horizon = max(SHORTEST_HORIZON, math.ceil(SEARCH_FACTOR * _promised(self.atlas, goal)[1]))
+            self._player(goal, horizon).meet(SEARCHES)
+        return self._has_shown(goal)
 
-    def lengths(self, goal: State, episodes: int, horizon: int) -> tuple[IntArray, int]:
-        """Runs episodes and returns their lengths, [episodes], and the number of arrivals."""
-        while True:
-            policy = self._policy(goal, horizon)
-            orders = [Episodes(self.numbers[goal], 1, horizon, policy)] * episodes
-            answers = self._world.carry_out(orders)
-            # If the world showed a state of the atlas only now, the agent reset there instead of following the policy.
-            if not self._look():
-                lengths = np.array([answer.travelled for answer in answers], dtype=np.int64)
-                return lengths, sum(answer.arrivals for answer in answers)
+    def play(self, goal: State, episodes: int, horizon: int) -> tuple[IntArray, int]:
+        """Plays episodes and returns the lengths of those that were not lost, [n], and the number of arrivals."""
+        played = self._player(goal, horizon).play_through(episodes)
+        lengths = [episode.least_steps for episode in played if episode.outcome is not Miss.LOST]
+        return np.array(lengths, dtype=np.int64), sum(episode.has_arrived for episode in played)
 
-    def _look(self) -> bool:
-        """Records the states that the world has shown since; returns whether a state of the atlas was among them."""
-        labels = self._world.states
-        met = False
-        for number in range(self._n_looked_at, len(labels)):
-            place = self._places.get(labels[number])
-            if place is not None:
-                self.numbers[labels[number]] = number
-                self._choice_maps[place] = number, self._choices_of(number, place)
-                met = True
-        self._n_looked_at = len(labels)
-        return met
+    def _player(self, goal: State, horizon: int) -> Player:
+        policy = self.atlas.policy(goal).played()
 
-    def _choices_of(self, number: int, place: int) -> tuple[int, ...]:
-        """Where the world has each action of a state of the atlas among the state's own; RESET_ACTION if it has not."""
-        offered = self._world.actions_of(number)
-        known = self.atlas.actions[place]
+        def choose(state: State, step: int) -> Action | Reset:
+            action = policy.choose(state, step)
+            return RESET if self._has_shown(state) and action in self._lacking[state] else action
+
+        played = replace(policy, choose=choose)
+        if self._checks is None:
+            return player_of(self._world, played, goal, horizon, Restarts.CHOSEN)
+        notice = self._checks.noticing(goal, self.findings)
+        return player_of(self._world, played, goal, horizon, Restarts.CHOSEN, notice)
+
+    def _has_shown(self, state: State) -> bool:
+        """Returns whether the world has shown a state of the atlas by now."""
+        if state not in self._lacking:
+            for number in range(self._n_looked_at, len(self._world.states)):
+                self._compare(number)
+            self._n_looked_at = len(self._world.states)
+        return state in self._lacking
+
+    def _compare(self, number: int) -> None:
+        """Compares the actions of a state of the world with those of the atlas."""
+        state, offered = self._world.states[number], self._world.actions_of(number)
+        index = self.atlas.indices.get(state)
+        if index is None:
+            return
+        known = self.atlas.actions[index]
         added = tuple(action for action in offered if action not in known)
-        missing = tuple(action for action in known if action not in offered)
-        if added or missing:
-            self.other_actions.append(OtherActions(self.atlas.states[place], added, missing))
-        return tuple(RESET_ACTION if action in missing else offered.index(action) for action in known)
-
-    def _pairs_towards(self, goal: State) -> list[tuple[State, int]]:
-        """Returns the pairs that the policy to a goal plays in states that the world has shown."""
-        choices = np.atleast_2d(self.atlas.policies[self._places[goal]])
-        pairs = []
-        for place in range(choices.shape[1]):
-            if place in self._choice_maps and place != self._places[goal]:
-                translation = self._choice_maps[place][1]
-                played = {translation[choice] for choice in choices[:, place].tolist() if choice != RESET_ACTION}
-                pairs += [(self.atlas.states[place], action) for action in sorted(played - {RESET_ACTION})]
-        return pairs
-
-    def _policy(self, goal: State, horizon: int | None = None) -> IntArray:
-        """Returns the policy to a goal in the indices of the world, [n], or [horizon, n] if it depends on the step.
-
-        A visit has no steps, so it uses the choices of the first one.
-        """
-        planned = self.atlas.policies[self._places[goal]]
-        staged = np.atleast_2d(planned)
-        translated = np.full((len(staged), self._n_looked_at), RESET_ACTION, dtype=np.int64)
-        for place in range(staged.shape[1]):
-            if place in self._choice_maps:
-                number, choices = self._choice_maps[place]
-                translated[:, number] = [
-                    choices[choice] if choice >= 0 else RESET_ACTION for choice in staged[:, place]
-                ]
-        first: IntArray = translated[0]
-        if horizon is None or planned.ndim == 1:
-            return first
-        return _repeated(translated, horizon)
-
-
-def _repeated(staged: IntArray, horizon: int) -> IntArray:
-    """Returns a policy by step, [H, n], repeated with a RESET after its last step, [horizon, n]."""
-    reset = np.full((1, staged.shape[1]), RESET_ACTION, dtype=np.int64)
-    journey = np.concatenate((staged, reset))
-    times = -(-horizon // len(journey))
-    repeated: IntArray = np.tile(journey, (times, 1))[:horizon]
-    return repeated
+        self._lacking[state] = tuple(action for action in known if action not in offered)
+        if added or self._lacking[state]:
+            self.other_actions.append(OtherActions(state, added, self._lacking[state]))
 
 
 def validation_as_json(validation: Validation) -> Mapping[str, Any]:
@@ -407,6 +385,7 @@ def validation_as_json(validation: Validation) -> Mapping[str, Any]:
             }
             for other in validation.other_actions
         ],
+        "findings": [pack(finding)[0] for finding in validation.findings],
         "goals": [
             {
                 "goal": encode_label(trial.goal),

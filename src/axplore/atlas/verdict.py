@@ -6,6 +6,7 @@ system, and the assumptions. Only `PROVEN` is unconditional. docs/verdicts.md ex
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
@@ -13,9 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 from axplore.atlas.state_report import StateReport, rounded_down, rounded_up
 from axplore.certificate.count_checks import contradicted_assumption
 from axplore.certificate.doubts import doubts_in, notes_in
+from axplore.certificate.promise import promise
 from axplore.errors import ExitCode
-from axplore.explorers.base import StopReason
+from axplore.explorers.registry import THEOREMS
 from axplore.labels import readable
+from axplore.records.findings import Issue
+from axplore.records.run import StopReason
+from axplore.statistics.confirming import SEEN_WITH, rate_seen
 from axplore.target import Objective, confidence_text
 from axplore.types import Status
 
@@ -28,12 +33,6 @@ ASSUMPTIONS: Final = (
     "states are told apart by their labels",
 )
 """The assumptions of every proof, which cannot be proven."""
-
-PAPER_GUARANTEES: Final = {"disco-theory": "[DisCo] Thm. 1"}
-"""Explorers whose result is correct with probability 1 - δ by a theorem, though no certificate shows it."""
-
-NOISE_PINNED: Final = "NOISE_PINNED"
-"""The finding that noise is seeded anew at every RESET, so that episodes repeat each other."""
 
 LISTED: Final = 5
 """The largest number of states that a sentence names."""
@@ -109,6 +108,8 @@ def verdict_of(atlas: Atlas) -> Verdict:
     headline, *sentences = _WORDS[kind](atlas)
     if doubts or kind is VerdictKind.CONTRADICTED:
         sentences += _what_holds_anyway(atlas)
+    if kind in (VerdictKind.PROVEN, VerdictKind.PROVEN_UNDER_DOUBT):
+        sentences += _what_was_played(atlas)
     if atlas.memory is not None:
         sentences.append(f"{atlas.memory.summary}.")
     return Verdict(
@@ -196,9 +197,12 @@ def _unfinished(atlas: Atlas) -> list[str]:
 
 def _contradicted(atlas: Atlas) -> list[str]:
     contradicted = None if atlas.certificate is None else contradicted_assumption(atlas.certificate)
-    if contradicted is not None:
+    headline = f"it was assumed that {' and that '.join(atlas.assumptions)}, but {contradicted}."
+    if contradicted is None:
+        headline = next((_first_lower(finding.seen) for finding in atlas.findings if finding.refutes), "")
+    if headline:
         return [
-            f"Contradicted: it was assumed that {' and that '.join(atlas.assumptions)}, but {contradicted}.",
+            f"Contradicted: {headline}",
             "Nothing here can be relied on. The draws themselves are valid whatever was assumed: resume the run with a "
             "weaker assumption, or with none, and nothing of them is lost.",
         ]
@@ -210,7 +214,7 @@ def _contradicted(atlas: Atlas) -> list[str]:
 
 
 def _not_proven(atlas: Atlas) -> list[str]:
-    theorem = PAPER_GUARANTEES.get(atlas.explorer)
+    theorem = THEOREMS.get(atlas.explorer)
     rule = f"by a rule that is proven right in the paper ({theorem})" if theorem else "by a rule without a guarantee"
     return [
         f"Not proven: {atlas.explorer} found {_states(len(atlas.states))} and ended {rule}; it leaves no certificate.",
@@ -230,14 +234,7 @@ _WORDS: Final = {
 
 def _promise(atlas: Atlas) -> str:
     """Returns what is promised once everything is proven, as a clause."""
-    n_states, target = len(atlas.states), atlas.target
-    subject = "the initial state is" if n_states == 1 else f"{_states(n_states)} are"
-    reach = f"{target.radius + target.epsilon:g}"
-    promise = f"{subject} reliably reachable within {reach} expected steps, and no other within {target.radius:g}"
-    if atlas.objective is not Objective.OPTIMAL:
-        return promise
-    steps = "1 step" if target.epsilon == 1 else f"{target.epsilon:g} steps"
-    return f"{promise}; each policy is within {steps} of the best one through these states"
+    return promise(len(atlas.states), atlas.target.radius, atlas.target.epsilon, atlas.objective)
 
 
 def _what_is_decided(atlas: Atlas) -> list[str]:
@@ -248,9 +245,38 @@ def _what_is_decided(atlas: Atlas) -> list[str]:
     return [f"Nothing within the radius is missing: {farther} more than {atlas.target.radius:g} expected steps."]
 
 
+def _what_was_played(atlas: Atlas) -> list[str]:
+    """Returns how the policies were played, and how large a violation of what is assumed would have shown."""
+    played = atlas.run.played
+    if atlas.is_part:  # the record is of the atlas that it was taken from
+        return []
+    if played is None:
+        return ["The policies were not played, so nothing was tried of what is assumed."] if atlas.assumptions else []
+    times = f"up to {_times(played.most)} each" if played.played == played.goals else _times(played.most) + " at most"
+    sentences = (
+        [
+            f"{played.played:,} of {played.goals:,} policies were played before this was promised, {times}, "
+            f"in {played.steps:,} steps."
+        ]
+        if played.goals
+        else []
+    )
+    if played.confirmed and played.repeats:
+        actions = "The action" if played.confirmed == 1 else f"Each of the {played.confirmed:,} actions"
+        sentences.append(
+            f"{actions} that they played was drawn {_times(played.repeats + 1)} or more: if one of them had another "
+            f"outcome more often than 1 in {math.floor(1 / rate_seen(played.repeats)):,}, it would have shown itself "
+            f"with a probability of {SEEN_WITH:g}."
+        )
+    elif played.confirmed:
+        sentences.append("Not every action that they played was drawn twice, which says nothing of what is assumed.")
+    return sentences
+
+
 def _what_holds_anyway(atlas: Atlas) -> list[str]:
     """Returns what is true of states even if labels hide something: that which episodes prove."""
-    is_pinned = any(finding.issue == NOISE_PINNED for finding in atlas.findings)  # then episodes are not independent
+    # Noise that is seeded anew at every RESET makes episodes repeat each other.
+    is_pinned = any(finding.issue is Issue.NOISE_PINNED for finding in atlas.findings)
     tested = {test.goal for test in atlas.tests}
     if not tested or is_pinned:
         return []
@@ -282,7 +308,15 @@ def _surely(atlas: Atlas) -> str:
 
 
 def _clause(sentence: str) -> str:
-    return sentence[:1].lower() + sentence[1:].rstrip(".")
+    return _first_lower(sentence).rstrip(".")
+
+
+def _first_lower(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
 
 
 def _states(count: int, kind: str = "") -> str:

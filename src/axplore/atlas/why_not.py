@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from axplore.atlas.learned_model import known_places, position_of
+from axplore.atlas.learned_model import index_in_model, known_indices
 from axplore.atlas.state_report import rounded_down
 from axplore.proofs.bounds import IntervalModel, empirical_path
-from axplore.proofs.claims import Draws, Reachable, TooFar, cheapest_draws
+from axplore.proofs.claims import Draws, ToReach, ToSetAside, cheapest_draws
 from axplore.proofs.travel import Travel
 from axplore.statistics.confidence import row_hulls
 from axplore.types import Action, State
@@ -61,31 +61,31 @@ class WhyNot:
 
 def why_not(atlas: Atlas, state: State) -> WhyNot:
     """Returns why a state is not in an atlas: too unlikely, too far, undecided, or never seen."""
-    if state in atlas.places:
+    if state in atlas.indices:
         return WhyNot(state, Reason.IS_IN, "It is in the atlas.", estimate=atlas.plan(state).estimate)
     if state not in atlas.seen:
         return WhyNot(state, Reason.NEVER_SEEN, atlas.describe(state).reason)
     model = atlas.model
-    position = position_of(model, atlas.seen.index(state))
-    estimate = empirical_path(model, position).steps if position != model.unseen else np.inf
+    index = index_in_model(model, atlas.seen.index(state))
+    estimate = empirical_path(model, index).steps if index != model.unseen else np.inf
     report = atlas.describe(state)
     if not atlas.can_be_relied_on:
         return WhyNot(state, Reason.NOT_FOUND, f"{report.reason} {_estimated(atlas, estimate)}", estimate=estimate)
     beyond = report.bounds.lower - atlas.target.radius
     if beyond > 0:
-        reason, text = _ruled_out(atlas, model, position, beyond)
+        reason, text = _ruled_out(atlas, model, index, beyond)
         return WhyNot(state, reason, text, beyond=beyond, estimate=estimate)
-    return _undecided(atlas, model, state, position, estimate)
+    return _undecided(atlas, model, state, index, estimate)
 
 
-def _ruled_out(atlas: Atlas, model: IntervalModel, position: int, beyond: float) -> tuple[Reason, str]:
+def _ruled_out(atlas: Atlas, model: IntervalModel, index: int, beyond: float) -> tuple[Reason, str]:
     """Returns the reason for a state that is proven too far: the last step alone, or the whole way."""
     radius = atlas.target.radius
     far = (
         f"Every policy through the states of the atlas takes at least {rounded_down(radius + beyond)} expected steps, "
         f"which is {rounded_down(beyond)} more than the radius of {radius:g}."
     )
-    likeliest = greatest_chance(model, position)
+    likeliest = greatest_chance(model, index)
     if likeliest < 1 / radius:
         return Reason.TOO_UNLIKELY, (
             f"No action leads there with a probability above {likeliest:.3g}, and each state within the radius is "
@@ -94,19 +94,19 @@ def _ruled_out(atlas: Atlas, model: IntervalModel, position: int, beyond: float)
     return Reason.TOO_FAR, far
 
 
-def greatest_chance(model: IntervalModel, position: int) -> float:
-    """Returns the largest probability with which, in any model of the region, an action leads to a position."""
+def greatest_chance(model: IntervalModel, index: int) -> float:
+    """Returns the largest probability with which, in any model of the region, an action leads to a state."""
     _, high, unseen = row_hulls(model.rows.row_offsets, model.rows.shares, model.rows.slack)
-    seen = model.rows.successors == position
+    seen = model.rows.successors == index
     pairs = np.repeat(np.arange(model.n_pairs), np.diff(model.rows.row_offsets))
     elsewhere = np.setdiff1d(np.arange(model.n_pairs), pairs[seen])
     return float(max(high[seen].max(initial=0.0), unseen[elsewhere].max(initial=0.0)))
 
 
-def _undecided(atlas: Atlas, model: IntervalModel, state: State, position: int, estimate: float) -> WhyNot:
+def _undecided(atlas: Atlas, model: IntervalModel, state: State, index: int, estimate: float) -> WhyNot:
     target = atlas.target
     looks_near = estimate <= target.radius + target.epsilon / 2
-    claim = Reachable(position, target.radius + target.epsilon) if looks_near else TooFar(position, target.radius)
+    claim = ToReach(index, target.radius + target.epsilon) if looks_near else ToSetAside(index, target.radius)
     if (model.visits == 0).any():
         wanted = dict.fromkeys(_named(atlas, model, np.flatnonzero(model.visits == 0)), 1)
         never_played = "Some actions of the states of the atlas were never played; play them first."
@@ -137,10 +137,10 @@ def _estimated(atlas: Atlas, estimate: float) -> str:
 
 
 def _named(atlas: Atlas, model: IntervalModel, pairs: np.typing.NDArray[np.int64]) -> list[tuple[State, Action]]:
-    positions = np.searchsorted(model.rows.state_pairs, pairs, side="right") - 1
-    places = known_places(atlas, model)
+    owners = np.searchsorted(model.rows.state_pairs, pairs, side="right") - 1
+    indices = known_indices(atlas, model)
     first = model.rows.state_pairs
     return [
-        (atlas.states[places[position]], atlas.actions[places[position]][pair - first[position]])
-        for pair, position in zip(pairs.tolist(), positions.tolist(), strict=True)
+        (atlas.states[indices[owner]], atlas.actions[indices[owner]][pair - first[owner]])
+        for pair, owner in zip(pairs.tolist(), owners.tolist(), strict=True)
     ]

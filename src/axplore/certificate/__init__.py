@@ -4,24 +4,23 @@
     certificate.save(folder)
     print(verify(Certificate.load(folder)))
 
-`contents`, `doubts` and `document` say what a certificate holds, `region`, `bellman` and `checker` verify it.
+`axplore.records` and `document` say what a certificate holds; `region`, `bellman`, `bounds`, `kinds` and `checker`
+verify it, one file in `kinds` for each kind of claims.
 `episode_certificate` has the certificate of one policy by its episodes. What verifies shares no code with the solvers
 and statistics of what made the certificate.
 """
 
 from axplore.certificate.checker import verify
-from axplore.certificate.claim_checks import ClaimCheck, ClaimKind, Verification
-from axplore.certificate.contents import AtLeast, AtMost, Counts, NearOptimal, Reachable, TooFar
+from axplore.certificate.claim_checks import ClaimCheck, Verification
 from axplore.certificate.document import Certificate
 from axplore.certificate.episode_certificate import Decision, EpisodeCertificate, verify_episodes
+from axplore.records.claims import AtLeast, AtMost, NearOptimal, Reachable, TooFar
 
 __all__ = [
     "AtLeast",
     "AtMost",
     "Certificate",
     "ClaimCheck",
-    "ClaimKind",
-    "Counts",
     "Decision",
     "EpisodeCertificate",
     "NearOptimal",

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from axplore.certificate.contents import RESET_ACTION, Counts
-from axplore.certificate.document import Certificate
 from axplore.certificate.region import Region, confidence_region
-from axplore.types import FloatArray, IntArray
+from axplore.records.counts import Counts
+from axplore.types import RESET_ACTION, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from axplore.certificate.document import Certificate
 
 WAY_ROUNDING: Final = 1e-12
 """The part by which the bounds along a way are enlarged, far above the rounding of their few terms."""
+
+LARGEST_EXPONENT: Final = 100.0
+"""A way is not followed where a factor would be larger than its exponential: no bound is as large as that."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,23 +29,26 @@ class Sweeper:
 
     Attributes:
         region: the confidence region.
+        counts: what it follows from.
         state_pairs: the first pair of each known state, and the end of the last one, [n + 1].
         owners: the known state of each pair, [P].
         n_seen: how many states were seen.
     """
 
     region: Region
+    counts: Counts
     state_pairs: IntArray
     owners: IntArray
     n_seen: int
 
     @classmethod
     def of(cls, certificate: Certificate) -> Sweeper:
-        n_actions = [len(actions) for actions in certificate.actions]
+        n_actions = certificate.n_actions.tolist()
         return cls(
             region=confidence_region(
-                certificate.counts, n_actions, certificate.delta, certificate.assumed, certificate.apart
+                certificate.counts, n_actions, certificate.delta, certificate.assumed, certificate.retired
             ),
+            counts=certificate.counts,
             state_pairs=certificate.state_pairs,
             owners=np.repeat(np.arange(len(n_actions)), n_actions),
             n_seen=certificate.n_seen,
@@ -94,18 +102,18 @@ def bounds_along_way(
         m - i + max over j >= i of (Y_i + j - i + 1) (exp(budget / k_j) - 1),
 
     where Y_0 = 1 and Y_i = (i + 1) max over j < i of exp(budget / k_j). docs/algorithms/certified.md, Eqs. 17 and 18.
-    None if the policy plays along no such way.
+    None if the policy plays along no such way, or along one drawn so seldom that this says nothing.
     """
     way, repeats = _way(counts, state_pairs, goal, policy)
-    if not way:
+    if not way or budget / min(repeats) > LARGEST_EXPONENT:
         return None
     factors = [math.exp(budget / repeat) for repeat in repeats]
     length = len(way)
     bounds = np.zeros(len(policy))
-    for place, state in enumerate(way):
-        weight = (place + 1) * max(factors[:place], default=1.0)
-        worst = max((weight + later - place + 1) * (factors[later] - 1.0) for later in range(place, length))
-        bounds[state] = (length - place + worst) * (1.0 + WAY_ROUNDING)
+    for index, state in enumerate(way):
+        weight = (index + 1) * max(factors[:index], default=1.0)
+        worst = max((weight + later - index + 1) * (factors[later] - 1.0) for later in range(index, length))
+        bounds[state] = (length - index + worst) * (1.0 + WAY_ROUNDING)
     bounds[_elsewhere(way, goal, len(policy))] = 1.0 + bounds[way[0]]
     return bounds
 
@@ -113,7 +121,7 @@ def bounds_along_way(
 def _elsewhere(way: list[int], goal: int, n_known: int) -> npt.NDArray[np.bool_]:
     """Which known states are neither on the way nor the goal, [n]."""
     elsewhere = np.ones(n_known, dtype=np.bool_)
-    elsewhere[[place for place in (*way, goal) if place < n_known]] = False
+    elsewhere[[index for index in (*way, goal) if index < n_known]] = False
     return elsewhere
 
 

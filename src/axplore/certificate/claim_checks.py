@@ -5,28 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from enum import Enum
 
 from axplore.errors import ExitCode
-
-
-class ClaimKind(Enum):
-    """The kinds of claims; the value is what to call them."""
-
-    COUNTS = "counts"
-    ASSUMPTIONS = "assumptions"
-    """That no draw contradicts what is assumed; that it is true is for the user to know."""
-    DISTANCES = "distances"
-    REACHABLE = "reachable"
-    TOO_FAR = "too far"
-    NEAR_OPTIMAL = "near-optimal"
-    AT_MOST = "at most"
-    AT_LEAST = "at least"
-    COMPLETE = "complete"
-    EPISODES = "episodes"
-    """What episodes of one policy decide; see `axplore.certificate.episode_certificate`."""
-    ATLAS = "atlas"
-    """That an atlas says no more than its certificate; see `axplore.atlas.verification`."""
 
 
 @dataclass(frozen=True)
@@ -34,21 +14,21 @@ class ClaimCheck:
     """Whether one claim follows from the counts.
 
     Attributes:
-        kind: what is claimed.
+        kind: what to call what is claimed: the words of a kind of claims, or "counts", "assumptions", "complete".
         subject: of what, in words; a state by its label.
-        position: of the state in the certificate; None for a claim about all of them.
+        index: of the state in the certificate; None for a claim about all of them.
         holds: whether it is proven.
         why: what proves it, or what is wrong.
     """
 
-    kind: ClaimKind
+    kind: str
     subject: str
-    position: int | None
+    index: int | None
     holds: bool
     why: str
 
     def __str__(self) -> str:
-        return f"{'ok    ' if self.holds else 'FAILED'}  {self.kind.value:<12}  {self.subject}: {self.why}"
+        return f"{'ok    ' if self.holds else 'FAILED'}  {self.kind:<12}  {self.subject}: {self.why}"
 
 
 @dataclass(frozen=True)
@@ -84,10 +64,10 @@ class Verification:
 
     def requiring_completeness(self) -> Verification:
         """The same with one claim more: that nothing is left to prove. It holds if the certificate is complete."""
-        if any(claim.kind is ClaimKind.COMPLETE for claim in self.claims):
+        if any(claim.kind == "complete" for claim in self.claims):
             return self
         why = self.open_parts[0] if self.open_parts else "the certificate does not claim it"
-        return replace(self, claims=(*self.claims, ClaimCheck(ClaimKind.COMPLETE, "all", None, False, why)))
+        return replace(self, claims=(*self.claims, ClaimCheck("complete", "all", None, False, why)))
 
     @property
     def failures(self) -> tuple[ClaimCheck, ...]:
@@ -95,7 +75,7 @@ class Verification:
         return tuple(claim for claim in self.claims if not claim.holds)
 
     @property
-    def proven(self) -> Mapping[ClaimKind, int]:
+    def proven(self) -> Mapping[str, int]:
         """How many claims of each kind are proven."""
         return Counter(claim.kind for claim in self.claims if claim.holds)
 

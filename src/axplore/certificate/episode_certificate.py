@@ -1,11 +1,12 @@
 """What episodes of one policy prove about it, as a file, and the verifier's own check of it.
 
-An episode begins with RESET, plays the policy, and ends at the goal or after `horizon` steps. The certificate holds how
-often each outcome came, and nothing about states, labels or rows: it needs no model. Someone who starts with the wealth
-1 and stakes the part λ of it on each episode has 1 - λ z times as much after it, where z ≤ 1 is the *loss* of its
-outcome. A hypothesis under which losses have an expectation of at least 0 lets this wealth reach 1 / δ with probability
-at most δ, whenever one stops (Ville), and so does a mixture over λ that was fixed beforehand. docs/certify.md
-has the losses and the proofs. Nothing here is shared with the statistics that decided when to stop.
+An episode begins with RESET, plays the policy, and ends at the goal, after `horizon` steps, or at the next RESET; if
+restarts are part of the policy, it goes on after a RESET. The certificate holds how often each outcome came, and
+nothing about states, labels or rows: it needs no model. Someone who starts with the wealth 1 and stakes the part λ of
+it on each episode has 1 - λ z times as much after it, where z ≤ 1 is the *loss* of its outcome. A hypothesis under
+which losses have an expectation of at least 0 lets this wealth reach 1 / δ with probability at most δ, whenever one
+stops (Ville), and so does a mixture over λ that was fixed beforehand. docs/certify.md has the losses and the proofs.
+Nothing here is shared with the statistics that decided when to stop.
 """
 
 from __future__ import annotations
@@ -18,15 +19,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from axplore import storage
-from axplore.certificate.claim_checks import ClaimCheck, ClaimKind, Verification
-from axplore.certificate.document import LEAST_DELTA
+from axplore.certificate.claim_checks import ClaimCheck, Verification
+from axplore.certificate.ranges import LEAST_DELTA, LEAST_PROBABILITY, MOST_STEPS, check_real, check_whole
 from axplore.errors import DamagedFileError, ExitCode, InvalidInputError
 from axplore.labels import decode_label, encode_label, readable
+from axplore.records.codec import pack, unpack
+from axplore.records.findings import Finding
 from axplore.target import confidence_text
 from axplore.types import State
 
 FORMAT: Final = "axplore episodes"
-VERSION: Final = 1
+VERSION: Final = 3
 
 N_BETS: Final = 20
 LARGEST_BET: Final = 0.98
@@ -55,9 +58,10 @@ class Decision(Enum):
 class EpisodeCertificate:
     """A claim about one policy, the outcomes of its episodes, and what they decide.
 
-    The claim is one of two. With `within`: the policy, restarted by RESET whenever it has not reached the goal after
-    `horizon` steps, reaches it within this number of expected steps. With `chance`: it reaches the goal within
-    `horizon` steps with at least this chance.
+    The claim is one of two, each without or with restarts; `claim` has it in words. With `chance`: the policy reaches
+    the goal within `horizon` steps with at least this chance. With `within`: it takes at most this number of expected
+    steps; an episode that does not arrive within `horizon` steps counts as `horizon` + 1 + `within`, which is what it
+    takes if it is restarted then.
 
     Attributes:
         world, policy: what was played on, and what was played, in words.
@@ -65,13 +69,18 @@ class EpisodeCertificate:
         within: the bound B of the expected steps; None if a chance is claimed.
         chance: the bound p of the chance; None if steps are claimed.
         horizon: the steps after which an episode ends without the goal.
+        restarts: whether RESET is a step of the policy, after which an episode goes on. If not, it ends there, without
+            the goal.
         delta: δ, the probability with which the decision may be wrong.
         decision: whether the claim is proven, refuted, or neither.
         arrivals: how many episodes reached the goal after each number of steps: {steps: times}.
-        missed: how many ended without the goal.
+        missed: how many did not reach the goal.
+        ended: how many of these a RESET ended; none with restarts.
         lost: how many have an unknown outcome, because the system failed or showed a state for which nothing was
             planned yet; they count against whatever is decided.
         steps: that all of it took, RESET included.
+        findings: what the draws have shown of the atlas that the policy is of, if it was at hand; it does not touch
+            what episodes prove.
     """
 
     world: str
@@ -80,30 +89,56 @@ class EpisodeCertificate:
     within: float | None
     chance: float | None
     horizon: int
+    restarts: bool
     delta: float
     decision: Decision
     arrivals: Mapping[int, int]
     missed: int
+    ended: int
     lost: int
     steps: int
+    findings: tuple[Finding, ...] = ()
 
     def __post_init__(self) -> None:
         if (self.within is None) == (self.chance is None):
             raise InvalidInputError("a claim is either of expected steps or of a chance")
-        if self.within is not None and not (_is_real(self.within) and self.within >= LEAST_BOUND):
-            raise InvalidInputError(f"{self.within!r} expected steps cannot be claimed")
-        if self.chance is not None and not (_is_real(self.chance) and 0 < self.chance < 1):
-            raise InvalidInputError(f"a chance of {self.chance!r} cannot be claimed")
-        if not (_is_real(self.delta) and LEAST_DELTA <= self.delta < 1):
-            raise InvalidInputError(f"δ is {self.delta!r}, which is no probability between 0 and 1")
-        for name, value, least in (("horizon", self.horizon, 1), ("missed", self.missed, 0), ("lost", self.lost, 0)):
-            _check_whole(name, value, least)
-        _check_whole("steps", self.steps, 0)
+        if self.within is not None:
+            check_real("the number of expected steps claimed", self.within, LEAST_BOUND, MOST_STEPS)
+        if self.chance is not None:
+            check_real("the chance claimed", self.chance, LEAST_PROBABILITY, math.nextafter(1, 0))
+        check_real("δ", self.delta, LEAST_DELTA, math.nextafter(1, 0))
+        if type(self.restarts) is not bool:
+            raise InvalidInputError("restarts is neither true nor false")
+        check_whole("horizon", self.horizon, 1, LONGEST)
+        for name in ("missed", "ended", "lost", "steps"):
+            check_whole(name, getattr(self, name), 0, LONGEST)
         for steps, times in self.arrivals.items():
-            _check_whole("steps of an arrival", steps, 0)
-            _check_whole("times of an arrival", times, 1)
+            check_whole("steps of an arrival", steps, 0, LONGEST)
+            check_whole("times of an arrival", times, 1, LONGEST)
             if steps > self.horizon:
                 raise InvalidInputError(f"an episode arrived after {steps} steps, beyond the horizon {self.horizon}")
+        self._check_ends()
+        if self.steps < self._least_steps:
+            raise InvalidInputError(f"{self.steps} steps are too few: the episodes took {self._least_steps} at least")
+
+    def _check_ends(self) -> None:
+        if self.ended > self.missed:
+            raise InvalidInputError(f"{self.ended} episodes ended before the goal, but {self.missed} missed it")
+        if self.ended and self.restarts:
+            raise InvalidInputError(f"{self.ended} episodes ended at a RESET, but with restarts they go on")
+        if self._has_no_mean and self.decision is not Decision.UNDECIDED:
+            raise InvalidInputError("expected steps are decided, though an episode ended before the goal")
+
+    @property
+    def _has_no_mean(self) -> bool:
+        """Whether there are no expected steps to decide on: an episode ended, and never arrives without restarts."""
+        return self.within is not None and self.ended > 0
+
+    @property
+    def _least_steps(self) -> int:
+        """The fewest steps of the episodes, with the RESET that begins each."""
+        arrived = sum(times * (steps + 1) for steps, times in self.arrivals.items())
+        return arrived + (self.missed - self.ended) * (self.horizon + 1) + self.ended
 
     @property
     def episodes(self) -> int:
@@ -119,22 +154,39 @@ class EpisodeCertificate:
     def claim(self) -> str:
         """The claim in words."""
         goal, horizon = readable(self.goal), f"{self.horizon} step{'' if self.horizon == 1 else 's'}"
-        if self.chance is not None:
-            return f"{self.policy} reaches {goal} within {horizon} with a chance of at least {self.chance:g}"
-        return (
-            f"{self.policy}, restarted by RESET whenever it has not arrived after {horizon}, reaches {goal} within "
-            f"{self.within:g} expected steps"
-        )
+        how = "with restarts" if self.restarts else "without any reset in between"
+        reaches = f"{self.policy} reaches {goal}, {how}, within"
+        if self.within is None:
+            restarting = " (a RESET where an episode ends is one of the steps)" if self.restarts else ""
+            return f"{reaches} {horizon} with a chance of at least {self.chance:g}{restarting}"
+        if self.restarts:
+            late = f"a RESET, which is a step, where an episode ends or has not arrived after {horizon}"
+        else:
+            late = f"an episode that does not arrive within {horizon} counts as {self.horizon + 1 + self.within:g}"
+        return f"{reaches} {self.within:g} expected steps ({late})"
 
     def __str__(self) -> str:
-        seen = f"{self.episodes:,} episodes, {sum(self.arrivals.values()):,} of which arrived; {self.steps:,} steps"
+        return " ".join((self._decided, *(f"Of the atlas: {finding}" for finding in self.findings)))
+
+    @property
+    def _decided(self) -> str:
+        """What is decided, in a few sentences."""
+        played = f"Episodes: {self.episodes:,}, of which {sum(self.arrivals.values()):,} arrived"
+        played += f" and {self.ended:,} ended before the goal" if self.ended else ""
+        played += f", in {self.steps:,} steps."
+        if self._has_no_mean:
+            return (
+                f"Undecided whether {self.claim}: an episode ended before the goal, and one that never arrives has no "
+                "number of steps. Ask for the policy with restarts (--restarts, restarts=True), or for a chance. "
+                f"{played}"
+            )
         if self.decision is Decision.UNDECIDED:
-            return f"Undecided whether {self.claim} ({seen})."
+            return f"Undecided whether {self.claim}. {played}"
         verb = "Proven" if self.proven else "Refuted: it is false that"
         return (
             f"{verb}{': ' if self.proven else ' '}{self.claim}. This holds with a probability of at least "
             f"{confidence_text(self.delta)}, whatever the labels hide, as long as episodes are independent of each "
-            f"other and alike ({seen})."
+            f"other and alike. {played}"
         )
 
     def save(self, path: Path | str) -> None:
@@ -162,12 +214,15 @@ class EpisodeCertificate:
             "within": self.within,
             "chance": self.chance,
             "horizon": self.horizon,
+            "restarts": self.restarts,
             "delta": self.delta,
             "decision": self.decision.value,
             "arrivals": [[steps, times] for steps, times in sorted(self.arrivals.items())],
             "missed": self.missed,
+            "ended": self.ended,
             "lost": self.lost,
             "steps": self.steps,
+            "findings": pack(self.findings)[0],
         }
 
 
@@ -175,16 +230,14 @@ def verify_episodes(certificate: EpisodeCertificate) -> Verification:
     """Checks from the outcomes alone what a certificate by episodes says to be decided."""
     goal = readable(certificate.goal)
     if certificate.decision is Decision.UNDECIDED:
-        nothing = ClaimCheck(
-            ClaimKind.EPISODES, goal, None, holds=True, why="nothing is decided, so nothing is claimed"
-        )
+        nothing = ClaimCheck("episodes", goal, None, holds=True, why="nothing is decided, so nothing is claimed")
         return Verification((nothing,), ("the claim is undecided",), (str(certificate),), ExitCode.UNFINISHED)
     wealth, needed = log_wealth(certificate), -math.log(certificate.delta)
     holds = wealth >= needed
     check = ClaimCheck(
-        kind=ClaimKind.EPISODES,
+        kind="episodes",
         subject=goal,
-        position=None,
+        index=None,
         holds=holds,
         why=f"{certificate.episodes:,} episodes gain {wealth:.6g} nats, of {needed:.6g} needed",
     )
@@ -225,8 +278,8 @@ def _losses(certificate: EpisodeCertificate) -> tuple[Callable[[int], float], fl
 
 KEYS: Final = frozenset(
     (
-        "format", "version", "world", "policy", "goal", "within", "chance", "horizon", "delta", "decision", "arrivals",
-        "missed", "lost", "steps",
+        "format", "version", "world", "policy", "goal", "within", "chance", "horizon", "restarts", "delta", "decision",
+        "arrivals", "missed", "ended", "lost", "steps", "findings",
     )
 )  # fmt: skip
 
@@ -243,23 +296,13 @@ def _assembled(body: Mapping[str, Any]) -> EpisodeCertificate:
     if not isinstance(rows, list) or not all(isinstance(row, list) and len(row) == 2 for row in rows):
         raise InvalidInputError("'arrivals' is not a list of steps and times")
     for row in rows:
-        _check_whole("arrivals", row[0], 0)
+        check_whole("arrivals", row[0], 0, LONGEST)
     if [row[0] for row in rows] != sorted({row[0] for row in rows}):
         raise InvalidInputError("'arrivals' is not in order")
-    rest = {key: body[key] for key in ("world", "policy", "within", "chance", "horizon", "delta", "missed", "lost")}
-    return EpisodeCertificate(
-        **rest,
-        steps=body["steps"],
-        goal=decode_label(body["goal"]),
-        decision=Decision(body["decision"]),
-        arrivals=dict(rows),
-    )
-
-
-def _is_real(value: object) -> bool:
-    return isinstance(value, float) and math.isfinite(value)
-
-
-def _check_whole(name: str, value: object, least: int) -> None:
-    if type(value) is not int or not least <= value <= LONGEST:
-        raise InvalidInputError(f"{name} is {value!r}, not a whole number from {least} to {LONGEST}")
+    decoded = {
+        "goal": decode_label(body["goal"]),
+        "decision": Decision(body["decision"]),
+        "arrivals": dict(rows),
+        "findings": unpack(tuple[Finding, ...], body["findings"]),
+    }
+    return EpisodeCertificate(**{key: body[key] for key in KEYS - {"format", "version"}} | decoded)

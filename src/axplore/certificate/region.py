@@ -27,22 +27,12 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from axplore.certificate.assumed import NEVER_DRAWN, ONE_SUCCESSOR, TOLERANCE, Apart, Assumed
-from axplore.certificate.contents import Counts
-from axplore.certificate.tied import UNTIED, pooled, unit_numbers
+from axplore.certificate.assumptions.given import Given, given_rows
+from axplore.certificate.levels import CLOSING, EPISODES, SHARED, pair_weights
+from axplore.records.assumed import UNTIED, Assumed
+from axplore.records.counts import Counts
+from axplore.records.retired import NEVER_DRAWN, ONE_SUCCESSOR, RetiredStates
 from axplore.types import FloatArray, IntArray
-
-SHARED: Final = 0.2
-"""The part of δ for the martingale shared by the pairs with one successor."""
-
-EPISODES: Final = 0.1
-"""The part of δ for tests by episodes, see `episodes`; each pair has its part of the rest."""
-
-CLOSING: Final = 0.15
-"""The part of δ for closed supports, in place of that for episodes, where outcomes have a least probability."""
-
-SCALE: Final = 10
-"""m in the weight m / ((i + m)(i + m - 1)) of the i-th known state; these weights sum to one."""
 
 SCALES: Final = np.array([[4.0], [100.0], [2500.0], [62500.0]])
 """The values of κ, in a column."""
@@ -65,6 +55,9 @@ NEWTON_STEPS: Final = 4
 
 LOG_SHIFTS: Final = 35.0
 """Shifts are sought between exp(-35) and exp(35) times the largest distance."""
+
+NEGLIGIBLE: Final = 1e-100
+"""Values are not measured in units as small as this."""
 
 TINY: Final = 1e-300
 """In place of zero as a divisor."""
@@ -90,7 +83,7 @@ class Draws:
         totals: how often each pair was drawn, [B].
         log_levels: the logarithm of the level of each pair, [B].
         starts: the first entry of each pair, [B].
-        owners: of each entry, the place of its pair among them, [E'].
+        owners: of each entry, the index of its pair among them, [E'].
         counts: of each entry, at least 2, [E'].
     """
 
@@ -101,7 +94,7 @@ class Draws:
     counts: FloatArray
 
     def of(self, chosen: IntArray) -> tuple[Draws, IntArray]:
-        """The same of some of the pairs, by their places in ascending order, and the places of their entries."""
+        """The same of some of the pairs, by their indices in ascending order, and the indices of their entries."""
         entries = np.flatnonzero(np.isin(self.owners, chosen))
         owners = np.searchsorted(chosen, self.owners[entries])
         starts = np.searchsorted(owners, np.arange(len(chosen)))
@@ -187,7 +180,7 @@ class Supports:
         closed: whether nothing but what was seen can follow a pair, [P].
         floors: the least probability of each successor seen, [P].
         owners: the pair of each entry, [E].
-        successors: the position that it leads to, [E].
+        successors: the index that it leads to, [E].
     """
 
     closed: npt.NDArray[np.bool_]
@@ -223,10 +216,10 @@ class Region:
         draws: what was drawn of them.
         shares: of each entry, positive and summing to one for each pair, [E'].
         slack: of each of them, [B].
-        successors: the position that each entry leads to, [E'].
+        successors: the index that each entry leads to, [E'].
         supports: of all pairs, where something is assumed of them.
-        shared_budget: what the pairs with one successor share, in nats; infinite where floors are assumed.
-        several: which of them have sharper balls: those with several successors, unless floors are assumed, [B].
+        shared_budget: what the pairs with one successor share, in nats; infinite where supports may close.
+        several: which of them have sharper balls: those with several successors, unless supports may close, [B].
     """
 
     n_pairs: int
@@ -247,10 +240,10 @@ class Region:
         least mean of the row's own region, and no further tangent is taken once a bound is enough.
 
         Args:
-            values: of each position, [n + others].
+            values: of each state, [n + others].
             enough: a bound that is as good as any greater one, for each pair, [P], or for all.
         """
-        values = np.append(values, 0.0)  # the last place is that of UNKNOWN: an outcome may lead to any state
+        values = np.append(values, 0.0)  # the last entry is that of UNKNOWN: an outcome may lead to any state
         result, base = self.supports.least_means(values)
         if not len(self.pairs):
             return result
@@ -258,7 +251,7 @@ class Region:
         base = base[self.pairs]
         distances = values[self.successors] - base[draws.owners]
         largest = np.maximum.reduceat(distances, draws.starts)
-        unit = np.where(largest > 0, largest, 1.0)
+        unit = np.where(largest > NEGLIGIBLE, largest, 1.0)
         distances = distances / unit[draws.owners]
         best, row = self._by_central_balls(distances)
         wanted = (np.broadcast_to(enough, self.n_pairs)[self.pairs] - base) / unit + SETTLED
@@ -281,20 +274,26 @@ class Region:
         """
         row = np.exp(-self.slack)[self.draws.owners]
         best: FloatArray = (row * distances)[self.draws.starts]
-        places, draws, entries = self._shared
-        if len(places):
-            best[places], row[entries] = draws.least_means(self.shares[entries], self.slack[places], distances[entries])
+        indices, draws, entries = self._shared
+        if len(indices):
+            best[indices], row[entries] = draws.least_means(
+                self.shares[entries], self.slack[indices], distances[entries]
+            )
         return best, row
 
     @cached_property
     def _shared(self) -> tuple[IntArray, Draws, IntArray]:
-        """The places of the balls with several shares, what was drawn of their pairs, and where their entries are."""
-        places = np.flatnonzero(np.bincount(self.draws.owners, minlength=len(self.pairs)) > 1)
-        return places, *self.draws.of(places)
+        """The indices of the balls with several shares, what was drawn of their pairs, and where their entries are."""
+        indices = np.flatnonzero(np.bincount(self.draws.owners, minlength=len(self.pairs)) > 1)
+        return indices, *self.draws.of(indices)
 
 
 def confidence_region(
-    counts: Counts, n_actions: Sequence[int], delta: float, assumed: Assumed | None = None, apart: Apart | None = None
+    counts: Counts,
+    n_actions: Sequence[int],
+    delta: float,
+    assumed: Assumed | None = None,
+    retired: RetiredStates | None = None,
 ) -> Region:
     """The region that holds the true transition probabilities at all times with probability at least 1 - δ.
 
@@ -303,19 +302,11 @@ def confidence_region(
         n_actions: of each known state, in the order of admission, [n].
         delta: δ.
         assumed: what is assumed of each pair. One draw settles a pair that has one outcome.
-        apart: states that were counted and are not known.
+        retired: states that were counted and are not known.
     """
-    surprises = pair_weights(n_actions, None if apart is None else apart.ranks.tolist())
-    single = np.zeros(len(surprises), dtype=np.bool_) if assumed is None else assumed.single == 1
-    least = np.zeros(len(surprises)) if assumed is None else assumed.least
-    part = 1.0 - SHARED - (CLOSING if least.any() else EPISODES)
-    # Where a support may close, there is one ball before and another one after: each has half of the pair's level.
-    halved = least > 0.0
-    weights, is_tied = level_weights(counts, n_actions, assumed, apart), np.zeros(len(surprises), dtype=np.bool_)
-    if assumed is not None and assumed.tied is not None:
-        counts, classes = pooled(counts, assumed.tied, single.tolist())
-        is_tied = np.array(classes) != UNTIED
-        halved, least = halved | (is_tied & least.any()), least_of_class(least, classes)
+    given = given_rows(counts, n_actions, delta, assumed, retired)
+    counts, weights = given.drawn.pooled, given.drawn.weights
+    part = 1.0 - SHARED - (CLOSING if given.closes_by_chance else EPISODES)
     rows = [
         counts.counts[first:end].tolist()
         for first, end in zip(counts.row_offsets[:-1], counts.row_offsets[1:], strict=True)
@@ -324,41 +315,45 @@ def confidence_region(
         int(counts.first_draws[first + 1]) if len(row) > 1 else 0
         for first, row in zip(counts.row_offsets[:-1], rows, strict=True)
     ]
-    taking_part = ~single & (least == 0.0) & ~is_tied
     budget = shared_budget(
-        [row if shares else [] for row, shares in zip(rows, taking_part, strict=True)],
-        [draw if shares else 0 for draw, shares in zip(second_draws, taking_part, strict=True)],
-        surprises,
+        [[] if is_given else row for row, is_given in zip(rows, given.is_given, strict=True)],
+        [0 if is_given else draw for draw, is_given in zip(second_draws, given.is_given, strict=True)],
+        pair_weights(n_actions, None if retired is None else retired.ranks.tolist()),
         SHARED * delta,
     )
-    if apart is not None:
-        budget += spent_apart(apart)
-    supports = _supports(counts, least, closing_draws(least, weights, delta))
+    if retired is not None:
+        budget += spent_by_retired(retired)
+    supports, single = _supports(counts, given), np.array(given.most) == 1.0
     lengths = np.diff(counts.row_offsets)
     rows_of_entries = np.repeat(np.arange(len(rows)), lengths)
     settled, closed = single & (lengths == 1), supports.closed & ~single
     whole = (settled | closed)[rows_of_entries]  # every draw counts there, elsewhere all but the first of each kind
     kept = whole | ((counts.counts > 1) & ~single[rows_of_entries])
     pairs, starts, owners = np.unique(rows_of_entries[kept], return_index=True, return_inverse=True)
-    parts = np.where(halved, part / 2, part).tolist()
+    # Where a support may close, there is one ball before and another one after: each has half of the pair's level.
+    levels = [
+        (part / 2 if is_halved else part) * delta * weight
+        for is_halved, weight in zip(given.is_halved, weights, strict=True)
+    ]
     draws = Draws(
         totals=np.array([sum(rows[pair]) for pair in pairs], dtype=np.float64),
-        log_levels=np.array([math.log(parts[pair] * delta * weights[pair]) for pair in pairs]),
+        log_levels=np.array([math.log(levels[pair]) for pair in pairs]),
         starts=starts,
         owners=owners,
         counts=np.maximum(counts.counts[kept], 2).astype(np.float64),  # fewer only where the ball is another one
     )
     shares, slack = draws.central_balls() if len(pairs) else (np.zeros(0), np.zeros(0))
-    for place, pair in enumerate(pairs):
+    for index, pair in enumerate(pairs):
         if single[pair]:
-            slack[place] = 0.0
+            slack[index] = 0.0
         elif closed[pair]:
-            slack[place] = closed_slack(rows[pair], parts[pair] * delta * weights[pair])
-        elif len(rows[pair]) == 1 and taking_part[pair]:
-            slack[place] = min(slack[place], budget / (rows[pair][0] - 1))
+            slack[index] = closed_slack(rows[pair], levels[pair])
+        elif len(rows[pair]) == 1 and not given.is_given[pair]:
+            slack[index] = min(slack[index], budget / (rows[pair][0] - 1))
     if len(pairs):
         frequencies = counts.counts[kept] / draws.totals[owners]
         shares = np.where(closed[pairs][owners], frequencies, shares)
+    is_tied = any(kind != UNTIED for kind in given.drawn.classes)
     return Region(
         n_pairs=len(rows),
         pairs=pairs,
@@ -367,83 +362,26 @@ def confidence_region(
         slack=slack,
         successors=counts.successors[kept],
         supports=supports,
-        shared_budget=math.inf if least.any() or is_tied.any() else budget,
-        several=np.array([len(rows[pair]) > 1 and part > 1.0 - SHARED - CLOSING for pair in pairs], dtype=bool),
+        shared_budget=math.inf if given.closes or is_tied else budget,
+        several=np.array([len(rows[pair]) > 1 and not given.closes for pair in pairs], dtype=bool),
     )
 
 
-def _supports(counts: Counts, least: FloatArray, closing: list[float]) -> Supports:
+def _supports(counts: Counts, given: Given) -> Supports:
     """Which successors there can be, given what is assumed."""
     lengths = np.diff(counts.row_offsets)
     owners = np.repeat(np.arange(len(lengths)), lengths)
     visits = np.bincount(owners, counts.counts, minlength=len(lengths))
-    no_room = (least > 0.0) & (lengths > 0) & ((lengths + 1) * least > 1.0 + TOLERANCE)
-    return Supports(no_room | (visits >= np.array(closing)), least, owners, counts.successors)
+    no_room = (lengths > 0) & (lengths >= np.array(given.most))
+    return Supports(no_room | (visits >= np.array(given.closing)), np.array(given.floors), owners, counts.successors)
 
 
-def least_of_class(least: FloatArray, classes: Sequence[int]) -> FloatArray:
-    """The least probability of an outcome: in a class, what is assumed of all of its pairs, [P]."""
-    of_class: dict[int, float] = {}
-    for probability, kind in zip(least.tolist(), classes, strict=True):
-        of_class[kind] = min(of_class.get(kind, 1.0), probability)
-    own = zip(least.tolist(), classes, strict=True)
-    return np.array([probability if kind == UNTIED else of_class[kind] for probability, kind in own])
-
-
-def level_weights(
-    counts: Counts, n_actions: Sequence[int], assumed: Assumed | None, apart: Apart | None
-) -> list[float]:
-    """The part of δ that the ball of each pair may use, [P]; the pairs of a class use theirs together."""
-    ranks = list(range(1, len(n_actions) + 1)) if apart is None else apart.ranks.tolist()
-    if assumed is None or assumed.tied is None:
-        return pair_weights(n_actions, ranks)
-    classes = assumed.tied.pair_classes(counts)
-    classes = [UNTIED if single else kind for single, kind in zip(assumed.single.tolist(), classes, strict=True)]
-    owners = [rank for rank, actions in zip(ranks, n_actions, strict=True) for _ in range(actions)]
-    if apart is not None:
-        classes += assumed.tied.other_classes.tolist()
-        owners += np.repeat(apart.other_ranks, apart.n_actions).tolist()
-    numbers = unit_numbers(classes, owners)
-    return [SCALE / ((number + SCALE) * (number + SCALE - 1)) for number in numbers[: sum(n_actions)]]
-
-
-def closing_draws(least: FloatArray, weights: Sequence[float], delta: float) -> list[float]:
-    """After how many draws no outcome of a pair is left unseen, [P]; infinite where no least probability is assumed.
-
-    One that has the probability p or more is missed n times with probability (1 - p)^n, and there are 1 / p of them.
-    """
-    draws = []
-    for probability, weight in zip(least.tolist(), weights, strict=True):
-        if probability >= 1.0:
-            draws.append(1.0)
-        elif probability > 0.0:
-            kinds = math.floor(1.0 / probability + TOLERANCE)
-            draws.append(math.ceil(math.log(kinds / (CLOSING * delta * weight)) / -math.log1p(-probability)))
-        else:
-            draws.append(math.inf)
-    return draws
-
-
-def spent_apart(apart: Apart) -> float:
+def spent_by_retired(retired: RetiredStates) -> float:
     """What the pairs of states that are not known have taken of the shared martingale, in nats."""
-    weights = pair_weights(apart.n_actions.tolist(), apart.other_ranks.tolist())
-    seconds = apart.second_draws.tolist()
+    weights = pair_weights(retired.n_actions.tolist(), retired.other_ranks.tolist())
+    seconds = retired.second_draws.tolist()
     rows = [[] if second == NEVER_DRAWN else [1, 1] if second > ONE_SUCCESSOR else [1] for second in seconds]
     return shared_budget(rows, [max(second, 0) for second in seconds], weights, 1.0)
-
-
-def pair_weights(n_actions: Sequence[int], ranks: Sequence[int] | None = None) -> list[float]:
-    """The part of δ that each pair may use; over any number of states they sum to at most one.
-
-    Args:
-        n_actions: of each state.
-        ranks: of each state, all different; its position, from 1 on, when not given.
-    """
-    weights = []
-    for position, actions in zip(ranks or range(1, len(n_actions) + 1), n_actions, strict=True):
-        of_state = SCALE / ((position + SCALE) * (position + SCALE - 1))
-        weights += [of_state / actions for _ in range(actions)]
-    return weights
 
 
 def closed_slack(counts: Sequence[int], level: float) -> float:

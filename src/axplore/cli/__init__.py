@@ -9,17 +9,20 @@ import sys
 
 import typer
 
-from axplore.cli import explore_commands, run_commands, study_commands, world_commands
+from axplore.cli import compare_commands, explore_commands, run_commands, study_commands, world_commands
 from axplore.cli.console import app
-from axplore.errors import AxploreError
+from axplore.errors import AxploreError, ExitCode
 
-__all__ = ["app", "explore_commands", "main", "run_commands", "study_commands", "world_commands"]
+__all__ = ["app", "compare_commands", "explore_commands", "main", "run_commands", "study_commands", "world_commands"]
 
 
 def main() -> None:
-    """Runs the command line; an error of axplore is printed as one line, with exit code 2."""
+    """Runs the command line; an error of axplore is printed as one line, and any other with where it happened."""
     try:
         app()
     except AxploreError as error:
         typer.echo(f"axplore: {error}", err=True)
-        sys.exit(2)
+        sys.exit(ExitCode.FAILED)
+    except Exception:  # Python would exit with 1, which says that something was refuted
+        sys.excepthook(*sys.exc_info())
+        sys.exit(ExitCode.CRASHED)

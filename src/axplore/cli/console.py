@@ -22,6 +22,7 @@ from typing import Annotated, Any, Final, TypeVar
 
 import typer
 
+from axplore.assumptions import forms
 from axplore.errors import ExitCode, InvalidSettingError, UntrustedFileError, printable
 
 DONE, CLAIM_FAILED, ERROR = ExitCode.DONE, ExitCode.REFUTED, ExitCode.FAILED
@@ -122,11 +123,25 @@ def warnings_shown() -> Iterator[None]:
 
 @contextmanager
 def progress_bar(description: str) -> Iterator[Callable[[int, int], None]]:
-    """Yields a function to call with the finished and the total number; shows a progress bar on standard error."""
+    """Yields a function to call with the finished and the total number; shows both, and the time left, as a bar."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(description, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
@@ -149,21 +164,32 @@ def evidence_bars() -> Iterator[Callable[[float, float], None]]:
         yield show
 
 
-@contextmanager
-def interruption() -> Iterator[Callable[[], bool]]:
-    """Yields a function that tells whether Ctrl-C was pressed. Pressed again, or on SIGTERM, it interrupts at once."""
-    pressed = False
+class Interruption:
+    """Whether Ctrl-C was pressed.
 
-    def note(number: int, _frame: FrameType | None) -> None:
-        nonlocal pressed
-        if pressed or number == signal.SIGTERM:  # SIGTERM may not wait for the end of a round
+    Attributes:
+        pressed: whether it was.
+        waits: whether a round is to be finished first; after the last one, it interrupts at once.
+    """
+
+    def __init__(self) -> None:
+        self.pressed, self.waits = False, True
+
+    def note(self, number: int, _frame: FrameType | None) -> None:
+        """Hears a signal. Pressed again, or on SIGTERM, it interrupts at once."""
+        if self.pressed or not self.waits or number == signal.SIGTERM:
             raise KeyboardInterrupt
-        pressed = True
+        self.pressed = True
         notify("Stopping after this round, and keeping what is proven so far; press Ctrl-C again to stop at once.")
 
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+
+@contextmanager
+def interruption() -> Iterator[Interruption]:
+    """Yields whether Ctrl-C was pressed, while it no longer ends the process."""
+    interrupted = Interruption()
+    before = {number: signal.signal(number, interrupted.note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield lambda: pressed
+        yield interrupted
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -192,10 +218,6 @@ World = Annotated[
 Radius = Annotated[float, typer.Option(help="Radius L, in expected steps.", show_default=False)]
 Epsilon = Annotated[float, typer.Option(help="Precision ε, in steps.")]
 Delta = Annotated[float, typer.Option(help="Probability δ that the answer may be wrong.")]
-StatesBound = Annotated[
-    int | None,
-    typer.Option(help="Upper bound on the number of states; only the theory explorers need it.", show_default=False),
-]
 Trust = Annotated[
     bool,
     typer.Option(
@@ -211,8 +233,7 @@ Assume = Annotated[
     list[str] | None,
     typer.Option(
         metavar="ASSUMPTION",
-        help="What is known of the system: deterministic, min-probability=P, tied=MODULE:FUNCTION or "
-        "leads-to=MODULE:FUNCTION; may be repeated.",
+        help=f"What is known of the system: {forms()}; may be repeated.",
         show_default="nothing",
     ),
 ]
@@ -224,7 +245,6 @@ Key = Annotated[
         show_default="chosen by the environment",
     ),
 ]
-Workers = Annotated[int | None, typer.Option(metavar="N", help="Number of worker processes.", show_default="none")]
 Ray = Annotated[
     str | None,
     typer.Option(metavar="auto|ADDRESS", help="Run the workers on this Ray cluster.", show_default="this machine"),

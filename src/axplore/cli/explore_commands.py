@@ -1,30 +1,27 @@
-"""Commands that explore: `explore` and `resume`."""
+"""Commands that explore: `explore`, `learn` and `resume`."""
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from axplore.addresses import without_secrets
 from axplore.cli.console import (
     AllRows,
     AsJson,
-    Assume,
     Delta,
     Epsilon,
     Key,
     Radius,
-    Ray,
     RunFolder,
     Settings,
-    StatesBound,
     Trust,
-    Workers,
     World,
     app,
     interruption,
@@ -35,39 +32,28 @@ from axplore.cli.console import (
     print_table,
     with_consent,
 )
-from axplore.errors import Interrupted
+from axplore.cli.options import options_of
+from axplore.errors import DamagedFileError, Interrupted
 from axplore.explorers.registry import EXPLORERS
+from axplore.request import Changes, Request
 
 if TYPE_CHECKING:
     from axplore.atlas import Atlas
-    from axplore.explorers.base import Observer
+    from axplore.atlas.next_draws import NextDraws
+    from axplore.explorers.base import Observer, RoundReport
+    from axplore.exploring import Ended
     from axplore.report.appearance import Appearance
+    from axplore.runs.history import History
 
 RUNS: Final = Path("runs")
 """The default folder of runs."""
 
 
 @app.command()
+@options_of(Request, required=["radius"], explorer=f"One of {', '.join(EXPLORERS)}.")
 def explore(
     world: World,
-    radius: Radius,
-    epsilon: Epsilon = 0.1,
-    delta: Delta = 0.1,
-    explorer: Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(EXPLORERS)}.")] = "certified",
-    objective: Annotated[
-        str | None,
-        typer.Option(
-            metavar="[optimal|within-radius]",
-            help="For the certified explorer: near-optimal policies, or cheaper ones within the radius.",
-            show_default="optimal, except for certified-within-radius",
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the simulated world; the same seed gives the same answer.")] = 0,
-    max_steps: Annotated[
-        int | None, typer.Option(help="Stop after this many steps and report what is proven.", show_default="no limit")
-    ] = None,
-    assume: Assume = None,
-    states_bound: StatesBound = None,
+    asked: dict[str, Any],
     out: Annotated[
         Path | None,
         typer.Option(metavar="RUN", help="New folder for the run.", show_default="runs/WORLD-1, -2, ..."),
@@ -80,17 +66,6 @@ def explore(
     pictures: Annotated[
         bool, typer.Option("--pictures/--no-pictures", help="Show Gymnasium's own pictures of states on the page.")
     ] = True,
-    memory: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N|aalpy",
-            help="Where labels turn out to hide something, tell situations apart by up to N outputs back, or by an "
-            "automaton that AALpy learns.",
-            show_default="labels are taken as they are",
-        ),
-    ] = None,
-    workers: Workers = None,
-    ray: Ray = None,
     all_rows: AllRows = False,
     as_json: AsJson = False,
 ) -> None:
@@ -114,66 +89,118 @@ def explore(
       4    done, but in doubt: the doctor found something, or steps of the system failed
       130  interrupted by Ctrl-C or SIGTERM; what is proven so far is printed and saved
     """  # noqa: D301
-    from axplore.exploring import explore as explore_world
+    from axplore.exploring import explored
 
-    folder = out or fresh_folder(RUNS, world)
-    atlas = _known_in_the_end(
-        lambda on_round: explore_world(
-            world,
-            radius,
-            epsilon,
-            delta,
-            explorer=explorer,
-            objective=objective,
-            seed=seed,
-            max_steps=max_steps,
-            run=folder,
-            progress=True,
-            states_bound=states_bound,
-            world_parameters=parsed(settings, key),
-            on_round=on_round,
-            doctor=doctor,
-            workers=workers,
-            ray=ray,
-            assume=assume,
-            memory=int(memory) if memory is not None and memory.isdecimal() else memory,  # type: ignore[arg-type]
-        )
+    folder = out or fresh_folder(RUNS, without_secrets(world))
+    request = Request(world, **asked, world_parameters=parsed(settings, key), doctor=doctor, run=folder, progress=True)
+    ended = _explored_or_interrupted(
+        lambda on_round, on_end: explored(replace(request, on_round=on_round), on_end=on_end)
     )
-    look = _look(atlas, folder) if pictures and world.startswith("gym:") else None
-    raise typer.Exit(_present(atlas, folder, look, all_rows=all_rows, as_json=as_json))
+    look = _look(*ended) if pictures and world.startswith("gym:") else None
+    raise typer.Exit(_present(*ended, folder, look, all_rows=all_rows, as_json=as_json))
 
 
 @app.command()
+def learn(
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="A file: .csv, .jsonl, .ndjson or .parquet.")],
+    radius: Radius,
+    epsilon: Epsilon = 0.1,
+    delta: Delta = 0.1,
+    objective: Annotated[str, typer.Option(metavar="[optimal|within-radius]", help="What to prove.")] = "optimal",
+    initial: Annotated[
+        str | None, typer.Option(help="The initial state.", show_default="where RESET leads, or the first one")
+    ] = None,
+    actions: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE:FUNCTION",
+            help="A function that returns the actions of a state.",
+            show_default="those played in the log",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN", help="New folder for the atlas.", show_default="runs/LOG-1, -2, ..."),
+    ] = None,
+    all_rows: AllRows = False,
+    as_json: AsJson = False,
+) -> None:
+    """Learn from a log of transitions: what it proves, what is open, and which actions to play next.
+
+    The columns are state, action and next_state, in the order in which it happened; the action RESET leads to the
+    initial state. docs/logs.md says when what is proven holds.
+
+    \b
+    Exit codes:
+      0  everything is proven
+      2  the log is damaged or cannot be read, or an argument is wrong
+      3  some states are open
+      4  everything is proven, but in doubt: as long as `--actions` is missing, this is the best
+    """  # noqa: D301
+    from axplore.labels import label_of
+    from axplore.learning import from_transitions
+    from axplore.runs.history import History
+    from axplore.storage import new_folder
+    from axplore.worlds.catalogue import function_named
+
+    folder = out or fresh_folder(RUNS, log.stem)
+    with new_folder(folder):
+        atlas = from_transitions(
+            log,
+            radius,
+            epsilon,
+            delta,
+            objective=objective,
+            initial=None if initial is None else label_of(initial),
+            actions=None if actions is None else function_named(actions),
+        )
+        atlas.save(folder)
+    planned = [] if atlas.is_refuted else atlas.next_draws()
+    page = _write_page(atlas, History(), folder, None)
+    if as_json:
+        report = None if page is None else str(page)
+        listed = [draws.as_json() for draws in planned]
+        print_json({**atlas_as_json(atlas), "run": str(folder), "report": report, "next": listed})
+    else:
+        _print_learned(atlas, planned, folder, page, all_rows=all_rows)
+    raise typer.Exit(int(atlas.verdict.exit_code))
+
+
+def _print_learned(
+    atlas: Atlas, planned: Sequence[NextDraws], folder: Path, page: Path | None, *, all_rows: bool
+) -> None:
+    from axplore.atlas.state_report import headings_of, legend_of, rows_of, summary_of, title_of
+    from axplore.labels import readable
+
+    print_table(title_of(atlas), headings_of(atlas), rows_of(atlas), all_rows=all_rows)
+    print_lines([*filter(None, [legend_of(atlas)]), *summary_of(atlas)])
+    if planned:
+        rows = [(readable(row.state), readable(row.action), f"{row.draws:,}", row.why) for row in planned]
+        print_table("What to play next", ("state", "action", "times", "for"), rows, all_rows=all_rows)
+    print_lines([f"The atlas is in {folder}. Check it: axplore verify {folder}"])
+    if page is not None:
+        print_lines([f"See it: {page}"])
+
+
+@app.command()
+@options_of(
+    Changes,
+    default="as before",
+    objective="New objective.",
+    assume="What is assumed from now on; `none` for nothing. All draws are kept.",
+    max_steps="Take at most this many steps in the whole run; a limit that has ended the run is removed.",
+    max_seconds="Begin no step after this many seconds from now.",
+    workers="New number of worker processes; 0 for none.",
+    ray="New Ray cluster.",
+)
 def resume(
     run: RunFolder,
-    radius: Annotated[float | None, typer.Option(help="New radius L.", show_default="as before")] = None,
-    epsilon: Annotated[float | None, typer.Option(help="New precision ε.", show_default="as before")] = None,
-    objective: Annotated[
+    asked: dict[str, Any],
+    world: Annotated[
         str | None,
-        typer.Option(metavar="[optimal|within-radius]", help="New objective.", show_default="as before"),
+        typer.Option(metavar="WORLD", help="The same world again, where the run does not keep its whole address."),
     ] = None,
-    assume: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ASSUMPTION",
-            help="What is assumed from now on; `none` for nothing. All draws are kept.",
-            show_default="as before",
-        ),
-    ] = None,
-    max_steps: Annotated[
-        int | None,
-        typer.Option(
-            help="Stop after this many steps of the whole run and report what is proven.",
-            show_default="as before, unless that limit has ended the run",
-        ),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="New number of worker processes; 0 for none.", show_default="as before"),
-    ] = None,
-    ray: Annotated[
-        str | None, typer.Option(metavar="auto|ADDRESS", help="New Ray cluster.", show_default="as before")
-    ] = None,
+    settings: Settings = None,
     trust: Trust = False,
     all_rows: AllRows = False,
     as_json: AsJson = False,
@@ -200,27 +227,17 @@ def resume(
       4    done, but in doubt: the doctor found something, or steps of the system failed
       130  interrupted by Ctrl-C or SIGTERM; what is proven so far is printed and saved
     """  # noqa: D301
-    from axplore.resuming import resume as resume_run
+    from axplore.resuming import resumed
 
-    atlas = with_consent(
+    parameters = parsed(settings) if settings else None
+    changes = Changes(run, world, world_parameters=parameters, **asked, progress=True)
+    ended = with_consent(
         trust,
-        lambda trust: _known_in_the_end(
-            lambda on_round: resume_run(
-                run,
-                radius=radius,
-                epsilon=epsilon,
-                objective=objective,
-                max_steps=max_steps,
-                progress=True,
-                on_round=on_round,
-                workers=workers,
-                ray=ray,
-                trust=trust,
-                assume=assume,
-            )
+        lambda trust: _explored_or_interrupted(
+            lambda on_round, on_end: resumed(replace(changes, trust=trust, on_round=on_round), on_end=on_end)
         ),
     )
-    raise typer.Exit(_present(atlas, run, None, all_rows=all_rows, as_json=as_json))
+    raise typer.Exit(_present(*ended, run, None, all_rows=all_rows, as_json=as_json))
 
 
 def fresh_folder(runs: Path, world: str) -> Path:
@@ -232,68 +249,83 @@ def fresh_folder(runs: Path, world: str) -> Path:
     return runs / f"{name}-{number}"
 
 
-def _known_in_the_end(exploring: Callable[[Observer], Atlas]) -> Atlas:
-    """Returns the atlas of an exploration, or what it knew when it was interrupted."""
-    from axplore.atlas import Atlas
-    from axplore.explorers.base import StopReason
+def _explored_or_interrupted(exploring: Callable[[Observer, Ended], Atlas]) -> tuple[Atlas, History]:
+    """Returns the atlas and the history of a run, as they were when it was interrupted if it was."""
+    from axplore.records.run import StopReason
 
+    ends: list[tuple[Atlas, History]] = []
     try:
         with interruption() as interrupted:
-            return exploring(lambda _: StopReason.INTERRUPTED if interrupted() else None)
-    except Interrupted as interrupt:
-        if not isinstance(interrupt.atlas, Atlas):
+
+            def look(report: RoundReport) -> StopReason | None:
+                interrupted.waits = report.state.stop is None
+                if interrupted.pressed and not interrupted.waits:
+                    raise KeyboardInterrupt
+                return StopReason.INTERRUPTED if interrupted.pressed else None
+
+            exploring(look, lambda atlas, read: ends.append((atlas, _history(read))))
+    except Interrupted:
+        if not ends:
             raise
-        return interrupt.atlas
+    return ends[-1]
 
 
-def _look(atlas: Atlas, folder: Path) -> Appearance | None:
+def _history(read: Callable[[], History]) -> History:
+    """Returns the history of a run, empty if its log is damaged: the result of the run is valid without it."""
+    from axplore.runs.history import History
+
+    try:
+        return read()
+    except DamagedFileError as error:
+        notify(f"axplore: warning: the page of the run is without its history: {error}. The result is not affected.")
+        return History()
+
+
+def _look(atlas: Atlas, history: History) -> Appearance | None:
     """Returns how the states of a Gymnasium environment look, with its own pictures if it can draw any."""
     from axplore.report.appearance import Appearance
     from axplore.report.page import own_pictures
-    from axplore.runs.history import history_of
 
     try:
         # The command names the world, so there is no other consent to ask for.
-        pictures = own_pictures(atlas, history_of(folder), trust=True)
+        pictures = own_pictures(atlas, history, trust=True)
     except Exception:  # whatever an environment may raise that cannot draw; a page needs no pictures
         return None
     return replace(Appearance.of_world(atlas.world), render=pictures.get)
 
 
-def _present(atlas: Atlas, folder: Path, look: Appearance | None, *, all_rows: bool, as_json: bool) -> int:
+def _present(
+    atlas: Atlas, history: History, folder: Path, look: Appearance | None, *, all_rows: bool, as_json: bool
+) -> int:
     """Writes the page of a run, prints its atlas and returns the exit code."""
-    page, mishaps = _write_page(atlas, folder, look)
+    page = _write_page(atlas, history, folder, look)
     if as_json:
         print_json({**atlas_as_json(atlas), "run": str(folder), "report": None if page is None else str(page)})
     else:
-        _print_atlas(atlas, folder, page, mishaps, all_rows=all_rows)
+        _print_atlas(atlas, folder, page, history.mishaps, all_rows=all_rows)
     return int(atlas.verdict.exit_code)
 
 
-def _write_page(atlas: Atlas, folder: Path, look: Appearance | None) -> tuple[Path | None, str]:
-    """Writes the page of a run; returns its path, and what the run recovered from.
+def _write_page(atlas: Atlas, history: History, folder: Path, look: Appearance | None) -> Path | None:
+    """Writes the page of a run and returns its path.
 
     Failures are only warnings: the result of the run is valid without its page.
     """
     from axplore.report.page import NAME, write_page
-    from axplore.runs.history import history_of
 
-    mishaps = ""
     try:
-        history = history_of(folder)
-        mishaps = history.mishaps
-        return write_page(atlas, history, folder, folder / NAME, look), mishaps
+        return write_page(atlas, history, folder, folder / NAME, look)
     except Exception as error:
         notify(
             f"axplore: warning: the page of the run was not written: {error or type(error).__name__}. The result of "
             f"the run is not affected; `axplore report {folder}` tries again."
         )
-        return None, mishaps
+        return None
 
 
 def _print_atlas(atlas: Atlas, folder: Path, page: Path | None, mishaps: str, *, all_rows: bool) -> None:
     from axplore.atlas.state_report import headings_of, legend_of, rows_of, summary_of, title_of
-    from axplore.explorers.base import StopReason
+    from axplore.records.run import StopReason
     from axplore.runs.events import NAME as EVENTS
 
     print_table(title_of(atlas), headings_of(atlas), rows_of(atlas), all_rows=all_rows)
@@ -327,6 +359,9 @@ def atlas_as_json(atlas: Atlas) -> dict[str, Any]:
         "epsilon": atlas.target.epsilon,
         "delta": atlas.target.delta,
         "steps": atlas.steps,
+        "steps_examining": atlas.run.examining,
+        "steps_playing": atlas.run.playing,
+        "steps_in_all": atlas.run.steps_in_all,
         "rounds": atlas.rounds,
         "stop": atlas.stop.name,
         "proven": atlas.proven,

@@ -1,4 +1,4 @@
-"""Commands about a run: `verify`, `diff`, `report`, `watch`, `validate`, `certify`, `state`, `plan`, `export`."""
+"""Commands about a run: `verify`, `diff`, `report`, `watch`, `validate`, `certify`, `check`, `state` and more."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ from axplore.cli.console import (
     print_table,
     with_consent,
 )
-from axplore.errors import ExitCode, InvalidInputError
+from axplore.errors import ExitCode, InvalidInputError, UnknownNameError
 
 if TYPE_CHECKING:
     from axplore.atlas import Atlas
     from axplore.atlas.plans import Plan
     from axplore.certificate import EpisodeCertificate
+    from axplore.records.findings import Finding
     from axplore.types import State
 
 CERTIFIED: Final = "certified-{}.json"
@@ -72,7 +73,7 @@ def verify(
         verification = verification.requiring_completeness()
     if as_json:
         claims = [
-            {"kind": claim.kind.value, "subject": claim.subject, "holds": claim.holds, "why": claim.why}
+            {"kind": claim.kind, "subject": claim.subject, "holds": claim.holds, "why": claim.why}
             for claim in verification.claims
         ]
         outcome = {"holds": verification.holds, "complete": verification.complete, "claims": claims}
@@ -90,40 +91,63 @@ def diff(
     page: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a page with both maps, too.", show_default="none")
     ] = None,
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fail-on",
+            metavar="CHANGE",
+            help="Exit with 1 for: lost, slower, rows, any, or worse.",
+            show_default="worse",
+        ),
+    ] = None,
+    confidence: Annotated[float, typer.Option(help="Confidence of all changed actions together.")] = 0.99,
+    form: Annotated[str, typer.Option("--format", help="text, json, markdown or junit.")] = "text",
     as_json: AsJson = False,
 ) -> None:
-    """Show what changed between two runs: states gained and lost, slower and faster ways, and what is proven of each.
+    """Show what changed between two runs: states gained and lost, slower and faster ways, actions that changed.
 
     \b
-    Example:
+    Examples:
       axplore diff runs/build-41 runs/build-42 --page changes.html
+      axplore diff runs/build-41 runs/build-42 --format markdown --fail-on lost --fail-on rows
     \b
     Exit codes:
-      0  nothing is proven lost or slower
-      1  a state is proven lost, or a way is proven slower
+      0  nothing of what --fail-on names is proven
+      1  a state is proven lost, a way slower, or an action to lead less often where ways went
       2  a run is missing or damaged
       3  a state within the radius is missing without a proof that it is lost, or a run has open states
       4  as 0, but a run is in doubt: see docs/verdicts.md
     """  # noqa: D301
     from axplore.atlas import Atlas
-    from axplore.labels import readable
+    from axplore.atlas.difference import failures_named
+    from axplore.report.difference_text import FORMATS, junit_of, markdown_of, table_of
 
-    difference = Atlas.load(old).diff(Atlas.load(new))
+    failing = failures_named(fail_on or ["worse"])
+    form = "json" if as_json else form
+    if form not in FORMATS:
+        raise UnknownNameError.of("format", form, FORMATS)
+    difference = Atlas.load(old).diff(Atlas.load(new), confidence)
+    code = difference.exit_code_for(failing)
     written = None
     if page is not None:
         from axplore.report.side_by_side import write_difference_page
 
         written = write_difference_page(difference, page)
-    if as_json:
-        print_json({"runs": [str(old), str(new)], **difference.as_json()})
-    else:
-        rows = [(readable(change.state), change.kind.value, change.why) for change in difference.differing]
-        if rows:
-            print_table(f"From {old} to {new}", ("state", "change", "what is proven"), rows)
-        print_lines(difference.summary)
-        if written is not None:
-            print_lines([f"See it: {written}"])
-    raise typer.Exit(int(difference.exit_code))
+    match form:
+        case "json":
+            print_json({"runs": [str(old), str(new)], **difference.as_json(), "exit_code": int(code)})
+        case "markdown":
+            typer.echo(markdown_of(difference, str(old), str(new)))
+        case "junit":
+            typer.echo(junit_of(difference, failing, str(new)))
+        case _:
+            rows = table_of(difference)
+            if rows:
+                print_table(f"From {old} to {new}", ("what", "change", "what is proven"), rows)
+            print_lines(difference.summary)
+            if written is not None:
+                print_lines([f"See it: {written}"])
+    raise typer.Exit(int(code))
 
 
 @app.command()
@@ -207,6 +231,9 @@ def validate(
 ) -> None:
     """Run the policies of a run on the real system and compare their steps with the bounds.
 
+    Every draw is compared with what is assumed and counted. What contradicts that is kept in the run, and changes its
+    verdict, if it is the world of the run.
+
     \b
     Example:
       axplore validate runs/confusing-chain-1 --episodes 1000
@@ -224,14 +251,16 @@ def validate(
     atlas = Atlas.load(run)
     if world is None:
         with_consent(trust, lambda trust: check_consent(atlas.world, trust))
-    system, name = world_from(world or atlas.world, seed, parsed(settings))
+    parameters = parsed(settings)
+    system, name = world_from(world or atlas.world, seed, parameters)
     with system:
         validation = atlas.validate(system, episodes=episodes, horizon=horizon)
+    kept = _keep_findings(run, atlas, world, parameters, validation.findings)
     if as_json:
         print_json({"run": str(run), "world": name, **validation_as_json(validation)})
     else:
         print_table(f"Policies of {run} on {name}", HEADINGS, validation.rows())
-        print_lines([validation.summary()])
+        print_lines([validation.summary(), *kept])
     raise typer.Exit(DONE if validation.holds else CLAIM_FAILED)
 
 
@@ -250,8 +279,17 @@ def certify(
         int | None,
         typer.Option(metavar="N", help="Steps after which an episode ends.", show_default="4 times --within"),
     ] = None,
+    restarts: Annotated[
+        bool,
+        typer.Option(
+            "--restarts", help="Go on with a RESET, which is one step, where an episode ends before the goal."
+        ),
+    ] = False,
     delta: Delta = 0.05,
-    max_steps: Annotated[int, typer.Option(help="No episode begins after this many steps.")] = 1_000_000,
+    max_steps: Annotated[int, typer.Option(help="The most steps.")] = 1_000_000,
+    max_seconds: Annotated[
+        float | None, typer.Option(help="Begin no step after this many seconds.", show_default="no limit")
+    ] = None,
     world: Annotated[
         str | None, typer.Option(metavar="WORLD", help="World to play on.", show_default="the world of the run")
     ] = None,
@@ -268,19 +306,22 @@ def certify(
 ) -> None:
     """Prove or refute by episodes, without any model, that the policy to a state arrives in time.
 
-    Labels may hide whatever they like: all that is needed is that episodes are independent of each other and alike. It
+    Nothing is assumed about labels: all that is needed is that episodes are independent of each other and alike. It
     stops as soon as it is decided either way, and writes a certificate that `axplore verify FILE` checks.
+
+    An episode ends at the first RESET after its start: in a terminal state, before a limit of the system, or where the
+    policy plays it. It has missed the goal then. With --restarts, RESET is a step of the policy, as the atlas has it.
 
     \b
     Examples:
       axplore certify runs/confusing-chain-1 s5 --within 4.6
-      axplore certify runs/confusing-chain-1 s5 --chance 0.9 --steps 12
+      axplore certify runs/confusing-chain-1 s5 --chance 0.9 --steps 12 --restarts
     \b
     Exit codes:
       0  proven
       1  refuted
       2  the run or the world is missing, or the policy does not fit the world
-      3  undecided after --max-steps
+      3  undecided after --max-steps, or an episode ended that --restarts would continue
     """  # noqa: D301
     from axplore.atlas import Atlas
     from axplore.atlas.certification import certify as certify_policy
@@ -295,21 +336,85 @@ def certify(
         within = atlas.target.radius + atlas.target.epsilon
     if world is None:
         with_consent(trust, lambda trust: check_consent(atlas.world, trust))
-    system, name = world_from(world or atlas.world, seed, parsed(settings))
+    parameters = parsed(settings)
+    system, name = world_from(world or atlas.world, seed, parameters)
     with system, evidence_bars() as show:
         certificate = certify_policy(
-            atlas, system, target, within=within, chance=chance, steps=steps, delta=delta, max_steps=max_steps,
+            atlas, system, target, within=within, chance=chance, steps=steps, restarts=restarts, delta=delta,
+            max_steps=max_steps,
+            max_seconds=max_seconds,
             on_progress=lambda progress: show(progress.evidence_for, progress.evidence_against),
         )  # fmt: skip
     certificate = replace(certificate, world=name)
     file = out or run / CERTIFIED.format(_file_part(goal))
     certificate.save(file)
+    kept = _keep_findings(run, atlas, world, parameters, certificate.findings)
     if as_json:
         print_json({"run": str(run), "file": str(file), **certificate.as_json()})
     else:
-        print_lines([str(certificate), f"Written to {file}."])
+        print_lines([str(certificate), f"Written to {file}.", *kept])
     code = {Decision.PROVEN: DONE, Decision.REFUTED: CLAIM_FAILED, Decision.UNDECIDED: ExitCode.UNFINISHED}
     raise typer.Exit(code[certificate.decision])
+
+
+def _keep_findings(
+    run: Path, atlas: Atlas, world: str | None, parameters: dict[str, str], findings: tuple[Finding, ...]
+) -> list[str]:
+    """Keeps in a run what play has shown of its system, and returns what may be said of it now.
+
+    What it has shown of another system says nothing of the run.
+    """
+    from axplore.runs.folder import keep_findings
+    from axplore.runs.manifest import NAME, load_manifest
+    from axplore.worlds.catalogue import read_parameters
+
+    if not findings or world not in (None, atlas.world) or not (run / NAME).is_file():
+        return []
+    if read_parameters(parameters) != read_parameters(load_manifest(run).world_parameters):
+        return []
+    return [f"Kept in {run}. {keep_findings(run, findings).verdict.headline}"]
+
+
+@app.command()
+def check(
+    run: RunFolder,
+    asked: Annotated[
+        str, typer.Argument(metavar="PROPERTY", help="Such as 'Pmax=? [ F \"thanks\" ]'.", show_default=False)
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Bound the probability of a property from the counts of a run, without another step of the system.
+
+    A property has no RESET. A name in quotation marks is the label of a state; x=3 compares a field of the state.
+
+    \b
+    Examples:
+      axplore check runs/shop-1 'Pmax=? [ !"error" U "thanks" ]'
+      axplore check runs/shop-1 'P>=0.9 [ F<=20 "thanks" ]'
+    \b
+    Exit codes:
+      0  the value is bounded, or the bound holds
+      1  the bound does not hold
+      2  the property or the run cannot be read
+      3  the bound is open: more draws would decide it
+      4  as 0 or 1, but the run is in doubt: see docs/verdicts.md
+    """  # noqa: D301
+    from axplore.atlas import Atlas
+    from axplore.properties import parse_property
+
+    question, atlas = parse_property(asked), Atlas.load(run)
+    answer = atlas.check_property(question)
+    is_open = question.comparison is not None and answer.holds is None
+    in_doubt = atlas.verdict.exit_code == ExitCode.IN_DOUBT
+    code = ExitCode.UNFINISHED if is_open else ExitCode.IN_DOUBT if in_doubt else ExitCode.DONE
+    if answer.holds is False and not in_doubt:
+        code = ExitCode.REFUTED
+    if as_json:
+        print_json({"run": str(run), "property": asked, **answer.as_json(), "exit_code": int(code)})
+    else:
+        print_lines([asked, str(answer)])
+        print_lines([f"IN DOUBT: {doubt}" for doubt in atlas.verdict.doubts])
+    raise typer.Exit(int(code))
 
 
 @app.command()
@@ -350,7 +455,7 @@ def state(
             }
         )
         return
-    why = [] if chosen in atlas.places else [atlas.why_not(chosen).text]
+    why = [] if chosen in atlas.indices else [atlas.why_not(chosen).text]
     print_lines([f"{readable(chosen)}: {report.status.value}, {report.bounds}.", report.reason])
     tested = [str(words) for words in (report.by_episodes, *certified) if words is not None]
     print_lines([*(text for text in why if text != report.reason), *tested, str(survives)])

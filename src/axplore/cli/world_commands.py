@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -27,14 +28,15 @@ from axplore.cli.console import (
     print_lines,
     print_table,
 )
+from axplore.cli.study_commands import studies_required
 from axplore.errors import InvalidSettingError
 from axplore.labels import encode_label, finite, readable
 
 if TYPE_CHECKING:
     from axplore.forecast import Forecast
-    from axplore.lower_bounds import ChangedRow, LowerBound, Progress
     from axplore.truth import ControllableStates
     from axplore.worlds.diagnosis import Diagnosis
+    from axplore_studies.lower_bounds.printing import PrintedLowerBound
 
 
 UNITS: Final = ((31_557_600, "years"), (86_400, "days"), (3600, "h"), (60, "min"))
@@ -139,8 +141,8 @@ def truth(
         bool,
         typer.Option(
             "--lower-bound",
-            help="Also bound the expected steps of every algorithm from below. Ctrl-C ends the search, and what is "
-            "proven by then is printed.",
+            help="Also bound the expected steps of every algorithm from below; needs a clone of the repository. Ctrl-C "
+            "ends the search, and what is proven by then is printed.",
         ),
     ] = False,
     epsilon: Annotated[
@@ -172,9 +174,9 @@ def truth(
     from axplore.truth import controllable_states
     from axplore.worlds.catalogue import known_model
 
-    options = LowerBoundOptions.checked(lower_bound, epsilon, delta, objective, seconds)
+    search = _lower_bound_search(lower_bound, epsilon, delta, objective, seconds)
     answer = controllable_states(known_model(world, parsed(settings)), radius)
-    found = None if options is None else options.lower_bound(answer)
+    found = None if search is None else search(answer)
     if as_json:
         bound = {} if found is None else {"lower_bound": found.as_json()}
         print_json(_truth_as_json(world, answer) | bound)
@@ -221,21 +223,22 @@ def _diagnosis(
     from axplore.assumptions import assumptions_from
     from axplore.errors import InvalidInputError, UnfixedStartError
     from axplore.exploring import world_from
+    from axplore.records.findings import Issue
     from axplore.worlds.catalogue import function_named
-    from axplore.worlds.diagnosis import Diagnosis, Finding, Issue
+    from axplore.worlds.diagnosis import Diagnosis, finding_of
     from axplore.worlds.doctor import FALSE_ALARM, examine_world
-    from axplore.worlds.stepped import SteppedWorld
 
     try:
         system, _ = world_from(world, seed, parameters)
-        if not isinstance(system, SteppedWorld):
+        examinable = system.examinable
+        if examinable is None:
             raise InvalidInputError(f"{world} is a simulation of a known model: there is nothing to examine")
         with system:
             assumptions = assumptions_from(assume, function_named)
-            return examine_world(system, seed=seed, max_steps=max_steps, seconds=seconds, assume=assumptions)
+            return examine_world(examinable, seed=seed, max_steps=max_steps, seconds=seconds, assume=assumptions)
     except UnfixedStartError as error:  # the world refuses it before it can be examined
         seen = str(error).partition(", so that")[0].capitalize()
-        finding = Finding(Issue.START_NOT_FIXED, f"{seen}.")
+        finding = finding_of(Issue.START_NOT_FIXED, f"{seen}.")
         return Diagnosis((finding,), 0, 0, 0, 0.0, 0, FALSE_ALARM)
 
 
@@ -311,141 +314,29 @@ def _print_truth(world: str, answer: ControllableStates, *, all_rows: bool) -> N
 
 
 OBJECTIVES: Final = ("optimal", "within-radius")
-
-SHOWN_ALTERNATIVES: Final = 20
-"""The number of alternatives in a table, those with the largest shares."""
-
-SHOWN_CHANGES: Final = 3
-"""The number of changed rows of an alternative in a table, those with the largest divergences."""
+"""The objectives of a lower bound, as the option names them."""
 
 
-@dataclass(frozen=True)
-class LowerBoundOptions:
-    """The options of a lower bound.
-
-    Attributes:
-        epsilon: ε.
-        delta: δ.
-        objective: one of `OBJECTIVES`.
-        seconds: the time limit of the search; None for the default of the library.
-    """
-
-    epsilon: float
-    delta: float
-    objective: str
-    seconds: float | None
-
-    @classmethod
-    def checked(
-        cls,
-        is_wanted: bool,
-        epsilon: float | None,
-        delta: float | None,
-        objective: str | None,
-        seconds: float | None,
-    ) -> LowerBoundOptions | None:
-        """Returns the options; None if no bound is wanted. Refuses inconsistent options."""
-        given = {"--epsilon": epsilon, "--delta": delta, "--objective": objective, "--seconds": seconds}
-        if not is_wanted:
-            for name, value in given.items():
-                if value is not None:
-                    raise InvalidSettingError(f"{name} needs --lower-bound")
-            return None
-        if epsilon is None:
-            raise InvalidSettingError("--lower-bound needs --epsilon: the bound depends on it")
-        if objective is not None and objective not in OBJECTIVES:
-            raise InvalidSettingError(f"objective is {objective!r}; it must be one of {', '.join(OBJECTIVES)}")
-        return cls(epsilon, 0.1 if delta is None else delta, objective or OBJECTIVES[0], seconds)
-
-    def lower_bound(self, answer: ControllableStates) -> PrintedLowerBound:
-        """Searches for the bound, and shows progress on standard error."""
-        from rich.console import Console
-
-        from axplore.lower_bounds import SECONDS, lower_bound
-        from axplore.target import Objective
-
-        objective = Objective.OPTIMAL if self.objective == OBJECTIVES[0] else Objective.WITHIN_RADIUS
-        with Console(stderr=True).status("looking for alternatives") as status:
-
-            def watch(progress: Progress) -> None:
-                status.update(
-                    f"round {progress.round}: at least {progress.steps:,.1f} steps, "
-                    f"{progress.alternatives} alternatives, {progress.seconds:.0f} s"
-                )
-
-            found = lower_bound(
-                answer.mdp,
-                answer.radius,
-                self.epsilon,
-                self.delta,
-                objective,
-                seconds=SECONDS if self.seconds is None else self.seconds,
-                watcher=watch,
-            )
-        return PrintedLowerBound(found, self.objective)
-
-
-@dataclass(frozen=True)
-class PrintedLowerBound:
-    """A lower bound to print.
-
-    Attributes:
-        found: the bound.
-        objective: the objective, as in the option.
-    """
-
-    found: LowerBound
-    objective: str
-
-    def as_json(self) -> dict[str, Any]:
-        """Returns the bound with its alternatives and allocation as JSON values."""
-        from axplore.experiments.limits import alternatives_as_json
-
-        found = self.found
-        return {
-            "steps": found.steps,
-            "epsilon": found.epsilon,
-            "delta": found.delta,
-            "objective": self.objective,
-            "information": found.information,
-            "search_ended": found.finished,
-            "alternatives": alternatives_as_json(found),
-            "allocation": [
-                {"state": readable(one.state), "action": readable(one.action), "draws": one.draws}
-                for one in found.allocation
-            ],
-        }
-
-    def print(self) -> None:
-        """Prints the bound, and the alternatives that it rests on."""
-        found = self.found
-        shown = found.alternatives[:SHOWN_ALTERNATIVES]
-        rows = [
-            (f"{one.steps:,.1f}", readable(one.goal), one.kind.value, "\n".join(map(_in_words, _largest(one.changes))))
-            for one in shown
-        ]
-        title = (
-            f"No algorithm that is correct with probability {1 - found.delta:g} takes fewer than {found.steps:,.1f} "
-            f"expected steps (ε = {found.epsilon:g}, {self.objective})"
-        )
-        print_lines([""])
-        print_table(title, ("steps", "goal", "what it does", "what changes"), rows)
-        hidden = len(found.alternatives) - len(shown)
-        lines = [f"{hidden} more alternatives have smaller shares; --json lists them."] if hidden else []
-        if not found.finished:
-            lines.append("The search was stopped early; a longer one may prove more.")
-        print_lines(lines)
-
-
-def _largest(changes: tuple[ChangedRow, ...]) -> list[ChangedRow]:
-    return sorted(changes, key=lambda change: -change.divergence)[:SHOWN_CHANGES]
-
-
-def _in_words(change: ChangedRow) -> str:
-    moved = {
-        state: (change.before.get(state, 0.0), chance)
-        for state, chance in change.after.items()
-        if abs(chance - change.before.get(state, 0.0)) > 5e-4
-    }
-    chances = ", ".join(f"{readable(state)} {before:.3g} → {after:.3g}" for state, (before, after) in moved.items())
-    return f"{readable(change.state)}, {readable(change.action)}: {chances or 'a little'}"
+def _lower_bound_search(
+    is_wanted: bool, epsilon: float | None, delta: float | None, objective: str | None, seconds: float | None
+) -> Callable[[ControllableStates], PrintedLowerBound] | None:
+    """Returns what searches for the lower bound; None if none is wanted. Refuses inconsistent options."""
+    given = {"--epsilon": epsilon, "--delta": delta, "--objective": objective, "--seconds": seconds}
+    if not is_wanted:
+        for name, value in given.items():
+            if value is not None:
+                raise InvalidSettingError(f"{name} needs --lower-bound")
+        return None
+    if epsilon is None:
+        raise InvalidSettingError("--lower-bound needs --epsilon: the bound depends on it")
+    if objective is not None and objective not in OBJECTIVES:
+        raise InvalidSettingError(f"objective is {objective!r}; it must be one of {', '.join(OBJECTIVES)}")
+    with studies_required("axplore truth --lower-bound"):
+        from axplore_studies.lower_bounds.printing import search
+    return partial(
+        search,
+        epsilon=epsilon,
+        delta=0.1 if delta is None else delta,
+        objective=objective or OBJECTIVES[0],
+        seconds=seconds,
+    )

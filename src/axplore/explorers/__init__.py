@@ -14,11 +14,10 @@ if TYPE_CHECKING:
         Exploration,
         Explorer,
         ExplorerState,
+        ForecastProbe,
         Observer,
         Outlook,
-        Probe,
         RoundReport,
-        StopReason,
         run,
     )
     from axplore.explorers.certified import Certified
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from axplore.explorers.registry import description_of, explorer_names, preset
     from axplore.explorers.ucb_explore import UcbExplore
     from axplore.explorers.ucb_staged import StagedUcbExplore
+    from axplore.records.run import StopReason
     from axplore.target import Objective, Target
 
 __all__ = [
@@ -34,10 +34,10 @@ __all__ = [
     "Exploration",
     "Explorer",
     "ExplorerState",
+    "ForecastProbe",
     "Objective",
     "Observer",
     "Outlook",
-    "Probe",
     "RoundReport",
     "StagedUcbExplore",
     "StopReason",
@@ -50,15 +50,15 @@ __all__ = [
 ]
 
 _HOMES: Final = {
+    "axplore.records.run": ("StopReason",),
     "axplore.explorers.base": (
         "Exploration",
         "Explorer",
         "ExplorerState",
         "Observer",
         "Outlook",
-        "Probe",
+        "ForecastProbe",
         "RoundReport",
-        "StopReason",
         "run",
     ),
     "axplore.explorers.certified": ("Certified",),

@@ -8,27 +8,40 @@ shown and resumed from at any time, whatever happened since.
 
 from __future__ import annotations
 
+import math
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeAlias, TypeVar
 
 import numpy as np
 
 from axplore.arguments import optional, refusal, whole
-from axplore.assumptions import Assumptions
-from axplore.errors import Interrupted, InvalidSettingError, UnknownStateError, WorldError
-from axplore.target import Objective, Target
+from axplore.assumptions import NOTHING, Assumptions
+from axplore.errors import (
+    Interrupted,
+    InvalidInputError,
+    InvalidSettingError,
+    OrdersCutError,
+    UnknownStateError,
+    WorldError,
+)
+from axplore.explorers.registry import DEFAULT_EXPLORER
+from axplore.records.counts import Counts
+from axplore.records.order import Labels
+from axplore.records.run import StopReason
+from axplore.statistics.counts import Transitions, no_counts, with_answers, with_order, with_states
+from axplore.target import STATES_BOUND, Objective, Target
 from axplore.types import RESET_ACTION, Action, FloatArray, IntArray, State
-from axplore.worlds.contract import World
+from axplore.worlds.contract import Answer, Order, World
 
 if TYPE_CHECKING:
     from axplore.proofs.bounds import IntervalModel
     from axplore.proofs.evidence import Evidence
     from axplore.proofs.surveys import SurveyEvidence
-    from axplore.statistics.assumed_rows import AssumedRows
-    from axplore.statistics.counts import CountedRows, TransitionCounts
+    from axplore.records.assumed import Assumed
 
 STARTING: Final = "starting"
 """What an explorer is doing until its first round is over."""
@@ -79,6 +92,11 @@ class Explorer(ABC, Generic[StateT]):
         def target(self) -> Target:
             """The target of the exploration."""
 
+    @property
+    def assume(self) -> Assumptions:
+        """What it takes for true of the system; nothing, unless it has a field of this name."""
+        return NOTHING
+
     @abstractmethod
     def start(self, world: World) -> StateT:
         """Returns the state before the first step. The world takes none."""
@@ -88,6 +106,10 @@ class Explorer(ABC, Generic[StateT]):
         """Carries out the next round and returns the state after it; `state.stop` must be None.
 
         The state that it is given stays as it is.
+
+        Raises:
+            OrdersCutError: a limit cut its orders, and it makes no use of a part of them (see `drawn`). The driver then
+                keeps the state before.
         """
 
     @abstractmethod
@@ -121,7 +143,8 @@ class Explorer(ABC, Generic[StateT]):
         """
         if not assumptions.nothing:
             raise InvalidSettingError(
-                f"{type(self).__name__} makes no use of assumptions; leave assume out, or explore with 'certified'"
+                f"{type(self).__name__} makes no use of assumptions; leave assume out, or explore with "
+                f"{DEFAULT_EXPLORER!r}"
             )
         return self
 
@@ -141,17 +164,21 @@ class Explorer(ABC, Generic[StateT]):
         """Returns proven lower and upper bounds of the steps to each known state, [n] each; None if it proves none."""
         return None
 
+    def model(self, state: StateT) -> IntervalModel | None:  # noqa: ARG002
+        """Returns the frequencies and the confidence region that a state stands for; None if it has no region."""
+        return None
+
     def remaining(self, state: StateT, seconds: float) -> Remaining | None:  # noqa: ARG002
         """Returns what is left to do, estimated within about this many seconds; None if it cannot tell."""
         return None
 
-    def forecast(self, probe: Probe) -> Outlook | None:  # noqa: ARG002
+    def forecast(self, probe: ForecastProbe) -> Outlook | None:  # noqa: ARG002
         """Returns what the explorer expects to take, from a probe of the world; None if it makes no forecast."""
         return None
 
 
 @dataclass(frozen=True, eq=False)
-class Probe:
+class ForecastProbe:
     """The result of a limited exploration.
 
     Attributes:
@@ -164,7 +191,7 @@ class Probe:
         steps_per_second: the speed of the world in long orders.
     """
 
-    counts: CountedRows
+    counts: Counts
     model: IntervalModel
     steps: int
     seconds: float
@@ -213,30 +240,6 @@ class Remaining:
     may_grow: bool = False
 
 
-class StopReason(Enum):
-    """Why an exploration ended; the value is a sentence for the reader."""
-
-    NO_CANDIDATES = "No state outside the known set is reached from it often enough to be controllable."
-    """STOP1 of [DisCo] Alg. 1."""
-    ALL_TOO_FAR = "Even the optimistic way to every candidate takes more steps than the radius."
-    """STOP2 of [DisCo] Alg. 1."""
-    PROVEN = "The explorer found nothing left to prove."
-    CONTRADICTED = "The counts contradict an admission that earlier counts had proven."
-    ASSUMPTION_CONTRADICTED = "A draw contradicts what was assumed."
-    ENDLESS_LABELS = (
-        "An action leads to a state never seen before nearly every time: labels have no end. Leave out of them what is "
-        "new at every step, such as a counter, a time or an identifier."
-    )
-    STEP_LIMIT = "The step limit was reached."
-    INTERRUPTED = "It was interrupted."
-    WORLD_FAILED = "The system failed."
-
-    @property
-    def by_own_rule(self) -> bool:
-        """Whether the explorer ended by its own rule. What is proven is another question: see `Atlas.verdict`."""
-        return self in (StopReason.NO_CANDIDATES, StopReason.ALL_TOO_FAR, StopReason.PROVEN)
-
-
 HOOK_REASONS: Final = (StopReason.INTERRUPTED, StopReason.STEP_LIMIT)
 """The reasons with which a hook may end an exploration. A hook cannot claim that something is proven."""
 
@@ -246,9 +249,6 @@ def checked_explorer(given: Any) -> Explorer[Any]:
     if not isinstance(given, Explorer):
         raise refusal("explorer", given, "a configuration of an axplore.explorers.base.Explorer, or the name of one")
     return given
-
-
-STATES_BOUND: Final = whole(least=1, most=10**15)
 
 
 def required_states_bound(states_bound: int | None) -> int:
@@ -281,7 +281,7 @@ def check_attainable(what: str, amount: float, target: Target, most: float = MOS
         )
 
 
-def action_bound(actions_bound: int | None, rows: CountedRows) -> int:
+def action_bound(actions_bound: int | None, rows: Counts) -> int:
     """A, the most actions that any state has beside RESET, which is known and needs no estimate.
 
     Differs from [DisCo], where A is given: without a bound it is that of the known states.
@@ -292,25 +292,35 @@ def action_bound(actions_bound: int | None, rows: CountedRows) -> int:
     return met if actions_bound is None else actions_bound
 
 
-def with_known(counts: TransitionCounts, numbers: Iterable[int], world: World) -> TransitionCounts:
+def first_counts(world: World) -> Counts:
+    """Returns counts without a draw, of the initial state alone."""
+    return with_known(no_counts(Labels(world.states)), [0], world)
+
+
+def with_known(counts: Counts, numbers: Iterable[int], world: World) -> Counts:
     """Returns counts that count the transitions out of these newly admitted states too."""
-    return counts.with_states({number: len(world.actions_of(number)) for number in numbers})
+    met = with_order(counts, Labels(world.states))
+    return with_states(met, {number: world.actions_of(number) for number in numbers})
 
 
-def frontier_of(counts: TransitionCounts) -> tuple[int, ...]:
+def with_drawn(counts: Counts, answers: Iterable[Transitions], world: World) -> Counts:
+    """Returns the counts with what a world answered."""
+    return with_answers(counts, answers, Labels(world.states))
+
+
+def frontier_of(counts: Counts) -> tuple[int, ...]:
     """U: the numbers of the successors met outside the known set, ascending."""
-    rows = counts.rows()
-    return tuple(sorted(set(rows.successors.tolist()) - set(rows.states.tolist())))
+    return tuple(sorted(set(counts.successors.tolist()) - set(counts.states.tolist())))
 
 
-def estimates_of(rows: CountedRows) -> FloatArray:
+def estimates_of(rows: Counts) -> FloatArray:
     """p̂(s'|s,a) = N(s,a,s')/N(s,a) of each transition met, [E]."""
     estimates: FloatArray = rows.counts / rows.visits[rows.entry_pairs]
     return estimates
 
 
 def policy_by_number(policy: IntArray, known: tuple[int, ...]) -> IntArray:
-    """Returns a policy by position in the known set, [m] or [H, m], as one by number in the world, [n] or [H, n]."""
+    """Returns a policy by index in the known set, [m] or [H, m], as one by number in the world, [n] or [H, n]."""
     numbers = np.array(known[: policy.shape[-1]])
     by_number = np.full((*policy.shape[:-1], numbers.max() + 1), RESET_ACTION, dtype=np.int64)
     by_number[..., numbers] = policy
@@ -330,6 +340,7 @@ class Exploration:
             does the agent after H steps.
         optimistic_steps: the explorer's optimistic estimate of the steps to each, [k].
         frontier: the labels of the other states discovered.
+        frontier_numbers: their numbers in the world.
         counts: the transitions met.
         steps: the steps taken in the world, RESET included.
         rounds: the number of rounds.
@@ -348,19 +359,33 @@ class Exploration:
     policies: Sequence[IntArray]
     optimistic_steps: FloatArray
     frontier: tuple[State, ...]
-    counts: TransitionCounts
+    frontier_numbers: IntArray
+    counts: Counts
     steps: int
     rounds: int
     stop: StopReason
     explorer: Explorer[Any]
     evidence: Evidence | None = None
     survey: SurveyEvidence | None = None
-    assumed: AssumedRows | None = None
+    assumed: Assumed | None = None
     actions: tuple[tuple[Action, ...], ...] = ()
     failure: WorldError | None = None
 
-    def position_of(self, state: State) -> int:
-        """Returns the place of a state in `states`."""
+    def __post_init__(self) -> None:
+        proven = self.evidence or self.survey
+        if proven is not None and not np.array_equal(proven.numbers, self.all_numbers):
+            raise InvalidInputError(
+                "the evidence is about other states than the exploration, or about the same in another order; this is "
+                "an error of axplore: please report it"
+            )
+
+    @property
+    def all_numbers(self) -> IntArray:
+        """The number of each state by index: the controllable ones, then the frontier."""
+        return np.concatenate((self.numbers, self.frontier_numbers))
+
+    def index_of(self, state: State) -> int:
+        """Returns the index of a state in `states`."""
         try:
             return self.states.index(state)
         except ValueError:
@@ -370,7 +395,7 @@ class Exploration:
 
     def policy(self, goal: State) -> IntArray:
         """Returns the policy towards a goal, [m] or [H, m]; see `policies`."""
-        return self.policies[self.position_of(goal)]
+        return self.policies[self.index_of(goal)]
 
 
 def exploration_of(
@@ -378,12 +403,12 @@ def exploration_of(
     state: ExplorerState,
     world: World,
     *,
-    counts: TransitionCounts,
+    counts: Counts,
     policies: Sequence[IntArray],
     optimistic_steps: FloatArray,
     evidence: Evidence | None = None,
     survey: SurveyEvidence | None = None,
-    assumed: AssumedRows | None = None,
+    assumed: Assumed | None = None,
 ) -> Exploration:
     """Returns the exploration that a state stands for; the other arguments are those of `Exploration`."""
     return Exploration(
@@ -393,6 +418,7 @@ def exploration_of(
         policies=policies,
         optimistic_steps=optimistic_steps,
         frontier=tuple(world.states[number] for number in state.frontier),
+        frontier_numbers=np.array(state.frontier, dtype=np.int64),
         counts=counts,
         steps=world.steps,
         rounds=state.round,
@@ -447,15 +473,17 @@ def run(
     *,
     state: StateT | None = None,
     max_steps: int | None = None,
+    ends: float = math.inf,
     observers: Iterable[Observer] = (),
 ) -> Exploration:
-    """Explores a world until the explorer stops, the step limit is reached, an observer ends it, or the world fails.
+    """Explores a world until the explorer stops, a limit is reached, an observer ends it, or the world fails.
 
     Args:
         explorer: the explorer.
         world: the world.
         state: the state to begin with; by default, that of `explorer.start`.
-        max_steps: the step limit: no round begins after it, but the last one may exceed it.
+        max_steps: the number of steps of the world that is not exceeded: orders are cut (see `World.limit`).
+        ends: the moment after which no step begins, by the clock of `time.monotonic`.
         observers: called in turn before the first round and after each. They end the exploration by returning
             `StopReason.INTERRUPTED` or `STEP_LIMIT`; no other reason is allowed.
 
@@ -466,24 +494,42 @@ def run(
     Raises:
         Interrupted: a KeyboardInterrupt came; its `state` is the last one.
     """
-    check_max_steps(max_steps)
+    optional(whole())("max_steps", max_steps)
     state = explorer.start(world) if state is None else state
     observers = tuple(observers)
+    failure: WorldError | None = None
     try:
-        while (state := _observed(state, world, observers, max_steps)).stop is None:
-            state = explorer.advance(state, world)
-    except WorldError as failure:
-        return replace(explorer.finish(replace(state, stop=StopReason.WORLD_FAILED), world), failure=failure)
+        world.limit(None if max_steps is None else max(0, max_steps - world.steps), ends)
+        try:
+            while (state := _observed(state, world, observers, max_steps, ends)).stop is None:
+                # Most explorers count what was drawn by then; one that does not begins the round again.
+                with suppress(OrdersCutError):
+                    state = explorer.advance(state, world)
+        except WorldError as error:
+            state, failure = replace(state, stop=StopReason.WORLD_FAILED), error
+        finally:
+            world.limit()
+        found = explorer.finish(state, world)
+        return found if failure is None else replace(found, failure=failure)
     except KeyboardInterrupt as interruption:
-        raise Interrupted(replace(state, stop=StopReason.INTERRUPTED)) from interruption
-    return explorer.finish(state, world)
+        raise Interrupted(replace(state, stop=state.stop or StopReason.INTERRUPTED)) from interruption
 
 
-def _observed(state: StateT, world: World, observers: Iterable[Observer], max_steps: int | None) -> StateT:
+def drawn(orders: Sequence[Order], world: World) -> tuple[list[Answer], bool]:
+    """Returns the answers to orders, and whether a limit cut them: then they have what was drawn by then."""
+    try:
+        return world.carry_out(orders), False
+    except OrdersCutError as cut:
+        return cut.answers, True
+
+
+def _observed(state: StateT, world: World, observers: Iterable[Observer], max_steps: int | None, ends: float) -> StateT:
     """Returns the state after every observer has seen it, with a reason to stop if there is one."""
     report = RoundReport(state.round, len(state.known), len(state.frontier), world.steps, state.activity, state)
     reasons = [state.stop, *[_checked_reason(observer(report)) for observer in observers]]
-    if max_steps is not None and world.steps >= max_steps:
+    if time.monotonic() >= ends:
+        reasons.append(StopReason.TIME_LIMIT)
+    elif world.is_spent or (max_steps is not None and world.steps >= max_steps):
         reasons.append(StopReason.STEP_LIMIT)
     return replace(state, stop=next((reason for reason in reasons if reason is not None), None))
 
@@ -494,8 +540,3 @@ def _checked_reason(reason: object) -> StopReason | None:
         return reason
     allowed = " or ".join(f"StopReason.{allowed.name}" for allowed in HOOK_REASONS)
     raise refusal("what on_round returned", reason, f"None to continue, or {allowed} to end the exploration")
-
-
-def check_max_steps(max_steps: int | None) -> None:
-    """Refuses a step limit that cannot be kept."""
-    optional(whole())("max_steps", max_steps)

@@ -20,32 +20,48 @@ import numpy as np
 import numpy.typing as npt
 
 from axplore.assumptions import NOTHING, Assumptions
+from axplore.assumptions.applied import applied, contradicted_pairs, is_single, region_given
+from axplore.assumptions.kind import Grown
+from axplore.compressed import entries_in
 from axplore.errors import InvalidSettingError
 from axplore.explorers.base import (
     Exploration,
     Explorer,
     ExplorerState,
+    ForecastProbe,
     Outlook,
-    Probe,
     Remaining,
-    StopReason,
+    drawn,
     exploration_of,
-    frontier_of,
+    first_counts,
+    with_drawn,
     with_known,
 )
-from axplore.proofs.bounds import IntervalModel, empirical_path, interval_model, may_be_within
-from axplore.proofs.claims import Claim, Draws, NearOptimal, Reachable, TooFar, cheapest_draws
+from axplore.proofs.bounds import WHOLE_UP_TO, IntervalModel, empirical_path, interval_model, may_be_within
+from axplore.proofs.claims import (
+    Draws,
+    ToOptimise,
+    ToProve,
+    ToReach,
+    ToSetAside,
+    cheapest_draws,
+    with_indices,
+    with_numbers,
+)
+from axplore.proofs.contradictions import any_contradicted
 from axplore.proofs.episode_tests import EpisodePlan, EpisodeTest, EpisodeTests, cheapest_test
 from axplore.proofs.evidence import Evidence, gather_evidence
 from axplore.proofs.shared_bounds import ProvenClaims
 from axplore.proofs.surveys import SurveyEvidence, max_depth, survey_evidence
 from axplore.proofs.tested_optimality import WayByTest, begun_test, optimal_by_test, path_to_test, tail_for, way_by_test
 from axplore.proofs.travel import Travel, tour_of
-from axplore.statistics.assumed_rows import AssumedRows, contradicted_pairs, nothing_assumed
-from axplore.statistics.confidence import EPISODE_PART, ConfidenceRegion, confidence_region, part_of
-from axplore.statistics.counts import CountedRows, TransitionCounts, rows_of
+from axplore.records.assumed import Assumed
+from axplore.records.counts import Counts
+from axplore.records.run import StopReason
+from axplore.statistics.confidence import EPISODE_PART, ConfidenceRegion, part_of
+from axplore.statistics.counts import counted_indices, rows_of
 from axplore.statistics.episodes import Bets
-from axplore.statistics.tied_rows import NO_TIES, Pooled, Ties, Tying
+from axplore.statistics.given_rows import Pooled
 from axplore.target import Objective, Target
 from axplore.types import FloatArray, IntArray
 from axplore.worlds.contract import Order, Survey, Tour, World
@@ -85,16 +101,17 @@ class CertifiedState(ExplorerState):
 
     Attributes:
         counts: transitions out of the known states, and of others that were known while something else was assumed.
-        proven: claims proven since the known set last changed. They are not looked at again until no other is left;
-            then all are proven anew on the counts of that time.
+        proven: claims proven since the known set last changed, each with the number of its goal in place of the
+            index, which moves when states are met. They are not looked at again until no other is left; then all are
+            proven anew on the counts of that time.
         tests: of policies by episodes.
         assumed: what is assumed of each counted pair; None if nothing is, or every action has one outcome.
     """
 
-    counts: TransitionCounts
-    proven: frozenset[Claim] = frozenset()
+    counts: Counts
+    proven: frozenset[ToProve] = frozenset()
     tests: EpisodeTests = field(default_factory=EpisodeTests)
-    assumed: AssumedRows | None = None
+    assumed: Assumed | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,9 +129,10 @@ class Certified(Explorer[CertifiedState]):
         filled: an order is filled with what proves the next claims up to this part of the steps that it may take.
         by_episodes: whether states may be admitted by tests of a policy on episodes, where that is cheaper.
         assume: what is taken for true of the system; see docs/assumptions.md.
+        whole_up_to: with more known states than this, a policy is kept only where it gets from the initial state.
     """
 
-    state_types = (CertifiedState, Reachable, TooFar, NearOptimal, EpisodeTests, EpisodeTest, Bets, AssumedRows, Ties)
+    state_types = (CertifiedState, ToReach, ToSetAside, ToOptimise, EpisodeTests, EpisodeTest, Bets, Assumed)
 
     target: Target
     objective: Objective = Objective.OPTIMAL
@@ -125,6 +143,7 @@ class Certified(Explorer[CertifiedState]):
     endless_draws: int = 1000
     by_episodes: bool = True
     assume: Assumptions = NOTHING
+    whole_up_to: int = WHOLE_UP_TO
 
     @property
     def reach(self) -> float:
@@ -171,7 +190,7 @@ class Certified(Explorer[CertifiedState]):
         least_steps, _ = self.bounds(state) if self.assume.all_deterministic else (None, None)
         model = self.model(state)
         for goal in range(1, model.n_known):
-            least = least_steps[goal] if least_steps is not None else TooFar(goal, self.reach).path(model).at_least
+            least = least_steps[goal] if least_steps is not None else ToSetAside(goal, self.reach).path(model).at_least
             if least > self.reach:
                 raise InvalidSettingError(
                     f"state {world.states[int(model.numbers[goal])]!r} was admitted before and takes at least "
@@ -180,7 +199,7 @@ class Certified(Explorer[CertifiedState]):
                     "a smaller radius, or begin a new run"
                 )
 
-    def forecast(self, probe: Probe) -> Outlook:
+    def forecast(self, probe: ForecastProbe) -> Outlook:
         """Returns what the probe took, if it came to its end; else that and the draws that would prove what is open."""
         if self.objective is Objective.WITHIN_RADIUS and probe.within_steps is not None:
             return Outlook(probe.within_steps, PROBE_ENDED, probe.within_seconds, counts_the_probe=True)
@@ -213,7 +232,8 @@ class Certified(Explorer[CertifiedState]):
         model = self.model(state)
         if self._fresh_draws(state, model).any():
             return None
-        claims = [claim for claim in self._claims_left(model) if claim not in state.proven]
+        proven = with_indices(state.proven, model.numbers)
+        claims = [claim for claim in self._claims_left(model) if claim not in proven]
         deadline = time.monotonic() + seconds
         planned: list[float] = []
         for plan in self._planned(claims, state.tests, model):
@@ -225,7 +245,7 @@ class Certified(Explorer[CertifiedState]):
         recent = planned[-RECENT_PLANS:]
         unsettled = sum(travel > 0 for travel in planned) * len(claims) / looked_at
         n_claims = len(claims) + len(state.proven)
-        to_admit = sum(isinstance(claim, Reachable) for claim in claims)
+        to_admit = sum(isinstance(claim, ToReach) for claim in claims)
         steps = (
             sum(planned) + more * (sum(recent) / max(1, len(recent))) + to_admit * state.found_at[-1] / len(state.known)
         )
@@ -235,7 +255,7 @@ class Certified(Explorer[CertifiedState]):
         return Remaining(n_claims - round(unsettled), n_claims, steps, fewest, most, to_admit > 0)
 
     def _planned(
-        self, claims: list[Claim], tests: EpisodeTests, model: IntervalModel
+        self, claims: list[ToProve], tests: EpisodeTests, model: IntervalModel
     ) -> Iterator[Draws | EpisodePlan | WayByTest]:
         """Yields what would prove each claim if those before it were proven; draws for one serve later ones."""
         travel = Travel(model)
@@ -247,21 +267,62 @@ class Certified(Explorer[CertifiedState]):
                 drawn = model.visits + np.ceil(model.per_group(more)).astype(np.int64)
                 model = replace(model.with_visits(drawn.astype(np.float64)), visits=drawn)
 
-    def _claims_left(self, model: IntervalModel) -> list[Claim]:
+    def _claims_left(self, model: IntervalModel) -> list[ToProve]:
         """Returns every claim to prove once: what looks near is to be reached, and admissions need no second proof."""
         claims = [claim for stage in self._stages(EpisodeTests(), model) for claim in stage]
-        near = {claim.goal for claim in claims if isinstance(claim, Reachable) and claim.n_allowed is None}
+        near = {claim.goal for claim in claims if isinstance(claim, ToReach) and claim.n_allowed is None}
         return [
             claim
             for claim in claims
-            if not (isinstance(claim, TooFar) and claim.goal in near)
-            and not (isinstance(claim, Reachable) and claim.n_allowed is not None)
+            if not (isinstance(claim, ToSetAside) and claim.goal in near)
+            and not (isinstance(claim, ToReach) and claim.n_allowed is not None)
         ]
 
     def start(self, world: World) -> CertifiedState:
         """Knows the initial state only."""
-        counts = with_known(TransitionCounts(), [0], world)
+        counts = first_counts(world)
         return CertifiedState(round=1, known=(0,), found_at=(world.steps,), counts=counts)
+
+    def resting_on(self, counts: Counts, known: tuple[int, ...], steps: int = 0) -> CertifiedState:
+        """Returns the state that rests on counts which were made elsewhere.
+
+        Args:
+            counts: the counts, whose order of states decides on levels.
+            known: the numbers of the states that count as admitted, in this order.
+            steps: those that were taken, at the end of which all of them were admitted.
+        """
+        state = CertifiedState(round=1, known=known, found_at=(0, *[steps] * (len(known) - 1)), counts=counts)
+        return self._known_are(state, counts, known)
+
+    def learned(self, counts: Counts, world: World) -> CertifiedState:
+        """Returns the state in which all is admitted that counts, made elsewhere, prove to be within reach."""
+        state = self.resting_on(counts, (0,), world.steps)
+        while True:
+            model = self.model(state)
+            admitted = self._reachable_goals(state.tests, model)
+            if not admitted and not self._fresh_draws(state, model).any():
+                proven: set[ToProve] = set()
+                for _ in self._open_claims(proven, state.tests, model):
+                    pass
+                admitted = _admitted(proven, model)
+            if not admitted:
+                return replace(state, stop=StopReason.LOG_ENDED)
+            state = self._admit(state, world, model, admitted)
+
+    def wanted(self, model: IntervalModel) -> Iterator[tuple[FloatArray, str]]:
+        """Yields which draws would serve next, [P], and what for: the most urgent first.
+
+        They would prove what is open, one claim after the other, if the frequencies stayed as they are.
+        """
+        fresh = np.maximum(float(self.first_draws) - model.visits, 0.0)
+        if fresh.any():
+            yield fresh, "drawing every action of new states"
+            return
+        travel = Travel(model)
+        for claim in self._open_claims(set(), EpisodeTests(), model):
+            draws = cheapest_draws(claim, model, travel)
+            if draws.more.any():
+                yield draws.more, self._activity(claim, model)
 
     def advance(self, state: CertifiedState, world: World) -> CertifiedState:
         """One round: draws the pairs of new states, or admits states, or samples what blocks a proof, or stops."""
@@ -271,19 +332,19 @@ class Certified(Explorer[CertifiedState]):
         state = self._with_assumed(state, world)
         if self._is_contradicted(state):
             return replace(state, stop=StopReason.ASSUMPTION_CONTRADICTED, activity="an assumption is contradicted")
-        return self._with_assumed(self._advance(state, world), world)
+        return self._with_assumed(self._advance(state, world), world, state.counts)
 
     def _advance(self, state: CertifiedState, world: World) -> CertifiedState:
         model = self.model(state)
         fresh = self._fresh_draws(state, model)
         if fresh.any():
             return self._sample(state, world, model, fresh, "drawing every action of new states")
-        if _endless_pairs(state.counts.rows(), self.endless_draws).any():
+        if _endless_pairs(state.counts, self.endless_draws).any():
             return replace(state, stop=StopReason.ENDLESS_LABELS, activity="labels have no end")
         admitted = self._reachable_goals(state.tests, model)
         if admitted:
             return self._admit(state, world, model, admitted)
-        proven = set(state.proven)
+        proven = with_indices(state.proven, model.numbers)
         claims = self._open_claims(proven, state.tests, model)
         first = next(claims, None)
         if first is None and state.proven:  # some were proven on earlier counts only
@@ -295,13 +356,16 @@ class Certified(Explorer[CertifiedState]):
             return self._admit(state, world, model, admitted)
         claimed = self._tested_claims(state.tests, model) if first is None else [first]
         is_refuted = any(_is_refuted(claim, model) for claim in claimed)
+        if first is None:
+            is_refuted = is_refuted or any_contradicted(state.tests, model)
         if is_refuted or first is None:
             return _ended(state, is_refuted)
         after = self._work_on(chain([first], claims), state, world, model)
-        return replace(after, proven=frozenset(proven), activity=self._activity(first, model))
+        numbered = frozenset(with_numbers(proven, model.numbers))
+        return replace(after, proven=numbered, activity=self._activity(first, model))
 
     def _work_on(
-        self, claims: Iterable[Claim], state: CertifiedState, world: World, model: IntervalModel
+        self, claims: Iterable[ToProve], state: CertifiedState, world: World, model: IntervalModel
     ) -> CertifiedState:
         """Carries out the first part of what would prove the next claims soonest: draws, and episodes of tests."""
         budget = max(self.least_order, self.growth * world.steps)
@@ -323,10 +387,10 @@ class Certified(Explorer[CertifiedState]):
         if more.any():
             draws = more if travel.steps(more) <= budget else _first_part(more, model, travel, budget)
             orders.append(self._tour(model, _spread(draws, model, travel)))
-        answers = world.carry_out(orders)
+        answers, _ = drawn(orders, world)
         for plan, answer in zip(begun, answers, strict=False):
             tests = tests.with_test(plan.test.after(answer))
-        return self._known_are(replace(state, tests=tests), state.counts.with_answers(answers), state.known)
+        return self._known_are(replace(state, tests=tests), with_drawn(state.counts, answers, world), state.known)
 
     def finish(self, state: CertifiedState, world: World) -> Exploration:
         """The states admitted, with what is proven of each."""
@@ -334,30 +398,27 @@ class Certified(Explorer[CertifiedState]):
             return self._surveyed(state, world)
         state = self._with_assumed(state, world)
         evidence = self.evidence(state)
+        if evidence.contradicted:  # whatever ended it
+            state = replace(state, stop=StopReason.CONTRADICTED)
         return exploration_of(
             self,
             state,
             world,
             counts=state.counts,
             policies=evidence.policies,
-            optimistic_steps=np.array([path.steps for path in evidence.lower]),
+            optimistic_steps=np.array([bound.lower[0] for bound in evidence.lower]),
             evidence=evidence,
             assumed=state.assumed,
         )
 
     def model(self, state: CertifiedState) -> IntervalModel:
-        """Counts and confidence region of the known states."""
-        rows, region = state.counts.rows(), self._region(state)
-        if len(state.known) < len(rows.states):
-            rows, region = part_of(region, rows, np.array(state.known, dtype=np.int64))
-        limit = 3 * self.reach + 20  # nothing is decided by values so large
-        return interval_model(rows, region, limit)
+        """Counts and confidence region of the known states, in order of admission."""
+        rows, region = part_of(self._region(state), state.counts, np.array(state.known, dtype=np.int64))
+        return replace(interval_model(rows, region, self.target.value_limit), whole_up_to=self.whole_up_to)
 
     def _region(self, state: CertifiedState) -> ConfidenceRegion:
         """The confidence region of all counted states."""
-        rows = state.counts.rows()
-        assumed = None if state.assumed is None else state.assumed.padded(len(rows.visits))
-        return confidence_region(rows, self.target.delta, assumed)
+        return region_given(state.counts, self.target.delta, state.assumed)
 
     def evidence(self, state: CertifiedState) -> Evidence:
         """Everything that the counts prove."""
@@ -372,15 +433,15 @@ class Certified(Explorer[CertifiedState]):
         lower, upper = np.zeros(model.n_known), np.zeros(model.n_known)
         for goal in range(1, model.n_known):
             if self.objective is Objective.OPTIMAL:
-                optimal = NearOptimal(goal, self.target.epsilon)
+                optimal = ToOptimise(goal, self.target.epsilon)
                 regret = optimal.regret(model)
                 lower[goal], upper[goal] = regret.lower.at_least, regret.upper.at_most
                 tested = optimal_by_test(state.tests, model, optimal)
                 if tested is not None and regret.at_most > self.target.epsilon:
                     upper[goal] = tested.steps
             else:
-                lower[goal] = TooFar(goal, self.target.radius).path(model).at_least
-                upper[goal] = Reachable(goal, self.reach, goal).path(model).at_most
+                lower[goal] = ToSetAside(goal, self.target.radius).path(model).at_least
+                upper[goal] = ToReach(goal, self.reach, goal).path(model).at_most
                 test = state.tests.proof_of(int(model.numbers[goal]), self.reach, goal)
                 if test is not None and upper[goal] > self.reach:
                     upper[goal] = test.bound
@@ -395,7 +456,7 @@ class Certified(Explorer[CertifiedState]):
             return replace(state, stop=StopReason.ASSUMPTION_CONTRADICTED, activity="an assumption is contradicted")
         if evidence.finished:
             return replace(state, stop=StopReason.PROVEN, activity="everything is proven")
-        rows = state.counts.rows()
+        rows = state.counts
         owners = np.repeat(np.arange(len(rows.states)), np.diff(rows.state_pairs))
         played = np.flatnonzero(rows.visits)
         order = Survey(
@@ -405,18 +466,18 @@ class Certified(Explorer[CertifiedState]):
             max_depth=max_depth(self.target.radius),
             plays=max(LEAST_SURVEY, len(played) // 2),
         )
-        (answer,) = world.carry_out([order])
+        (answer,), _ = drawn([order], world)
         # In the order in which states were first played: which rank a state has is known before its first draw.
         counted = set(rows.states.tolist())
         fresh = [number for number in dict.fromkeys(answer.pair_states.tolist()) if number not in counted]
-        counts = with_known(state.counts, fresh, world).with_answers([answer])
+        counts = with_drawn(with_known(state.counts, fresh, world), [answer], world)
         return self._admit_near(replace(state, counts=counts, activity="playing every action once"), world)
 
     def _admit_near(self, state: CertifiedState, world: World) -> CertifiedState:
         """Admits every state within the radius, if every action has one outcome."""
-        every = survey_evidence(state.counts.rows(), self.target, self.objective)
+        every = survey_evidence(state.counts, self.target, self.objective)
         near = every.numbers[every.steps <= self.target.radius].tolist()
-        known, counted = set(state.known), set(state.counts.rows().states.tolist())
+        known, counted = set(state.known), set(state.counts.states.tolist())
         admitted = [number for number in near if number not in known]
         counts = with_known(state.counts, [number for number in admitted if number not in counted], world)
         found_at = (*state.found_at, *[world.steps] * len(admitted))
@@ -436,42 +497,31 @@ class Certified(Explorer[CertifiedState]):
 
     def survey_evidence(self, state: CertifiedState) -> SurveyEvidence:
         """Everything that the counts prove if every action has one outcome."""
-        rows = state.counts.rows()
-        if len(state.known) < len(rows.states):
-            rows = rows_of(rows, np.array(state.known, dtype=np.int64))
+        rows = rows_of(state.counts, np.array(state.known, dtype=np.int64))
         return survey_evidence(rows, self.target, self.objective)
 
-    def _with_assumed(self, state: CertifiedState, world: World) -> CertifiedState:
-        """The state with what is assumed of every counted pair."""
-        if self.assume.nothing:
-            return state
-        rows, before = state.counts.rows(), state.assumed or nothing_assumed(0)
-        n_before, n_tied = len(before.single), 0 if before.ties is None else len(before.ties.outcomes)
-        is_tied = self.assume.tied is not None
-        if state.assumed is not None and n_before == len(rows.visits) and (not is_tied or n_tied == len(rows.counts)):
+    def _with_assumed(self, state: CertifiedState, world: World, before: Counts | None = None) -> CertifiedState:
+        """The state with what is assumed of every counted pair.
+
+        Args:
+            state: what it says is assumed belongs to the counts before.
+            world: has the labels.
+            before: these counts; those of the state itself when not given.
+        """
+        rows = state.counts
+        if self.assume.nothing or (state.assumed is not None and (before is None or before is rows)):
             return state
         pairs = [
             (world.states[number], action) for number in rows.states.tolist() for action in world.actions_of(number)
         ]
-        single = [int(self.assume.is_deterministic(*pair)) for pair in pairs[n_before:]]
-        least = [self.assume.least_probability(*pair) for pair in pairs[n_before:]]
-        ties = before.ties
-        if self.assume.tied is not None:
-            tying = Tying(self.assume.tied, self.assume.leads_to)
-            ties = tying.extended(ties or NO_TIES, rows, pairs, world.states)
-        assumed = AssumedRows(
-            single=np.append(before.single, single).astype(np.int64),
-            least=np.append(before.least, least).astype(np.float64),
-            ties=ties,
-        )
-        return replace(state, assumed=assumed)
+        grown = Grown(rows, None if state.assumed is None else before, pairs, world.states)
+        return replace(state, assumed=applied(self.assume, state.assumed, grown))
 
     def _is_contradicted(self, state: CertifiedState) -> bool:
         """Whether a draw contradicts what is assumed."""
         if state.assumed is None:
             return False
-        rows, region = state.counts.rows(), self._region(state)
-        return len(contradicted_pairs(rows, state.assumed, region.closing, region.weights)) > 0
+        return len(contradicted_pairs(state.counts, self.target.delta, state.assumed)) > 0
 
     def _fresh_draws(self, state: CertifiedState, model: IntervalModel) -> FloatArray:
         """The draws of each pair that are wanted before anything is planned, [P].
@@ -482,15 +532,15 @@ class Certified(Explorer[CertifiedState]):
         wanted = np.full(model.n_pairs, float(self.first_draws))
         if state.assumed is None:
             return np.maximum(wanted - model.visits, 0.0)
-        rows, region = state.counts.rows(), self._region(state)
+        rows, region = state.counts, self._region(state)
         known = np.array(state.known, dtype=np.int64)
-        assumed = state.assumed.padded(len(rows.visits)).of_states(rows, known)
         own, part = part_of(region, rows, known)
         closed_later = np.minimum(part.closing, own.visits + CLOSING_DRAWS)
-        wanted = np.where(part.floors > 0.0, np.where(part.closed, 0.0, closed_later), wanted)
+        wanted = np.where(np.isfinite(part.closing), np.where(part.closed, 0.0, closed_later), wanted)
         if part.pooled is not None:
             wanted = self._fresh_tied(wanted, own.visits, part.pooled, model)
-        wanted = np.where(assumed.single == 1, 1.0, wanted)
+        pairs = entries_in(rows.state_pairs, counted_indices(rows)[known])
+        wanted = np.where(is_single(state.assumed, len(rows.visits))[pairs], 1.0, wanted)
         return np.maximum(wanted - own.visits, 0.0)
 
     def _fresh_tied(self, wanted: FloatArray, visits: IntArray, pooled: Pooled, model: IntervalModel) -> FloatArray:
@@ -518,7 +568,7 @@ class Certified(Explorer[CertifiedState]):
         near = (goal for goal in may_be_within(model, self.reach) if goal not in tested)
         reachable, unproven = set(tested), 0
         for goal in near:
-            if Reachable(goal, self.reach).is_proven(model):
+            if ToReach(goal, self.reach).is_proven(model):
                 reachable.add(goal)
             else:
                 unproven += 1
@@ -527,8 +577,12 @@ class Certified(Explorer[CertifiedState]):
         return sorted(reachable)
 
     def _admit(self, state: CertifiedState, world: World, model: IntervalModel, goals: list[int]) -> CertifiedState:
+        """Admits frontier states, unless the rows contradict a test that admits one of them."""
         numbers = [int(model.numbers[goal]) for goal in goals]
-        counted = set(state.counts.rows().states.tolist())
+        tests = (state.tests.proof_of(number, self.reach) for number in numbers)
+        if any_contradicted(filter(None, tests), model):
+            return _ended(state, is_refuted=True)
+        counted = set(state.counts.states.tolist())
         counts = with_known(state.counts, [number for number in numbers if number not in counted], world)
         admitted = replace(
             state,
@@ -539,21 +593,19 @@ class Certified(Explorer[CertifiedState]):
         return self._known_are(admitted, counts, (*state.known, *numbers))
 
     @staticmethod
-    def _known_are(state: CertifiedState, counts: TransitionCounts, known: tuple[int, ...]) -> CertifiedState:
+    def _known_are(state: CertifiedState, counts: Counts, known: tuple[int, ...]) -> CertifiedState:
         """The state with these counts and known states, and the frontier that follows from them."""
-        frontier = frontier_of(counts)
-        if len(known) < counts.n_states:
-            rows = rows_of(counts.rows(), np.array(known, dtype=np.int64))
-            frontier = tuple(sorted(set(rows.successors.tolist()) - set(known)))
-        return replace(state, counts=counts, known=known, frontier=frontier)
+        rows = rows_of(counts, np.array(known, dtype=np.int64))
+        frontier = np.setdiff1d(rows.successors, rows.states)
+        return replace(state, counts=counts, known=known, frontier=tuple(frontier.tolist()))
 
-    def _tested_claims(self, tests: EpisodeTests, model: IntervalModel) -> list[Claim]:
+    def _tested_claims(self, tests: EpisodeTests, model: IntervalModel) -> list[ToProve]:
         """That known states are reachable, of those for which tests by episodes have proven it."""
         begun = _with_tests(range(1, model.n_known), tests, model)
         tested = [goal for goal in begun if tests.proof_of(int(model.numbers[goal]), self.reach, goal)]
-        return [Reachable(goal, self.reach, goal) for goal in tested]
+        return [ToReach(goal, self.reach, goal) for goal in tested]
 
-    def _open_claims(self, proven: set[Claim], tests: EpisodeTests, model: IntervalModel) -> Iterator[Claim]:
+    def _open_claims(self, proven: set[ToProve], tests: EpisodeTests, model: IntervalModel) -> Iterator[ToProve]:
         """Yields the claims to work on next, in order; those that turn out to be proven are added to the others."""
         by_model = ProvenClaims(model)
         for claims in self._stages(tests, model):
@@ -573,43 +625,43 @@ class Certified(Explorer[CertifiedState]):
             if not is_done:
                 return
 
-    def _stages(self, tests: EpisodeTests, model: IntervalModel) -> Iterator[list[Claim]]:
+    def _stages(self, tests: EpisodeTests, model: IntervalModel) -> Iterator[list[ToProve]]:
         """What has to be proven, in the order of work: a stage matters once those before it are proven."""
         radius, epsilon = self.target.radius, self.target.epsilon
         nearest_first = (model.n_known + np.argsort(model.frontier_steps, kind="stable")).tolist()
         n_near = int(np.count_nonzero(model.frontier_steps <= radius + epsilon / 2))
-        yield [TooFar(model.unseen, radius), *(Reachable(goal, self.reach) for goal in nearest_first[:n_near])]
-        yield [TooFar(goal, radius) for goal in nearest_first]
+        yield [ToSetAside(model.unseen, radius), *(ToReach(goal, self.reach) for goal in nearest_first[:n_near])]
+        yield [ToSetAside(goal, radius) for goal in nearest_first]
         known, reach = range(1, model.n_known), self.reach
         tested = frozenset(self._tested_claims(tests, model))
-        yield [claim for goal in known if (claim := Reachable(goal, reach, goal)) not in tested]
+        yield [claim for goal in known if (claim := ToReach(goal, reach, goal)) not in tested]
         if self.objective is Objective.OPTIMAL:
-            yield [NearOptimal(goal, epsilon) for goal in known]
+            yield [ToOptimise(goal, epsilon) for goal in known]
 
     @staticmethod
-    def _activity(claim: Claim, model: IntervalModel) -> str:
+    def _activity(claim: ToProve, model: IntervalModel) -> str:
         """What is being proven, in words."""
-        if isinstance(claim, NearOptimal):
+        if isinstance(claim, ToOptimise):
             return "proving policies near-optimal"
-        if isinstance(claim, TooFar):
+        if isinstance(claim, ToSetAside):
             return "ruling out states never seen" if claim.goal == model.unseen else "proving states too far"
         return "proving states within reach" if claim.goal in model.frontier else "proving the order of admission"
 
-    def _rival(self, claim: Claim, model: IntervalModel) -> Claim | None:
+    def _rival(self, claim: ToProve, model: IntervalModel) -> ToProve | None:
         """That a state is within reach, instead of too far, if it looks between L and L + ε; either will do.
 
         There is none the other way round: what looks at most as far as L + ε / 2 is proven within reach sooner.
         """
-        if not isinstance(claim, TooFar) or claim.goal not in model.frontier:
+        if not isinstance(claim, ToSetAside) or claim.goal not in model.frontier:
             return None
         looks_between = self.target.radius < empirical_path(model, claim.goal).steps < self.reach
-        return Reachable(claim.goal, self.reach) if looks_between else None
+        return ToReach(claim.goal, self.reach) if looks_between else None
 
     def _next_part(
-        self, claim: Claim, tests: EpisodeTests, model: IntervalModel, travel: Travel
+        self, claim: ToProve, tests: EpisodeTests, model: IntervalModel, travel: Travel
     ) -> Draws | EpisodePlan:
         """What to do first to prove a claim; a test that was begun is continued unless draws have become cheaper."""
-        begun = begun_test(tests, model, claim, self._test_share) if isinstance(claim, NearOptimal) else None
+        begun = begun_test(tests, model, claim, self._test_share) if isinstance(claim, ToOptimise) else None
         if begun is not None:
             draws = cheapest_draws(claim, model, travel, begun.travel)
             return begun if begun.travel <= draws.travel else draws
@@ -617,7 +669,7 @@ class Certified(Explorer[CertifiedState]):
         return plan.plan or plan.draws if isinstance(plan, WayByTest) else plan
 
     def _plan(
-        self, claim: Claim, tests: EpisodeTests, model: IntervalModel, travel: Travel
+        self, claim: ToProve, tests: EpisodeTests, model: IntervalModel, travel: Travel
     ) -> Draws | EpisodePlan | WayByTest:
         """What would prove a claim soonest, or its rival if that is cheaper: draws, a test by episodes, or both."""
         draws, rival = cheapest_draws(claim, model, travel), self._rival(claim, model)
@@ -625,13 +677,13 @@ class Certified(Explorer[CertifiedState]):
             draws = min(draws, cheapest_draws(rival, model, travel, draws.travel), key=_steps_of)
         if not self._may_test:
             return draws
-        if isinstance(claim, NearOptimal):
+        if isinstance(claim, ToOptimise):
             at_most = CLEARLY_CHEAPER * draws.travel
             return way_by_test(tests, model, claim, travel, self._test_share, at_most) or draws
         return self._cheapest_test(claim, tests, model, draws.travel) or draws
 
     def _cheapest_test(
-        self, claim: Claim, tests: EpisodeTests, model: IntervalModel, at_most: float
+        self, claim: ToProve, tests: EpisodeTests, model: IntervalModel, at_most: float
     ) -> EpisodePlan | None:
         """The test by episodes that would prove a frontier state within reach; None if it takes `at_most` steps."""
         path = empirical_path(model, claim.goal)
@@ -657,27 +709,27 @@ class Certified(Explorer[CertifiedState]):
     def _sample(
         self, state: CertifiedState, world: World, model: IntervalModel, draws: FloatArray, activity: str
     ) -> CertifiedState:
-        answers = world.carry_out([self._tour(model, draws)])
-        return self._known_are(replace(state, activity=activity), state.counts.with_answers(answers), state.known)
+        answers, _ = drawn([self._tour(model, draws)], world)
+        return self._known_are(replace(state, activity=activity), with_drawn(state.counts, answers, world), state.known)
 
     def _tour(self, model: IntervalModel, draws: FloatArray) -> Tour:
         return tour_of(model, np.ceil(draws).astype(np.int64), self.target)
 
 
-def _with_tests(positions: range, tests: EpisodeTests, model: IntervalModel) -> list[int]:
-    """Of these positions those of which tests by episodes were begun, ascending."""
-    is_begun = np.isin(model.numbers[positions.start : positions.stop], tests.goals)
-    return [int(position) for position in positions.start + np.flatnonzero(is_begun)]
+def _with_tests(indices: range, tests: EpisodeTests, model: IntervalModel) -> list[int]:
+    """Of these indices those of which tests by episodes were begun, ascending."""
+    is_begun = np.isin(model.numbers[indices.start : indices.stop], tests.goals)
+    return [int(index) for index in indices.start + np.flatnonzero(is_begun)]
 
 
-def _admitted(proven: set[Claim], model: IntervalModel) -> list[int]:
+def _admitted(proven: set[ToProve], model: IntervalModel) -> list[int]:
     """The frontier states that are proven to be within reach, if only as rivals of what was to be proven."""
-    return sorted(claim.goal for claim in proven if isinstance(claim, Reachable) and claim.goal in model.frontier)
+    return sorted(claim.goal for claim in proven if isinstance(claim, ToReach) and claim.goal in model.frontier)
 
 
 def _ended(state: CertifiedState, is_refuted: bool) -> CertifiedState:
     if is_refuted:
-        return replace(state, stop=StopReason.CONTRADICTED, activity="an admission is contradicted")
+        return replace(state, stop=StopReason.CONTRADICTED, activity="the counts contradict each other")
     return replace(state, stop=StopReason.PROVEN, activity="everything is proven")
 
 
@@ -695,23 +747,23 @@ def _spread(draws: FloatArray, model: IntervalModel, travel: Travel) -> FloatArr
     return spread
 
 
-def _is_tested(claim: Claim, tests: EpisodeTests, model: IntervalModel) -> bool:
+def _is_tested(claim: ToProve, tests: EpisodeTests, model: IntervalModel) -> bool:
     """Whether a test proves a policy near-optimal."""
-    return isinstance(claim, NearOptimal) and optimal_by_test(tests, model, claim) is not None
+    return isinstance(claim, ToOptimise) and optimal_by_test(tests, model, claim) is not None
 
 
 def _steps_of(plan: Draws) -> float:
     return plan.travel
 
 
-def _is_refuted(claim: Claim, model: IntervalModel) -> bool:
+def _is_refuted(claim: ToProve, model: IntervalModel) -> bool:
     """Whether a known state is proven to be out of reach. No sampling would ever prove its admission again."""
-    if not isinstance(claim, Reachable) or claim.n_allowed is None:
+    if not isinstance(claim, ToReach) or claim.n_allowed is None:
         return False
-    return TooFar(claim.goal, claim.steps).path(model).at_least > claim.steps
+    return ToSetAside(claim.goal, claim.steps).path(model).at_least > claim.steps
 
 
-def _endless_pairs(rows: CountedRows, draws: int) -> BoolArray:
+def _endless_pairs(rows: Counts, draws: int) -> BoolArray:
     """Returns which pairs were drawn this often and led somewhere new nearly every time, [P].
 
     A row with ten thousand equally likely successors looks the same; it would take more draws than anybody has.

@@ -18,14 +18,16 @@ from axplore.explorers.base import (
     Exploration,
     Explorer,
     ExplorerState,
+    ForecastProbe,
     Outlook,
-    Probe,
-    StopReason,
     action_bound,
+    drawn,
     estimates_of,
     exploration_of,
+    first_counts,
     frontier_of,
     policy_by_number,
+    with_drawn,
     with_known,
 )
 from axplore.explorers.disco_rules import (
@@ -41,11 +43,12 @@ from axplore.explorers.disco_rules import (
     rollout_bound,
     simulation_bonus,
 )
-from axplore.planning.optimistic import EmpiricalModel, optimistic_value_iteration
-from axplore.planning.solver import SweepOrder
+from axplore.graphs.optimistic import EmpiricalModel, optimistic_value_iteration
+from axplore.graphs.solver import SweepOrder
 from axplore.proofs.bounds import IntervalModel, empirical_path
 from axplore.proofs.sensitivity import expected_visits
-from axplore.statistics.counts import CountedRows, TransitionCounts
+from axplore.records.counts import Counts
+from axplore.records.run import StopReason
 from axplore.target import Target
 from axplore.types import RESET_ACTION, RESET_PAIR, FloatArray, IntArray
 from axplore.worlds.contract import Visit, World
@@ -63,7 +66,7 @@ class GoalPlan:
     Attributes:
         goal: the number of the goal.
         optimistic_steps: ũ(s_0), the optimistic steps from the initial state.
-        policy: the action to play by position in the known set, [|K|]; RESET_ACTION resets.
+        policy: the action to play by index in the known set, [|K|]; RESET_ACTION resets.
     """
 
     goal: int
@@ -77,10 +80,10 @@ class DiscoState(ExplorerState):
 
     Attributes:
         counts: N_k, of the pairs of known states.
-        policies: π_s of each known state by position in `known`, [m]; states from m on reset.
+        policies: π_s of each known state by index in `known`, [m]; states from m on reset.
     """
 
-    counts: TransitionCounts
+    counts: Counts
     policies: tuple[IntArray, ...]
 
 
@@ -131,7 +134,7 @@ class DisCo(Explorer[DiscoState]):
         """L, min(ε, 1) and δ ([DisCo] Alg. 1, line 2)."""
         return replace(self.target, epsilon=min(self.target.epsilon, 1.0))
 
-    def forecast(self, probe: Probe) -> Outlook:
+    def forecast(self, probe: ForecastProbe) -> Outlook:
         """Returns the steps of as many visits as the allocation asks for, on the states that the probe found.
 
         Pairs are visited in order of admission; each visit costs the way back, and what is met on the way counts.
@@ -152,7 +155,7 @@ class DisCo(Explorer[DiscoState]):
     def start(self, world: World) -> DiscoState:
         """K = {s_0}, U = {} ([DisCo] Alg. 1, line 1)."""
         stay = np.full(1, RESET_ACTION, dtype=np.int64)
-        counts = with_known(TransitionCounts(), [0], world)
+        counts = first_counts(world)
         return DiscoState(round=1, known=(0,), found_at=(world.steps,), counts=counts, policies=(stay,))
 
     def advance(self, state: DiscoState, world: World) -> DiscoState:
@@ -186,43 +189,43 @@ class DisCo(Explorer[DiscoState]):
 
     def _missing_visits(self, state: DiscoState) -> IntArray:
         """n_k - N_k(s, a) where it is positive, else 0, [P]."""
-        rows = state.counts.rows()
+        rows = state.counts
         required = self.allocation(self._spreads(rows), self.capped_target)
         missing: IntArray = np.maximum(0, required - rows.visits)
         return missing
 
-    def _spreads(self, rows: CountedRows) -> Spreads:
+    def _spreads(self, rows: Counts) -> Spreads:
         within_known, with_goal = spreads_of(rows)
         n_actions = action_bound(self.actions_bound, rows)
         return Spreads(within_known, with_goal, len(rows.states), n_actions, self.states_bound)
 
     def _collect(self, state: DiscoState, world: World, missing: IntArray) -> DiscoState:
         """Visits each pair that lacks visits, in order of admission; all transitions met on the way count."""
-        rows = state.counts.rows()
+        rows = state.counts
         batch = np.minimum(np.ceil(self.batch_growth * np.maximum(1, rows.visits)), self.max_batch).astype(np.int64)
         times = np.minimum(missing, batch)
         max_journey = self.journey_limit(self.capped_target, int((rows.visits + missing).sum()))
-        pair_places = np.repeat(np.arange(len(state.known)), np.diff(rows.state_pairs))
-        places = set(pair_places[times > 0].tolist())
-        policies = {place: policy_by_number(state.policies[place], state.known) for place in places}
+        owners = np.repeat(np.arange(len(state.known)), np.diff(rows.state_pairs))
+        indices = set(owners[times > 0].tolist())
+        policies = {index: policy_by_number(state.policies[index], state.known) for index in indices}
         orders = [
             Visit(
-                state=state.known[place],
-                action=int(pair - rows.state_pairs[place]),
+                state=state.known[index],
+                action=int(pair - rows.state_pairs[index]),
                 times=int(times[pair]),
-                policy=policies[place],
+                policy=policies[index],
                 max_journey=max_journey,
             )
-            for pair, place in enumerate(pair_places)
+            for pair, index in enumerate(owners)
             if times[pair]
         ]
-        answers = world.carry_out(orders)
-        counts = state.counts.with_answers(answers)
-        met_new = counts.n_entries > state.counts.n_entries
+        answers, was_cut = drawn(orders, world)
+        counts = with_drawn(state.counts, answers, world)
+        met_new = len(counts.counts) > len(state.counts.counts)
         frontier = frontier_of(counts) if met_new else state.frontier
         state = replace(state, counts=counts, frontier=frontier, activity="collecting samples")
         for order, answer in zip(orders, answers, strict=True):
-            if not answer.completed:
+            if not answer.completed and not was_cut:
                 return state.failed(
                     f"no journey to {world.states[order.state]!r} arrives any more: {answer.cut_journeys} in a row "
                     "were cut; check that the world does not change over time"
@@ -231,23 +234,23 @@ class DisCo(Explorer[DiscoState]):
 
     def _candidates(self, state: DiscoState) -> tuple[int, ...]:
         """W_k: the states of U reached from some pair with an estimated probability of at least (1 - ε/2)/L."""
-        rows = state.counts.rows()
+        rows = state.counts
         likely = estimates_of(rows) >= (1 - self.capped_target.epsilon / 2) / self.target.radius
         return tuple(np.setdiff1d(rows.successors[likely], state.known).tolist())
 
     def _plans(self, state: DiscoState, goals: tuple[int, ...]) -> list[GoalPlan]:
         """OVI_SSP for each goal, at precision ε/(6L)."""
-        rows = state.counts.rows()
-        model, positions = _empirical_model(rows, goals)
+        rows = state.counts
+        model, indices = _empirical_model(rows, goals)
         target = self.capped_target
         bonus = self.bonus(target, self.states_bound, action_bound(self.actions_bound, rows))
         accuracy = target.epsilon / (PRECISION_DIVISOR * target.radius)
         costs = np.full(model.n_pairs, 1 - TIE_BREAK)
-        paths = optimistic_value_iteration(model, positions, bonus, precision=accuracy, costs=costs, order=self.sweeps)
+        paths = optimistic_value_iteration(model, indices, bonus, precision=accuracy, costs=costs, order=self.sweeps)
         actions = np.where(paths.policy < 0, RESET_ACTION, paths.policy - rows.state_pairs[:-1])
         return [
-            GoalPlan(goal, float(paths.values[place, model.initial_index]), actions[place])
-            for place, goal in enumerate(goals)
+            GoalPlan(goal, float(paths.values[index, model.initial_index]), actions[index])
+            for index, goal in enumerate(goals)
         ]
 
     def _transfer(self, state: DiscoState, world: World, closest: GoalPlan) -> DiscoState:
@@ -268,24 +271,24 @@ class DisCo(Explorer[DiscoState]):
         return replace(admitted, policies=tuple(plan.policy for plan in plans))
 
 
-def _empirical_model(rows: CountedRows, goals: tuple[int, ...]) -> tuple[EmpiricalModel, IntArray]:
+def _empirical_model(rows: Counts, goals: tuple[int, ...]) -> tuple[EmpiricalModel, IntArray]:
     """Returns the counts as the planner wants them, known states first, and the goals' numbers there, [G]."""
     outside = np.setdiff1d(np.concatenate((rows.successors, goals)), rows.states)
     numbers = np.concatenate((rows.states, outside)).astype(np.int64)
-    place_of = np.empty(numbers.max() + 1, dtype=np.int64)
-    place_of[numbers] = np.arange(len(numbers))
+    index_of = np.empty(numbers.max() + 1, dtype=np.int64)
+    index_of[numbers] = np.arange(len(numbers))
     model = EmpiricalModel(
         initial_index=0,
         state_pairs=rows.state_pairs,
         row_offsets=rows.row_offsets,
-        successors=place_of[rows.successors],
+        successors=index_of[rows.successors],
         counts=rows.counts,
         visits=rows.visits,
     )
-    return model, place_of[list(goals)]
+    return model, index_of[list(goals)]
 
 
-def spreads_of(rows: CountedRows) -> tuple[FloatArray, FloatArray]:
+def spreads_of(rows: Counts) -> tuple[FloatArray, FloatArray]:
     """The two spreads of each pair, [P] and [P]: within the known set, and with the worst goal; see `Spreads`."""
     n_pairs = len(rows.visits)
     pairs = rows.entry_pairs
@@ -331,9 +334,9 @@ def _round_trip(model: IntervalModel, pair: int) -> tuple[FloatArray, float]:
         steps += frequency * float(path.values[successor])
     ends = np.zeros(model.n_known, dtype=np.int64)
     met = expected_visits(rows, state, path.policy, rows.frequencies, 0, ends, start)
-    for place, times in enumerate(met.tolist()):
-        if place != state and path.policy[place] != RESET_PAIR:
-            played[path.policy[place]] += times
+    for index, times in enumerate(met.tolist()):
+        if index != state and path.policy[index] != RESET_PAIR:
+            played[path.policy[index]] += times
     return played, steps
 
 

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from axplore.explorers.base import check_attainable, required_states_bound
-from axplore.planning.optimistic import Bonus, experiment_bonus, theory_bonus
+from axplore.graphs.optimistic import Bonus, experiment_bonus, theory_bonus
 from axplore.target import Target
 from axplore.types import FloatArray, IntArray
 

@@ -2,7 +2,7 @@
 
 Such a function takes the target and S, an upper bound on the number of states, if there is one, and returns a
 configuration with every option set; the first line of its docstring describes it. Explorers of other packages are
-found by entry points (see `axplore.loading`). Nothing is imported before it is named, so that listing names is quick.
+found by entry points (see `axplore.plugins`). Nothing is imported before it is named, so that listing names is quick.
 """
 
 from __future__ import annotations
@@ -38,6 +38,9 @@ EXPLORERS: Final[Mapping[str, str]] = MappingProxyType(
 """The explorers of axplore by the names that the command line uses: module in this package, and function."""
 
 DEFAULT_EXPLORER: Final = "certified"
+
+THEOREMS: Final[Mapping[str, str]] = MappingProxyType({"disco-theory": "[DisCo] Thm. 1"})
+"""Explorers whose result is correct with probability 1 - δ by a theorem, though no certificate shows it."""
 
 
 def explorer_names() -> tuple[str, ...]:

@@ -23,21 +23,24 @@ from axplore.explorers.base import (
     Exploration,
     Explorer,
     ExplorerState,
+    ForecastProbe,
     Outlook,
-    Probe,
-    StopReason,
     action_bound,
     check_attainable,
+    drawn,
     estimates_of,
     exploration_of,
+    first_counts,
     frontier_of,
     policy_by_number,
     required_states_bound,
+    with_drawn,
     with_known,
 )
-from axplore.planning.finite_horizon import BonusWeights, FiniteHorizonPlan, KnownRows, plan_with_horizon
+from axplore.graphs.finite_horizon import BonusWeights, FiniteHorizonPlan, KnownRows, plan_with_horizon
 from axplore.proofs.bounds import empirical_path
-from axplore.statistics.counts import CountedRows, TransitionCounts
+from axplore.records.counts import Counts
+from axplore.records.run import StopReason
 from axplore.target import Target
 from axplore.types import RESET_ACTION, FloatArray, IntArray
 from axplore.worlds.contract import Episodes, Visit, World
@@ -165,13 +168,13 @@ class UcbExploreState(ExplorerState):
 
     Attributes:
         counts: N, of the pairs of known states.
-        policies: π_s of each known state, by step and position in `known`, [H, m].
+        policies: π_s of each known state, by step and index in `known`, [H, m].
         optimistic_steps: the optimistic H-step time of each when it was admitted.
         undiscovered: whether the newest known state still waits for its state discovery.
         failures: the number of rounds that have failed.
     """
 
-    counts: TransitionCounts
+    counts: Counts
     policies: tuple[IntArray, ...]
     optimistic_steps: tuple[float, ...]
     undiscovered: bool = True
@@ -224,7 +227,7 @@ class UcbExplore(Explorer[UcbExploreState]):
         """H = ⌈L + L/e⌉ ([DisCo] App. "Outline of the Algorithm")."""
         return math.ceil(self.target.radius + self.target.radius / self.accuracy)
 
-    def forecast(self, probe: Probe) -> Outlook:
+    def forecast(self, probe: ForecastProbe) -> Outlook:
         """Returns the steps of λ episodes for each state that the probe found, each with the way there and a RESET."""
         model = probe.model
         n_actions = int(np.diff(model.rows.state_pairs).max(initial=1))
@@ -239,7 +242,7 @@ class UcbExplore(Explorer[UcbExploreState]):
 
     def start(self, world: World) -> UcbExploreState:
         """K = {s_0}, which waits for its state discovery."""
-        counts = with_known(TransitionCounts(), [0], world)
+        counts = first_counts(world)
         return UcbExploreState(
             round=1, known=(0,), found_at=(world.steps,), counts=counts,
             policies=(np.full((self.horizon, 1), RESET_ACTION, dtype=np.int64),), optimistic_steps=(0.0,),
@@ -256,6 +259,8 @@ class UcbExplore(Explorer[UcbExploreState]):
         if plan.optimistic_steps > self.target.radius:
             return replace(state, stop=StopReason.ALL_TOO_FAR, activity="every candidate is too far")
         state, succeeded = self._evaluate(state, world, goal, plan, problem)
+        if succeeded is None:
+            return replace(state, activity=f"cut on the way to state {goal}")
         if not succeeded:
             return replace(
                 state, round=state.round + 1, failures=state.failures + 1, activity=f"failed to reach state {goal}"
@@ -282,16 +287,16 @@ class UcbExplore(Explorer[UcbExploreState]):
             Visit(newest, action, times=visits, policy=policy, max_journey=self.horizon, max_cuts=MAX_MISSES)
             for action in range(len(world.actions_of(newest)))
         ]
-        answers = world.carry_out(orders)
-        counts = state.counts.with_answers(answers)
+        answers, was_cut = drawn(orders, world)
+        counts = with_drawn(state.counts, answers, world)
         state = replace(
             state,
             counts=counts,
             frontier=frontier_of(counts),
-            undiscovered=False,
+            undiscovered=was_cut,  # then it begins again
             activity=f"discovered from state {newest}",
         )
-        if any(answer.completed < visits for answer in answers):
+        if not was_cut and any(answer.completed < visits for answer in answers):
             return state.failed(
                 f"{MAX_MISSES} episodes in a row did not reach {world.states[newest]!r}, whose policy had passed its "
                 "evaluation; check that the world does not change over time"
@@ -300,7 +305,7 @@ class UcbExplore(Explorer[UcbExploreState]):
 
     def _closest(self, state: UcbExploreState, problem: Problem) -> tuple[int, FiniteHorizonPlan]:
         """Returns the candidate with the least optimistic time, and the plan for it."""
-        rows = state.counts.rows()
+        rows = state.counts
         weights = self.bonus(rows.visits, problem)
         probabilities = self._probabilities(rows, problem.horizon, state.round)
         plans = [
@@ -309,7 +314,7 @@ class UcbExplore(Explorer[UcbExploreState]):
         ]
         return min(plans, key=lambda goal_and_plan: goal_and_plan[1].optimistic_steps)
 
-    def _probabilities(self, rows: CountedRows, horizon: int, round_: int) -> FloatArray:
+    def _probabilities(self, rows: Counts, horizon: int, round_: int) -> FloatArray:
         """Returns the estimates of each transition, [1, T] or [H, T]."""
         if self.stage_models is StageModels.STATIONARY:
             return estimates_of(rows)[None, :]
@@ -317,8 +322,10 @@ class UcbExplore(Explorer[UcbExploreState]):
 
     def _evaluate(
         self, state: UcbExploreState, world: World, goal: int, plan: FiniteHorizonPlan, problem: Problem
-    ) -> tuple[UcbExploreState, bool]:
+    ) -> tuple[UcbExploreState, bool | None]:
         """Runs at most λ episodes and returns the state with their counts, and whether the round succeeded.
+
+        A round that a limit cuts neither succeeds nor fails (None): it begins again.
 
         It fails once the episodes have taken e·L·λ steps more than L each.
 
@@ -334,9 +341,9 @@ class UcbExplore(Explorer[UcbExploreState]):
             allowance=self.target.radius,
             slack=problem.accuracy * self.target.radius * episodes,
         )
-        (answer,) = world.carry_out([order])
-        counted = replace(state, counts=state.counts.with_answers([answer]))
-        return counted, answer.travelled <= answer.completed * order.allowance + order.slack
+        (answer,), was_cut = drawn([order], world)
+        counted = replace(state, counts=with_drawn(state.counts, [answer], world))
+        return counted, None if was_cut else answer.travelled <= answer.completed * order.allowance + order.slack
 
     def _admit(self, state: UcbExploreState, world: World, goal: int, plan: FiniteHorizonPlan) -> UcbExploreState:
         return replace(
@@ -353,13 +360,13 @@ class UcbExplore(Explorer[UcbExploreState]):
         )
 
     def _problem_of(self, state: UcbExploreState) -> Problem:
-        return self._problem(len(state.known), action_bound(self.actions_bound, state.counts.rows()))
+        return self._problem(len(state.known), action_bound(self.actions_bound, state.counts))
 
     def _problem(self, n_known: int, n_actions: int) -> Problem:
         return Problem(self.target, self.accuracy, self.horizon, n_known, n_actions, self.states_bound)
 
 
-def _known_rows(rows: CountedRows, probabilities: FloatArray, goal: int) -> KnownRows:
+def _known_rows(rows: Counts, probabilities: FloatArray, goal: int) -> KnownRows:
     """Returns the known set as seen on the way to a goal outside it."""
     n_known = len(rows.states)
     column_of = np.full(max(goal, *rows.states.tolist(), *rows.successors.tolist()) + 1, n_known + 1)
@@ -368,7 +375,7 @@ def _known_rows(rows: CountedRows, probabilities: FloatArray, goal: int) -> Know
     return KnownRows(rows.state_pairs, rows.row_offsets, column_of[rows.successors], probabilities)
 
 
-def _dealt_into_buckets(rows: CountedRows, buckets: int, generator: np.random.Generator) -> FloatArray:
+def _dealt_into_buckets(rows: Counts, buckets: int, generator: np.random.Generator) -> FloatArray:
     """Deals the samples of each pair into equal buckets, at random, and estimates a model from each, [buckets, T].
 
     The samples of a pair are exchangeable, so this has the same distribution as dealing them out in turn. A bucket

@@ -12,8 +12,8 @@ from axplore.explorers.base import (
     Exploration,
     Explorer,
     ExplorerState,
+    ForecastProbe,
     Outlook,
-    Probe,
     check_attainable,
     exploration_of,
     policy_by_number,
@@ -75,7 +75,7 @@ class StagedUcbExplore(Explorer[StagedState]):
         last = math.ceil((radius - 1) / epsilon)
         return tuple(min(radius, 1 + n * epsilon) for n in range(last + 1))
 
-    def forecast(self, probe: Probe) -> Outlook:
+    def forecast(self, probe: ForecastProbe) -> Outlook:
         """Returns the steps of the stages, one after the other."""
         stages = [replace(self.final, target=replace(self.target, radius=radius)) for radius in self.radii]
         outlooks = [stage.forecast(probe) for stage in stages]
@@ -111,7 +111,7 @@ class StagedUcbExplore(Explorer[StagedState]):
             state,
             world,
             counts=state.inner.counts,
-            policies=tuple(_by_position(policy, state.known) for policy in state.policies),
+            policies=tuple(_by_index(policy, state.known) for policy in state.policies),
             optimistic_steps=np.array(state.optimistic_steps),
         )
 
@@ -140,13 +140,13 @@ class StagedUcbExplore(Explorer[StagedState]):
         )
 
 
-def _by_position(policy: IntArray, known: tuple[int, ...]) -> IntArray:
-    """A policy by step and number in the world, [H, n], as one by step and position in the known set, [H, |K|]."""
+def _by_index(policy: IntArray, known: tuple[int, ...]) -> IntArray:
+    """A policy by step and number in the world, [H, n], as one by step and index in the known set, [H, |K|]."""
     numbers = np.array(known)
-    by_position = np.full((len(policy), len(known)), RESET_ACTION, dtype=np.int64)
+    by_index = np.full((len(policy), len(known)), RESET_ACTION, dtype=np.int64)
     planned = numbers < policy.shape[1]
-    by_position[:, planned] = policy[:, numbers[planned]]
-    return by_position
+    by_index[:, planned] = policy[:, numbers[planned]]
+    return by_index
 
 
 def staged_ucb_explore_theory(target: Target, states_bound: int | None = None) -> StagedUcbExplore:

@@ -19,6 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
+from unicodedata import normalize
 
 from axplore.arguments import checked, file_path, instance, text
 from axplore.atlas.atlas import Atlas
@@ -35,8 +36,8 @@ LEAST_PROBABILITY: Final = 1e-12
 def frequencies_as_drn(model: LearnedModel) -> str:
     """Returns the model with the observed frequencies as probabilities."""
     lines = _head(model, len(model.states), model.n_choices, interval=False)
-    for position, choices in enumerate(model.choices):
-        lines += _state(model, position)
+    for index, choices in enumerate(model.choices):
+        lines += _state(model, index)
         for choice in choices:
             lines.append(f"\taction {choice.name}")
             moves = sorted(choice.moves, key=lambda move: move.target)
@@ -57,8 +58,8 @@ def region_as_drn(model: LearnedModel, least: float = LEAST_PROBABILITY) -> str:
     """
     unseen = len(model.states)
     lines = _head(model, unseen + 1, model.n_choices + 1, interval=True)
-    for position, choices in enumerate(model.choices):
-        lines += _state(model, position)
+    for index, choices in enumerate(model.choices):
+        lines += _state(model, index)
         for choice in choices:
             lines.append(f"\taction {choice.name}")
             moves = sorted(_intervals(choice, unseen, least))
@@ -94,20 +95,20 @@ def _head(model: LearnedModel, n_states: int, n_choices: int, *, interval: bool)
     ]
 
 
-def _state(model: LearnedModel, position: int) -> list[str]:
-    init = " init" if position == 0 else ""
-    label = canonical_json(encode_label(model.states[position]))
-    return [f"// {model.names[position]} is {label}", f"state {position} [1]{init} {model.names[position]}"]
+def _state(model: LearnedModel, index: int) -> list[str]:
+    init = " init" if index == 0 else ""
+    label = canonical_json(encode_label(model.states[index]))
+    return [f"// {model.names[index]} is {label}", f"state {index} [1]{init} {model.names[index]}"]
 
 
 def as_dot(model: LearnedModel) -> str:
     """Returns a graph: states of the atlas solid, others dashed, edges with action and frequency; without RESET."""
     lines = [f"digraph {quoted(model.title)} {{", "  node [shape=box, style=rounded];"]
-    for position, state in enumerate(model.states):
-        style = "" if position < model.n_known else ', style="rounded,dashed"'
-        shape = ", peripheries=2" if position == 0 else ""
-        lines.append(f"  {position} [label={quoted(text_of(state))}{style}{shape}];")
-    for position, choices in enumerate(model.choices):
+    for index, state in enumerate(model.states):
+        style = "" if index < model.n_known else ', style="rounded,dashed"'
+        shape = ", peripheries=2" if index == 0 else ""
+        lines.append(f"  {index} [label={quoted(text_of(state))}{style}{shape}];")
+    for index, choices in enumerate(model.choices):
         edges: dict[int, list[str]] = {}
         for choice in choices:
             if choice.action is RESET:
@@ -115,7 +116,7 @@ def as_dot(model: LearnedModel) -> str:
             for move in choice.moves:
                 edges.setdefault(move.target, []).append(f"{text_of(choice.action)} {move.frequency:.3g}")
         for target, texts in edges.items():
-            lines.append(f"  {position} -> {target} [label={quoted(chr(10).join(texts))}];")
+            lines.append(f"  {index} -> {target} [label={quoted(chr(10).join(texts))}];")
     return "\n".join([*lines, "}"]) + "\n"
 
 
@@ -129,13 +130,13 @@ def as_prism(model: LearnedModel) -> str:
     """Returns the model with the observed frequencies as probabilities; steps are the reward structure `steps`."""
     lines = [f"// {canonical_json(model.title)}", "mdp", "", "module learned"]
     lines.append(f"  s : [0..{max(len(model.states) - 1, 1)}] init 0;")
-    for position, choices in enumerate(model.choices):
-        lines.append(f"  // {model.names[position]} is {canonical_json(encode_label(model.states[position]))}")
+    for index, choices in enumerate(model.choices):
+        lines.append(f"  // {model.names[index]} is {canonical_json(encode_label(model.states[index]))}")
         for choice in choices:
             moves = " + ".join(f"{move.count}/{move.visits} : (s'={move.target})" for move in choice.moves)
-            lines.append(f"  [{choice.name}] s={position} -> {moves};")
+            lines.append(f"  [{choice.name}] s={index} -> {moves};")
     lines += ["endmodule", ""]
-    lines += [f'label "{name}" = s={position};' for position, name in enumerate(model.names)]
+    lines += [f'label "{name}" = s={index};' for index, name in enumerate(model.names)]
     lines += ["", 'rewards "steps"', "  true : 1;", "endrewards"]
     return "\n".join(lines) + "\n"
 
@@ -155,17 +156,17 @@ def as_umb(model: LearnedModel) -> bytes:
     for _ in model.states:
         system.add_state()
     system.set_initial_states([0])
-    for position, choices in enumerate(model.choices):
+    for index, choices in enumerate(model.choices):
         for choice in choices:
-            written = system.add_state_choice(state=position)
+            written = system.add_state_choice(state=index)
             written.action = names.index(choice.name)
             for move in sorted(choice.moves, key=lambda move: move.target):
                 written.add_branch(target=move.target, prob=Fraction(move.count, move.visits))
     steps = system.add_reward_annotation("steps")
     steps.set_state_values([Fraction(1)] * len(model.states))
-    for position, name in enumerate(model.names):
+    for index, name in enumerate(model.names):
         label = system.add_ap_annotation(name)
-        label.set_state_values([place == position for place in range(len(model.states))])
+        label.set_state_values([other == index for other in range(len(model.states))])
     system.validate()
     with TemporaryDirectory() as folder:
         path = Path(folder) / "model.umb"
@@ -239,7 +240,8 @@ def as_csv(columns: Columns) -> str:
 
 
 def _without_formula(cell: Any) -> Any:
-    if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) and label_of(cell) == cell:
+    # Some spreadsheets take a full-width sign for the plain one.
+    if isinstance(cell, str) and normalize("NFKC", cell[:1]).startswith(FORMULA_STARTS) and label_of(cell) == cell:
         return json.dumps(cell)
     return cell
 

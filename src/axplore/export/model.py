@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from axplore.atlas.atlas import Atlas
-from axplore.atlas.learned_model import known_places
+from axplore.atlas.learned_model import known_indices
 from axplore.errors import InvalidInputError
+from axplore.explorers.registry import DEFAULT_EXPLORER
 from axplore.labels import encode_label
 from axplore.proofs.bounds import IntervalModel
 from axplore.statistics.confidence import row_hulls
@@ -96,14 +97,14 @@ def learned(atlas: Atlas) -> LearnedModel:
     actions = list(dict.fromkeys(action for offered in atlas.actions for action in offered))
     action_names = dict(zip(actions, identifiers(actions, "action"), strict=True))
     hulls = row_hulls(model.rows.row_offsets, model.rows.shares, model.rows.slack)
-    places = known_places(atlas, model)
+    indices = known_indices(atlas, model)
     reset = Choice(RESET, "RESET", (Move(0, 1, 1, 1.0, 1.0),))
     choices = []
-    for position in range(len(states)):
+    for index in range(len(states)):
         own: list[Choice] = []
-        if position < model.n_known:
-            offered = atlas.actions[places[position]]
-            own = [_choice(model, position, k, action, action_names[action], hulls) for k, action in enumerate(offered)]
+        if index < model.n_known:
+            offered = atlas.actions[indices[index]]
+            own = [_choice(model, index, k, action, action_names[action], hulls) for k, action in enumerate(offered)]
         choices.append((*(choice for choice in own if choice.moves), reset))
     title = f"{atlas.world}, explored by {atlas.explorer}, radius {atlas.target.radius:g}"
     return LearnedModel(title, states, tuple(identifiers(states, "state")), model.n_known, tuple(choices))
@@ -114,13 +115,13 @@ def check_proven(atlas: Atlas) -> None:
     if not atlas.proven:
         raise InvalidInputError(
             f"nothing is proven of this atlas, so it has no confidence region: {atlas.explorer} has none; explore "
-            "with 'certified', or export the frequencies with drn"
+            f"with {DEFAULT_EXPLORER!r}, or export the frequencies with drn"
         )
 
 
-def _choice(model: IntervalModel, position: int, place: int, action: Action, name: str, hulls: Hulls) -> Choice:
+def _choice(model: IntervalModel, index: int, action_index: int, action: Action, name: str, hulls: Hulls) -> Choice:
     low, high, unseen = hulls
-    pair = int(model.rows.state_pairs[position]) + place
+    pair = int(model.rows.state_pairs[index]) + action_index
     visits = int(model.visits[pair])
     moves = tuple(
         Move(
@@ -155,10 +156,10 @@ def identifiers(labels: Sequence[State], kind: str) -> list[str]:
     """Returns a distinct name for each label: the label itself if it is an identifier, else `<kind>_<index>`."""
     given = {label for label in labels if isinstance(label, str) and _is_identifier(label)}
     names = []
-    for position, label in enumerate(labels):
+    for index, label in enumerate(labels):
         name = str(label)
         if label not in given or not isinstance(label, str):
-            name = f"{kind}_{position}"
+            name = f"{kind}_{index}"
             while name in given:
                 name += "_"
         names.append(name)

@@ -1,6 +1,6 @@
 """Shortest paths when only a confidence region of the model is known: lower, upper and regret bounds.
 
-`IntervalModel` joins the counts with their confidence region and numbers states by position: the known ones in the
+`IntervalModel` joins the counts with their confidence region and numbers states by index: the known ones in the
 order of admission, then every other state seen. The functions answer for one goal:
 
 - `empirical_path`: the best policy if the observed frequencies were the truth. An estimate, no bound.
@@ -21,31 +21,31 @@ from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import structs
 
-from axplore.certificate.contents import Sparse, Vector, WithVectors
+from axplore.compressed import offsets_from
+from axplore.graphs.search import Graph, graph_from, policy_graph, reachable, reversed_graph
 from axplore.proofs.bound_kernels import (
     ANY_POLICY,
     BEYOND_LIMIT,
-    UNKNOWN_SHIFT,
-    Predecessors,
-    Rows,
     allowed_pairs,
-    empirical_values,
-    estimated_steps,
-    grown_balls,
-    least_upper_bounds,
     local_regrets,
     lower_bound,
-    predecessors_of,
     regret_bound,
-    states_met,
     upper_bound,
 )
+from axplore.proofs.estimate_kernels import (
+    empirical_values,
+    estimated_steps,
+    least_upper_bounds,
+)
+from axplore.proofs.row_kernels import UNKNOWN_SHIFT, RegionRows, grown_balls
 from axplore.proofs.sensitivity import lower_gain, regret_gain, upper_gain
 from axplore.proofs.sharpening import bounds_along, certain_way, sharp_for_lower, sharp_for_upper
+from axplore.records.counts import Counts
+from axplore.records.vectors import Vector
 from axplore.statistics.confidence import ConfidenceRegion
-from axplore.statistics.counts import CountedRows
-from axplore.types import RESET_PAIR, FloatArray, IntArray
+from axplore.types import RESET_PAIR, BoolArray, FloatArray, IntArray
 
 TOLERANCE: Final = 1e-6
 """The residual that solvers aim at; it loosens a bound by about this part."""
@@ -72,14 +72,27 @@ STRICTNESS: Final = 2.0
 """Decisions are made with a correction this many times as large, so that the verifier concludes what was decided."""
 
 
-def correction(values: FloatArray | Sparse) -> float:
+def correction(values: FloatArray | Vector[np.float64]) -> float:
     """By what part of itself a bound has to be weakened before anything is decided by it."""
     largest = float(values.max(initial=0.0))
     return STRICTNESS * max(ROUNDING, 10.0 * MARGIN * (1.0 + largest)) if largest <= LARGEST else np.inf
 
 
+def most_steps(values: FloatArray | Vector[np.float64]) -> float:
+    """What an upper bound decides by: its value in the initial state, corrected upwards."""
+    return float(values[0]) * (1.0 + correction(values)) if values[0] else 0.0
+
+
+def least_steps(values: FloatArray | Vector[np.float64]) -> float:
+    """What a lower bound decides by: its value in the initial state, corrected downwards."""
+    return float(values[0]) / (1.0 + correction(values))
+
+
+WHOLE_UP_TO: Final = 1000
+"""The number of known states up to which bounds and policies are kept in every state."""
+
 NOT_SEEN: Final = -1
-"""In place of the position of a state that is not among those seen."""
+"""In place of the index of a state that is not among those seen."""
 
 MOST_SHARP: Final = 64
 """The number of balls for single goals that are remembered: more than a round uses again, and little memory."""
@@ -95,7 +108,7 @@ Item = TypeVar("Item")
 
 
 def _remember(remembered: dict[Key, Item], key: Key, item: Item, size: int) -> None:
-    """Adds an item of a number of numbers, and forgets all others first if they would be too many."""
+    """Caches an item of a size; clears a full cache first."""
     if (len(remembered) + 1) * size > MOST_NUMBERS:
         remembered.clear()
     remembered[key] = item
@@ -103,12 +116,12 @@ def _remember(remembered: dict[Key, Item], key: Key, item: Item, size: int) -> N
 
 @dataclass(frozen=True, eq=False)
 class IntervalModel:
-    """Counts and confidence region, by position.
+    """Counts and confidence region, by index.
 
     Attributes:
         rows: region and counts in the form of the kernels.
         visits: how often each pair was drawn, [P].
-        numbers: the world's number of each position, known states first, [n + others].
+        numbers: the world's number of each state, known states first, [n + others].
         n_known: n, how many states are known.
         limit: values beyond it are not followed: an upper bound is then infinite, a lower one stays at the limit.
         tolerance: the residual that solvers aim at, as a part of the least cost.
@@ -120,9 +133,10 @@ class IntervalModel:
         sharp: the last balls made for single goals, by goal, side and `n_allowed`.
         imagined: the model whose visits are imagined to have grown, and the inverse of their growth, [P]; or nothing.
         groups: equal for pairs that share their draws, [P]; None if none do.
+        whole_up_to: with more known states, vectors are kept only where they matter: memory would be short.
     """
 
-    rows: Rows
+    rows: RegionRows
     visits: IntArray
     numbers: IntArray
     n_known: int
@@ -133,18 +147,24 @@ class IntervalModel:
     counts: FloatArray | None = None
     log_levels: FloatArray | None = None
     shared_budget: float = np.inf
-    sharp: dict[tuple[int, float, int], Rows] = field(default_factory=dict)
+    sharp: dict[tuple[int, float, int], RegionRows] = field(default_factory=dict)
     imagined: tuple[IntervalModel, FloatArray] | None = None
     groups: IntArray | None = None
+    whole_up_to: int = WHOLE_UP_TO
+
+    @property
+    def is_large(self) -> bool:
+        """Whether vectors are kept only where they matter from the initial state on."""
+        return self.n_known > self.whole_up_to
 
     @property
     def unseen(self) -> int:
-        """The position of the goal that stands for every state never seen."""
+        """The index of the goal that stands for every state never seen."""
         return len(self.numbers)
 
     @property
     def frontier(self) -> range:
-        """The positions of the states that were seen but are not known."""
+        """The indices of the states that were seen but are not known."""
         return range(self.n_known, len(self.numbers))
 
     @property
@@ -184,7 +204,7 @@ class IntervalModel:
         least[order] = travel[order[first]][of_pair]
         return least, cheapest
 
-    def rows_for(self, goal: int, side: float, n_allowed: int | None = None) -> Rows:
+    def rows_for(self, goal: int, side: float, n_allowed: int | None = None) -> RegionRows:
         """The region with balls that are sharp for a goal: for upper bounds (side 1) or for lower ones (side -1)."""
         if self.counts is None or self.log_levels is None or not self.has_several:
             return self.rows
@@ -201,7 +221,7 @@ class IntervalModel:
 
     def _sharpened(
         self, goal: int, side: float, n_allowed: int | None, counts: FloatArray, log_levels: FloatArray
-    ) -> Rows:
+    ) -> RegionRows:
         if goal == self.unseen:  # no frequency leads there, so that there is no estimate to begin with
             about = lower_path(replace(self, counts=None), goal)
         else:
@@ -230,13 +250,19 @@ class IntervalModel:
 
     @cached_property
     def least_upper(self) -> FloatArray:
-        """What no upper bound of the steps to each position falls below, at little cost, [n + others]."""
-        return least_upper_bounds(self.rows, len(self.numbers))
+        """What no upper bound of the steps to each state falls below, at little cost, [n + others]."""
+        return least_upper_bounds(self.rows, self.graph)
 
     @cached_property
-    def predecessors(self) -> Predecessors:
-        """From which states each position was met."""
-        return predecessors_of(self.rows, len(self.numbers))
+    def graph(self) -> Graph:
+        """Where some pair was seen to lead from each state; from no state but the known ones."""
+        ends = self.rows.row_offsets[self.rows.state_pairs]
+        return graph_from(np.append(ends, np.full(len(self.frontier), ends[-1])), self.rows.successors)
+
+    @cached_property
+    def predecessors(self) -> Graph:
+        """From which known states each state was met."""
+        return reversed_graph(self.graph)
 
     @cached_property
     def min_cost(self) -> float:
@@ -255,62 +281,64 @@ class IntervalModel:
         return mass
 
 
-def interval_model(counts: CountedRows, region: ConfidenceRegion, limit: float) -> IntervalModel:
+def interval_model(counts: Counts, region: ConfidenceRegion, limit: float) -> IntervalModel:
     """Joins counts and region. The states of the counts are the known ones."""
     others = np.setdiff1d(counts.successors, counts.states)
     numbers = np.concatenate((counts.states, others))
-    positions = np.full(int(numbers.max()) + 1, NOT_SEEN)
-    positions[numbers] = np.arange(len(numbers))
+    indices = np.full(int(numbers.max()) + 1, NOT_SEEN)
+    indices[numbers] = np.arange(len(numbers))
     groups, shares, log_levels, closed = None, region.shares, region.log_levels, region.closed
-    rest = np.zeros(len(counts.visits))
+    visits = counts.visits
+    rest = np.zeros(len(visits))
     if region.pooled is not None:
         groups, counts = region.pooled.groups, region.pooled.rows
-        inside = (counts.successors >= 0) & (counts.successors < len(positions))
-        leads = inside & (np.append(positions, NOT_SEEN)[np.where(inside, counts.successors, -1)] != NOT_SEEN)
+        visits = counts.visits
+        inside = (counts.successors >= 0) & (counts.successors < len(indices))
+        leads = inside & (np.append(indices, NOT_SEEN)[np.where(inside, counts.successors, -1)] != NOT_SEEN)
         rest = np.bincount(counts.entry_pairs, np.where(leads, 0.0, shares), minlength=len(rest)).astype(np.float64)
         is_whole = np.bincount(counts.entry_pairs, ~leads, minlength=len(rest)) == 0
         counts, shares, closed = _only_leading(counts, leads), shares[leads], closed & is_whole
         log_levels = None if log_levels is None else np.where(is_whole, log_levels, -np.inf)
     seen = np.bincount(counts.entry_pairs, counts.counts, minlength=len(rest))
-    rows = Rows(
+    rows = RegionRows(
         counts.state_pairs,
         counts.row_offsets,
-        positions[counts.successors],
+        indices[counts.successors],
         shares,
         region.slack,
         counts.counts / seen[counts.entry_pairs],
-        np.ones(len(counts.visits)),
+        np.ones(len(visits)),
         1.0,
         closed,
-        region.floors,
+        np.array(region.floors),  # a copy: kernels would be compiled once more for arrays that are read-only
         rest,
     )
     return IntervalModel(
-        rows, counts.visits, numbers, len(counts.states), limit,
+        rows, visits, numbers, len(counts.states), limit,
         counts=counts.counts.astype(np.float64), log_levels=log_levels, shared_budget=region.shared_budget,
         groups=groups,
     )  # fmt: skip
 
 
-def _only_leading(rows: CountedRows, leads: npt.NDArray[np.bool_]) -> CountedRows:
+def _only_leading(rows: Counts, leads: npt.NDArray[np.bool_]) -> Counts:
     """The rows without the entries of which it is not known where they lead."""
-    lengths = np.bincount(rows.entry_pairs[leads], minlength=len(rows.visits))
-    return replace(
+    lengths = np.bincount(rows.entry_pairs[leads], minlength=len(rows.row_offsets) - 1)
+    return structs.replace(
         rows,
-        row_offsets=np.concatenate(([0], np.cumsum(lengths))),
+        row_offsets=offsets_from(lengths),
         successors=rows.successors[leads],
         counts=rows.counts[leads],
         first_draws=rows.first_draws[leads],
     )
 
 
-def _grown(rows: Rows, growth: FloatArray) -> Rows:
+def _grown(rows: RegionRows, growth: FloatArray) -> RegionRows:
     """Balls as they would be if the visits of each pair had grown by a factor, whose inverse is given, [P]."""
     shares, slack = grown_balls(rows.row_offsets, rows.shares, rows.slack, rows.frequencies, growth)
     return rows._replace(shares=shares, slack=slack, rest=rows.rest * growth)
 
 
-def _around_frequencies(rows: Rows) -> Rows:
+def _around_frequencies(rows: RegionRows) -> RegionRows:
     """The rows with balls around the frequencies, where more draws would move them: for gains, not for bounds.
 
     A ball so large that its bound stands at the worst value there is gains nothing from a single draw, though it may be
@@ -321,35 +349,35 @@ def _around_frequencies(rows: Rows) -> Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class GoalValues(WithVectors):
+class GoalValues:
     """Values and policy towards a goal.
 
     Attributes:
-        goal: a position.
-        values: expected steps, or a bound of them, from each position, [n + others].
+        goal: the index of a state.
+        values: expected steps, or a bound of them, from each state, [n + others].
         policy: a pair, or RESET_PAIR, for each known state, [n].
         proven: whether the values are a bound; never for an estimate.
     """
 
     goal: int
-    values: Vector = Vector()  # noqa: RUF009
-    policy: Vector = Vector()  # noqa: RUF009
-    proven: bool  # type: ignore[misc]
+    values: FloatArray
+    policy: IntArray
+    proven: bool
 
     @cached_property
     def steps(self) -> float:
         """From the initial state."""
-        return float(self.kept("values")[0])
+        return float(self.values[0])
 
     @cached_property
     def at_most(self) -> float:
-        """What an upper bound decides by: the steps, corrected upwards."""
-        return self.steps * (1.0 + correction(self.kept("values"))) if self.steps else 0.0
+        """What an upper bound decides by."""
+        return most_steps(self.values)
 
     @cached_property
     def at_least(self) -> float:
-        """What a lower bound decides by: the steps, corrected downwards."""
-        return self.steps / (1.0 + correction(self.kept("values")))
+        """What a lower bound decides by."""
+        return least_steps(self.values)
 
 
 def empirical_path(model: IntervalModel, goal: int, n_allowed: int | None = None) -> GoalValues:
@@ -357,7 +385,7 @@ def empirical_path(model: IntervalModel, goal: int, n_allowed: int | None = None
 
     Args:
         model: for its frequencies.
-        goal: a position.
+        goal: the index of a state.
         n_allowed: the number of known states to which the policy is restricted; all when not given.
     """
     if n_allowed is None:
@@ -370,12 +398,20 @@ def empirical_path(model: IntervalModel, goal: int, n_allowed: int | None = None
 
 def along(model: IntervalModel, path: GoalValues) -> GoalValues:
     """The path with RESET in all states that its policy does not lead to: to solve for it takes less time."""
-    is_met = states_met(model.rows, path.goal, path.policy)
-    return replace(path, policy=np.where(is_met, path.policy, RESET_PAIR))
+    return replace(path, policy=np.where(states_met(model, path), path.policy, RESET_PAIR))
+
+
+def states_met(model: IntervalModel, path: GoalValues) -> BoolArray:
+    """Which known states the policy of a path meets from the initial one on, as far as was seen, [n]."""
+    policy = np.full(len(model.numbers), RESET_PAIR)
+    policy[: model.n_known] = path.policy
+    policy[path.goal] = RESET_PAIR
+    graph = policy_graph(model.rows.row_offsets, model.rows.successors, policy)
+    return reachable(graph, np.zeros(1, dtype=np.int64))[: model.n_known]
 
 
 def may_be_within(model: IntervalModel, steps: float) -> list[int]:
-    """The frontier states whose upper bound may be within so many steps, those that look nearest first."""
+    """The frontier states whose upper bound may be within a number of steps, those that look nearest first."""
     within = (model.least_upper[model.n_known :] <= steps) & (model.frontier_steps <= steps)
     near = np.flatnonzero(within)
     return [int(goal) for goal in model.n_known + near[np.argsort(model.frontier_steps[near], kind="stable")]]
@@ -407,7 +443,7 @@ def upper_path(
 
     Args:
         model: counts and region.
-        goal: a position.
+        goal: the index of a state.
         follow: play as this path does, or RESET; the robust optimum when not given.
         n_allowed: the number of known states to which the policy is restricted; all when not given.
         at_most: bounds beyond it are of no use, and within it any will do.
@@ -479,33 +515,33 @@ def lower_path(model: IntervalModel, goal: int, guess: FloatArray | None = None)
 
 
 @dataclass(frozen=True, eq=False)
-class Regret(WithVectors):
+class Regret:
     """What the policy of an upper path may lose against the best one.
 
     Attributes:
         upper, lower: the bounds that it follows from.
         local_regret: what it may lose in each known state by playing the wrong action there, [n].
         rivals: the action that might be better, [n].
-        values: the bound from each position, [n + others]; a single infinite one where it is not needed.
+        values: the bound from each state, [n + others]; a single infinite one where it is not needed.
     """
 
     upper: GoalValues
     lower: GoalValues
     local_regret: FloatArray
     rivals: IntArray
-    values: Vector = Vector()  # noqa: RUF009
+    values: FloatArray
 
     @property
     def steps(self) -> float:
         """What the policy may lose from the initial state: the better of the two ways to bound it."""
-        return float(min(self.kept("values")[0], self.upper.steps - self.lower.steps))
+        return float(min(self.values[0], self.upper.steps - self.lower.steps))
 
     @property
     def at_most(self) -> float:
         """What is decided by: the same from corrected bounds."""
         if not self.upper.steps:
             return 0.0
-        corrected = float(self.kept("values")[0]) + 3.0 * correction(self.upper.kept("values")) * self.upper.steps
+        corrected = float(self.values[0]) + 3.0 * correction(self.upper.values) * self.upper.steps
         return min(corrected, self.upper.at_most - self.lower.at_least)
 
 

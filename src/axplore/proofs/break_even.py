@@ -22,8 +22,9 @@ from typing import Final
 import numpy as np
 
 from axplore.compilation import compiled
-from axplore.proofs.bound_kernels import Rows, least_mean, spread_values
+from axplore.proofs.bound_kernels import spread_values
 from axplore.proofs.bounds import IntervalModel, correction
+from axplore.proofs.row_kernels import RegionRows, least_mean
 from axplore.types import RESET_PAIR, FloatArray, IntArray
 
 HALVINGS: Final = 16
@@ -49,7 +50,7 @@ def reaches(model: IntervalModel, goal: int, policy: IntArray, bound: float, err
 
     Args:
         model: counts and region.
-        goal: a position.
+        goal: the index of a state.
         policy: the pair to play in each known state, or RESET_PAIR, [n].
         bound: of the expected steps.
         error: η, the total variation.
@@ -94,7 +95,7 @@ def optimistic_steps(model: IntervalModel, goal: int, error: float) -> float:
 
 @compiled
 def _least_mean_within(
-    rows: Rows, pair: int, values: FloatArray, free: float, sign: float, error: float, clipped: FloatArray
+    rows: RegionRows, pair: int, values: FloatArray, free: float, sign: float, error: float, clipped: FloatArray
 ) -> float:
     """The least mean of z = sign * (free - value) over the ball, widened by a total variation."""
     best = 0.0
@@ -113,7 +114,7 @@ def _least_mean_within(
 
 
 @compiled
-def _worst_value(rows: Rows, values: FloatArray, n_known: int) -> float:
+def _worst_value(rows: RegionRows, values: FloatArray, n_known: int) -> float:
     """The greatest value of a state, one that only resets included."""
     worst = rows.reset_cost + values[0]
     for state in range(n_known):
@@ -122,7 +123,9 @@ def _worst_value(rows: Rows, values: FloatArray, n_known: int) -> float:
 
 
 @compiled
-def _backed_up(rows: Rows, pair: int, values: FloatArray, free: float, error: float, clipped: FloatArray) -> float:
+def _backed_up(
+    rows: RegionRows, pair: int, values: FloatArray, free: float, error: float, clipped: FloatArray
+) -> float:
     """The cost of a pair, or of RESET, plus the greatest mean of the values that follow."""
     if pair == RESET_PAIR:
         return float(rows.reset_cost + values[0])
@@ -130,7 +133,7 @@ def _backed_up(rows: Rows, pair: int, values: FloatArray, free: float, error: fl
 
 
 @compiled
-def _upper(rows: Rows, goal: int, policy: IntArray, error: float, values: FloatArray, bound: float) -> float:
+def _upper(rows: RegionRows, goal: int, policy: IntArray, error: float, values: FloatArray, bound: float) -> float:
     """Robust evaluation of a policy from below; returns the residual, or infinity beyond the bound."""
     n_known = len(policy)
     clipped = np.zeros(len(values))
@@ -153,7 +156,9 @@ def _upper(rows: Rows, goal: int, policy: IntArray, error: float, values: FloatA
 
 
 @compiled
-def _residual(rows: Rows, goal: int, policy: IntArray, error: float, values: FloatArray, clipped: FloatArray) -> float:
+def _residual(
+    rows: RegionRows, goal: int, policy: IntArray, error: float, values: FloatArray, clipped: FloatArray
+) -> float:
     """By how much one more sweep would exceed the values, at most."""
     spread_values(rows, values, len(policy), goal)
     free = _worst_value(rows, values, len(policy))
@@ -167,7 +172,7 @@ def _residual(rows: Rows, goal: int, policy: IntArray, error: float, values: Flo
 
 
 @compiled
-def _lower(rows: Rows, goal: int, error: float, values: FloatArray, n_known: int, bound: float) -> None:
+def _lower(rows: RegionRows, goal: int, error: float, values: FloatArray, n_known: int, bound: float) -> None:
     """Optimistic value iteration from zero, whose every iterate is a lower bound, until it stands or is enough."""
     clipped = np.zeros(len(values))
     for _ in range(MOST_SWEEPS):

@@ -1,15 +1,17 @@
 """What the certified explorer has to prove, and the draws that would prove it soonest.
 
-A *claim* is a statement about one goal that a confidence region may or may not prove. `cheapest_draws` asks what would
-have to be drawn: it assumes that the frequencies stay as they are and that slacks fall like 1 / visits, and lets the
-visits of those pairs grow that bring the claim most per step of travel, until the claim would be proven. The answer is
-an estimate to choose samples by; no proof rests on it.
+A *claim* is a statement about one goal that a confidence region may or may not prove: that it is to be reached, to be
+set aside, or to be reached by a policy that is nearly optimal. `cheapest_draws` asks what would have to be drawn: it
+assumes that the frequencies stay as they are and that slacks fall like 1 / visits, and lets the visits of those pairs
+grow that bring the claim most per step of travel, until the claim would be proven. The answer is an estimate to choose
+samples by; no proof rests on it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, Protocol
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final, Protocol, Self
 
 import numpy as np
 
@@ -29,7 +31,7 @@ from axplore.proofs.bounds import (
     upper_path,
 )
 from axplore.proofs.travel import Travel
-from axplore.types import RESET_PAIR, FloatArray
+from axplore.types import RESET_PAIR, FloatArray, IntArray
 
 LEAST_GROWTH, MOST_GROWTH = 1.1, 2.0
 """Between these is the factor by which the visits of the best pair grow in a trial."""
@@ -44,33 +46,67 @@ What a draw brings falls like the visits to the power of -1.5 where outcomes are
 
 TRIALS: Final = 60
 
+UNSEEN: Final = -1
+"""In place of a number, of all states that were never seen."""
+
 
 @dataclass(frozen=True, eq=False)
 class Gain:
-    """What more draws would bring to a claim that is not proven.
+    """What more draws would bring to a claim.
 
     Attributes:
         by_pair: what the bound gains by the logarithm of the visits of each pair, [P].
         lacking: by how much the bound misses the claim; infinite if there is none.
+        proven: whether the claim is proven without them.
     """
 
     by_pair: FloatArray
     lacking: float
+    proven: bool = False
 
 
-class Claim(Protocol):
+PROVEN: Final = Gain(np.zeros(0), 0.0, proven=True)
+"""Of a claim that needs no draws."""
+
+
+class ToProve(Protocol):
     """Something to prove about a goal."""
 
     @property
     def goal(self) -> int:
-        """The position of the goal."""
+        """The index of the goal."""
 
-    def gain(self, model: IntervalModel) -> Gain | None:
-        """None if the model proves the claim; otherwise what more draws of each pair would bring."""
+    def gain(self, model: IntervalModel) -> Gain:
+        """`PROVEN` if the model proves the claim; otherwise what more draws of each pair would bring."""
+
+    def about(self, goal: int) -> ToProve:
+        """The same claim about another goal."""
+
+
+class _AboutGoal:
+    """A claim as a dataclass."""
+
+    def about(self, goal: int) -> Self:
+        return replace(self, goal=goal)  # type: ignore[type-var]
+
+
+def with_numbers(claims: Iterable[ToProve], numbers: IntArray) -> set[ToProve]:
+    """Claims with the number of each goal in place of its index; `numbers` has those of all indices.
+
+    Indices belong to one model: in the next, which has met more states, another state may stand there.
+    """
+    number_of = dict(enumerate([*numbers.tolist(), UNSEEN]))
+    return {claim.about(number_of[claim.goal]) for claim in claims}
+
+
+def with_indices(claims: Iterable[ToProve], numbers: IntArray) -> set[ToProve]:
+    """Undoes `with_numbers`, for a model with other indices."""
+    index_of = {number: index for index, number in enumerate([*numbers.tolist(), UNSEEN])}
+    return {claim.about(index_of[claim.goal]) for claim in claims}
 
 
 @dataclass(frozen=True)
-class Reachable:
+class ToReach(_AboutGoal):
     """A policy restricted to the first `n_allowed` known states reaches the goal within `steps` expected steps."""
 
     goal: int
@@ -89,15 +125,15 @@ class Reachable:
         """A policy whose upper bound proves the claim, if there is one."""
         return upper_path(model, self.goal, n_allowed=self.n_allowed, at_most=self.steps)
 
-    def gain(self, model: IntervalModel) -> Gain | None:
+    def gain(self, model: IntervalModel) -> Gain:
         if model.imagined is None and self.is_proven(model):
-            return None
+            return PROVEN
         # The robust optimum may be a detour through well-known pairs that never gets good enough; what looks best is
         # the policy to invest in.
         estimate = along(model, empirical_path(model, self.goal, self.n_allowed))
         robust = upper_path(model, self.goal, follow=estimate, n_allowed=self.n_allowed)
         if robust.at_most <= self.steps:
-            return None
+            return PROVEN
         looks_best = gain_of_upper(model, estimate)
         given_up = estimate.policy[robust.policy != estimate.policy]
         # Where a pair is not known well the robust path resets instead, and gets no better for drawing the others.
@@ -107,7 +143,7 @@ class Reachable:
 
 
 @dataclass(frozen=True)
-class TooFar:
+class ToSetAside(_AboutGoal):
     """Every policy restricted to the known states needs more than `steps` expected steps to the goal."""
 
     goal: int
@@ -118,13 +154,13 @@ class TooFar:
         guess = empirical_path(model, self.goal).values if self.goal != model.unseen else None
         return lower_path(model, self.goal, guess)
 
-    def gain(self, model: IntervalModel) -> Gain | None:
+    def gain(self, model: IntervalModel) -> Gain:
         path = self.path(model)
-        return None if path.at_least > self.steps else Gain(gain_of_lower(model, path), self.steps - path.at_least)
+        return PROVEN if path.at_least > self.steps else Gain(gain_of_lower(model, path), self.steps - path.at_least)
 
 
 @dataclass(frozen=True)
-class NearOptimal:
+class ToOptimise(_AboutGoal):
     """A policy towards the goal loses at most `steps` against the best one restricted to the known states."""
 
     goal: int
@@ -147,10 +183,10 @@ class NearOptimal:
         """The lower bound of the steps of every policy."""
         return lower_path(model, self.goal, empirical_path(model, self.goal).values)
 
-    def gain(self, model: IntervalModel) -> Gain | None:
+    def gain(self, model: IntervalModel) -> Gain:
         robust, looks_best = self._candidates(model, any_will_do=True)
         if min(robust.at_most, looks_best.at_most) <= self.steps:
-            return None
+            return PROVEN
         if not looks_best.upper.proven:
             return Gain(gain_of_upper(model, empirical_path(model, self.goal)), np.inf)
         return Gain(gain_of_regret(model, looks_best), looks_best.at_most - self.steps)
@@ -180,7 +216,7 @@ class Draws:
     travel: float
 
 
-def cheapest_draws(claim: Claim, model: IntervalModel, travel: Travel, at_most: float = np.inf) -> Draws:
+def cheapest_draws(claim: ToProve, model: IntervalModel, travel: Travel, at_most: float = np.inf) -> Draws:
     """The draws that would prove a claim soonest; all zero if it is proven.
 
     Where the gains give no hint, every pair is drawn a little more: with more draws the estimates change. Of pairs that
@@ -200,7 +236,7 @@ def cheapest_draws(claim: Claim, model: IntervalModel, travel: Travel, at_most: 
         shared = least / sizes
     for _ in range(TRIALS):
         gain = claim.gain(model.with_visits(visits))
-        if gain is None:
+        if gain.proven:
             break
         by_pair = model.per_group(gain.by_pair) / sizes
         per_draw = travel.per_draw(by_pair > 0.0) if shared is None else shared
@@ -240,8 +276,8 @@ def _grown_visits(visits: FloatArray, gain: FloatArray, travel: FloatArray, lack
         else:
             high = middle
     grown = visits.copy()
-    for place, pair in enumerate(bringing):
-        growth_of_pair = part[place] * np.exp(high)
+    for index, pair in enumerate(bringing):
+        growth_of_pair = part[index] * np.exp(high)
         if growth_of_pair > 1.0:
             grown[pair] = visits[pair] * growth_of_pair + 0.5
     return grown

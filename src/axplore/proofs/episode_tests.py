@@ -15,12 +15,13 @@ from typing import Final
 
 import numpy as np
 
-from axplore.compilation import compiled
-from axplore.proofs.bound_kernels import Rows
+from axplore.errors import InvalidInputError
+from axplore.graphs.arrivals import arrival_times
 from axplore.proofs.bounds import GoalValues, IntervalModel
+from axplore.records.episodes import EpisodeRecord
 from axplore.statistics.episodes import (
     Bets,
-    Forecast,
+    EpisodeForecast,
     focused_bets,
     forecast_growth,
     forecast_horizon,
@@ -44,13 +45,13 @@ class EpisodeTest:
 
     Attributes:
         goal: the number of the goal.
-        policy: what to play in each of the first m known states: a position among its actions, or RESET_ACTION;
+        policy: what to play in each of the first m known states: an index among its actions, or RESET_ACTION;
             every other state resets, [n].
         horizon: the steps after which an episode is cut.
         bound: of the expected steps.
         tail: the expected steps that an episode which missed is taken to need beyond the horizon, at least 1 + `bound`,
             as if it restarted. Where the policy needs no more from anywhere, it need not restart at all.
-        line, turn: whose level it has, and as the how-many-th of its line, each counted from 1.
+        line, turn: whose level it has, and its index within its line, each counted from 1.
         level: the probability with which it may err.
         bets: the fractions of the wealth that are staked.
         outcomes: how many episodes took 0, 1, ..., `horizon` steps, and how many missed, [horizon + 2].
@@ -67,9 +68,51 @@ class EpisodeTest:
     bets: Bets
     outcomes: IntArray
 
+    def __post_init__(self) -> None:
+        if self.policy.ndim != 1 or self.outcomes.shape != (self.horizon + 2,) or self.bets.weights.ndim != 1:
+            raise InvalidInputError("a test by episodes has no outcome for each number of steps up to its horizon")
+
+    @classmethod
+    def of(cls, record: EpisodeRecord, goal: int, policy: IntArray, share: float) -> EpisodeTest:
+        """The test that a certificate keeps, of a goal by number, as a policy of other known states may have it.
+
+        Args:
+            record: the test.
+            goal: the number of its goal.
+            policy: its policy, as above.
+            share: the probability with which all tests together may err.
+        """
+        return cls(
+            goal=goal,
+            policy=policy,
+            horizon=record.horizon,
+            bound=record.bound,
+            tail=record.tail,
+            line=record.line,
+            turn=record.turn,
+            level=line_level(share, record.line),
+            bets=Bets(np.array(record.fractions), np.array(record.weights)),
+            outcomes=np.array(record.outcomes, dtype=np.int64),
+        )
+
+    def record(self, goal: int) -> EpisodeRecord:
+        """The test as a certificate keeps it, with the index of the goal in place of its number."""
+        return EpisodeRecord(
+            goal=goal,
+            policy=tuple(self.policy.tolist()),
+            horizon=self.horizon,
+            bound=self.bound,
+            tail=self.tail,
+            line=self.line,
+            turn=self.turn,
+            fractions=tuple(self.bets.fractions.tolist()),
+            weights=tuple(self.bets.weights.tolist()),
+            outcomes=tuple(self.outcomes.tolist()),
+        )
+
     @cached_property
     def lacking(self) -> float:
-        """The nats that are lacking to a proof; none or fewer when it is proven."""
+        """The evidence that is missing for a proof, in nats; 0 or less once it is proven."""
         wealth = log_wealth(losses_if_slower(self.horizon, self.bound, self.tail), self.outcomes, self.bets)
         return -math.log(self.level) - wealth
 
@@ -83,6 +126,10 @@ class EpisodeTest:
         """The policy as one that restarts: what to play by step and state, and RESET after the last step, [H, n]."""
         return np.tile(self.policy, (self.horizon, 1))
 
+    def actions(self, n_known: int) -> IntArray:
+        """The policy for all known states, [n]."""
+        return np.append(self.policy, np.full(n_known - len(self.policy), RESET_ACTION))
+
     def pairs(self, model: IntervalModel) -> IntArray:
         """The policy as pairs, or RESET_PAIR, for all known states of a model, [n]."""
         pairs = np.full(model.n_known, RESET_PAIR)
@@ -90,10 +137,10 @@ class EpisodeTest:
         pairs[: len(self.policy)] = np.where(self.policy == RESET_ACTION, RESET_PAIR, first + self.policy)
         return pairs
 
-    def forecast(self, model: IntervalModel) -> Forecast:
+    def forecast(self, model: IntervalModel) -> EpisodeForecast:
         """How the wealth would grow by the frequencies."""
         goal = int(np.flatnonzero(model.numbers == self.goal)[0])
-        arrivals = arrival_times(model.rows, goal, self.pairs(model), len(model.numbers), self.horizon)
+        arrivals = arrivals_by_frequency(model, goal, self.pairs(model), self.horizon)
         return forecast_growth(arrivals, self.bound, self.horizon, self.tail)
 
     def order(self, known: Sequence[int], times: int) -> Episodes:
@@ -154,7 +201,7 @@ class EpisodeTests:
         """The tests of a goal that are not decided."""
         return [test for test in self._by_goal.get(goal, ()) if not test.proven]
 
-    def place_for_next(self) -> tuple[int, int]:
+    def line_for_next(self) -> tuple[int, int]:
         """The first line with room for a new test, and which turn of that line it would be."""
         turns: dict[int, int] = {}
         taken = set()
@@ -175,7 +222,7 @@ class EpisodeTests:
 
 @dataclass(frozen=True, eq=False)
 class EpisodePlan:
-    """A test to begin or to go on with.
+    """A test to begin or to continue.
 
     Attributes:
         test: the test.
@@ -183,7 +230,7 @@ class EpisodePlan:
     """
 
     test: EpisodeTest
-    forecast: Forecast
+    forecast: EpisodeForecast
 
     @property
     def travel(self) -> float:
@@ -226,9 +273,8 @@ def new_test(
     """A test to begin, of the policy of a path; the other arguments are those of `cheapest_test` and `EpisodeTest`."""
     tail = 1.0 + bound if tail is None else tail
     longest = math.ceil(min(LONGEST * bound + 10, LONGEST_HORIZON))
-    arrivals: FloatArray = arrival_times(model.rows, path.goal, path.policy, len(model.numbers), longest)
-    forecast = forecast_horizon(arrivals, bound, tail)
-    line, turn = tests.place_for_next()
+    forecast = forecast_horizon(arrivals_by_frequency(model, path.goal, path.policy, longest), bound, tail)
+    line, turn = tests.line_for_next()
     test = EpisodeTest(
         goal=int(model.numbers[path.goal]),
         policy=np.where(path.policy == RESET_PAIR, RESET_ACTION, path.policy - model.rows.state_pairs[:-1]),
@@ -244,35 +290,7 @@ def new_test(
     return EpisodePlan(test, forecast)
 
 
-@compiled
-def arrival_times(rows: Rows, goal: int, policy: IntArray, n_seen: int, steps: int) -> FloatArray:
-    """The chance to reach the goal for the first time after exactly 0, 1, ..., `steps` steps, [steps + 1].
-
-    Args:
-        rows: for their frequencies.
-        goal: a position.
-        policy: a pair, or RESET_PAIR, for each known state, [n].
-        n_seen: how many positions there are, n + others.
-        steps: the horizon.
-    """
-    n_known = len(policy)
-    arrivals = np.zeros(steps + 1)
-    now = np.zeros(n_seen)
-    now[0] = 1.0
-    arrivals[0] = now[goal]
-    now[goal] = 0.0
-    for step in range(1, steps + 1):
-        after = np.zeros(n_seen)
-        for state in range(n_seen):
-            if now[state] == 0.0:
-                continue
-            pair = policy[state] if state < n_known else RESET_PAIR
-            if pair == RESET_PAIR:
-                after[0] += now[state]
-                continue
-            for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
-                after[rows.successors[entry]] += now[state] * rows.frequencies[entry]
-        arrivals[step] = after[goal]
-        after[goal] = 0.0
-        now = after
-    return arrivals
+def arrivals_by_frequency(model: IntervalModel, goal: int, policy: IntArray, steps: int) -> FloatArray:
+    """The chance to arrive after exactly 0, 1, ..., `steps` steps if frequencies were probabilities, [steps + 1]."""
+    rows = model.rows.row_offsets, model.rows.successors, model.rows.frequencies
+    return arrival_times(*rows, policy, goal=goal, n_states=len(model.numbers), steps=steps)

@@ -6,27 +6,58 @@ over the counts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
-from axplore.certificate.contents import KeptPolicies, Sparse, without_rest
-from axplore.proofs.bound_kernels import states_met
-from axplore.proofs.bounds import GoalValues, IntervalModel, Regret
-from axplore.proofs.claims import NearOptimal, Reachable, TooFar
+from axplore.proofs.bounds import GoalValues, IntervalModel, Regret, correction, least_steps, most_steps, states_met
+from axplore.proofs.claims import ToOptimise, ToReach, ToSetAside
+from axplore.proofs.contradictions import any_contradicted
 from axplore.proofs.episode_tests import EpisodeTest, EpisodeTests
-from axplore.proofs.shared_bounds import MOST_WHOLE, NO_PLACES, SharedBounds
+from axplore.proofs.shared_bounds import SharedBounds
 from axplore.proofs.tested_optimality import TestedPolicy, optimal_by_test
-from axplore.proofs.travel import actions_of, kept_actions_of
+from axplore.proofs.travel import actions_of
+from axplore.records.claims import Bound, Way
+from axplore.records.policies import Policies
+from axplore.records.vectors import Vector
 from axplore.target import Objective, Target
-from axplore.types import RESET_PAIR, FloatArray, IntArray, Status
+from axplore.types import RESET_ACTION, RESET_PAIR, FloatArray, IntArray, Status
+
+
+@dataclass(frozen=True, eq=False)
+class KeptRegret:
+    """What the policy of an upper bound may lose against the best one, as a certificate has it.
+
+    Attributes:
+        upper, lower: the bounds that it follows from.
+        first: a bound of the loss from the initial state; infinite if only the gap between them bounds it.
+        values: that bound from each known state, [n]; None where the claim does not need it.
+    """
+
+    upper: Way
+    lower: Bound
+    first: float
+    values: Vector[np.float64] | None = None
+
+    @property
+    def steps(self) -> float:
+        """What the policy may lose from the initial state: the better of the two ways to bound it."""
+        return min(self.first, float(self.upper.upper[0] - self.lower.lower[0]))
+
+    @property
+    def at_most(self) -> float:
+        """What is decided by: the same from corrected bounds."""
+        steps = self.upper.upper
+        if not steps[0]:
+            return 0.0
+        corrected = self.first + 3.0 * correction(steps) * float(steps[0])
+        return min(corrected, most_steps(steps) - least_steps(self.lower.lower))
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What is proven, by position: known states first, in the order of admission, then the others that were seen.
+    """What is proven, by index: known states first, in the order of admission, then the others that were seen.
 
     Attributes:
         model: the counts and the confidence region that everything follows from.
@@ -42,111 +73,112 @@ class Evidence:
     model: IntervalModel
     target: Target
     objective: Objective
-    reachable: tuple[GoalValues, ...]
-    regrets: tuple[Regret, ...]
-    lower: tuple[GoalValues, ...]
-    unseen: GoalValues
+    reachable: tuple[Way, ...]
+    regrets: tuple[KeptRegret, ...]
+    lower: tuple[Bound, ...]
+    unseen: Bound
     tests: EpisodeTests = field(default_factory=EpisodeTests)
+
+    @property
+    def numbers(self) -> IntArray:
+        """The world's number of each index, known states first, [n + others]."""
+        return self.model.numbers
 
     @property
     def reach(self) -> float:
         """L + ε."""
         return self.target.radius + self.target.epsilon
 
-    @property
-    def best_upper(self) -> tuple[GoalValues, ...]:
+    @cached_property
+    def best_upper(self) -> tuple[Way, ...]:
         """For each known state the policy to use, with its upper bound, [n], as far as the region proves one."""
-        paths = tuple(regret.upper for regret in self.regrets) or self.reachable
-        tested = self.optimal_by_test
-        return tuple(tested[goal].path if goal in tested else path for goal, path in enumerate(paths))
+        paths = [regret.upper for regret in self.regrets] or list(self.reachable)
+        for goal, tested in self.optimal_by_test.items():
+            paths[goal] = _way(self.model, tested.path)
+        return tuple(paths)
 
-    def test_of(self, position: int) -> EpisodeTest | None:
+    def test_of(self, index: int) -> EpisodeTest | None:
         """The test by episodes that proves a known state to be reachable, if there is one."""
-        return self.tests.proof_of(int(self.model.numbers[position]), self.reach, position)
+        return self.tests.proof_of(int(self.model.numbers[index]), self.reach, index)
 
-    def test_to_use(self, position: int) -> EpisodeTest | None:
+    def test_to_use(self, index: int) -> EpisodeTest | None:
         """The test whose policy is the one to use: where the radius alone matters, and the region proves none in it."""
-        return None if self.regrets or self.reachable[position].at_most <= self.reach else self.test_of(position)
+        return None if self.regrets or most_steps(self.reachable[index].upper) <= self.reach else self.test_of(index)
 
     @cached_property
     def optimal_by_test(self) -> dict[int, TestedPolicy]:
-        """The policies that tests by episodes prove near-optimal and the region alone does not, by position."""
+        """The policies that tests by episodes prove near-optimal and the region alone does not, by index."""
         epsilon = self.target.epsilon
         unproven = [goal for goal, regret in enumerate(self.regrets) if regret.at_most > epsilon]
-        found = ((goal, optimal_by_test(self.tests, self.model, NearOptimal(goal, epsilon))) for goal in unproven)
+        found = ((goal, optimal_by_test(self.tests, self.model, ToOptimise(goal, epsilon))) for goal in unproven)
         return {goal: tested for goal, tested in found if tested is not None}
 
     @property
-    def policies(self) -> Sequence[IntArray]:
-        """For each known state what to play on the way to it, [n], or by step, [H, m], if it restarts after H steps."""
-        tests = [self.test_to_use(position) for position in range(self.model.n_known)]
-        policies = (
-            self.kept_actions(path) if test is None else test.policy_by_step
-            for path, test in zip(self.best_upper, tests, strict=True)
-        )
-        kept = KeptPolicies(policies)
-        return tuple(kept) if self.model.n_known <= MOST_WHOLE else kept
+    def policies(self) -> Policies:
+        """For each known state what to play on the way to it, [n], or by step, [H, n], if it restarts after H steps."""
+        policies, horizons = [path.policy for path in self.best_upper], {}
+        for index in range(self.model.n_known):
+            test = self.test_to_use(index)
+            if test is not None:
+                policies[index] = Vector.of(test.actions(self.model.n_known), RESET_ACTION)
+                horizons[index] = test.horizon
+        return Policies.of(policies, self.model.n_known, horizons)
 
     @property
     def upper_steps(self) -> FloatArray:
         """A proven upper bound of the steps of each of these policies, [n]."""
-        bounds = np.array([path.steps for path in self.best_upper])
-        for position in range(self.model.n_known):
-            test = self.test_to_use(position)
-            bounds[position] = bounds[position] if test is None else test.bound
-        for position, tested in self.optimal_by_test.items():
-            bounds[position] = tested.steps
+        bounds = np.array([way.upper[0] for way in self.best_upper])
+        for index in range(self.model.n_known):
+            test = self.test_to_use(index)
+            bounds[index] = bounds[index] if test is None else test.bound
+        for index, tested in self.optimal_by_test.items():
+            bounds[index] = tested.steps
         return bounds
 
     @property
     def complete(self) -> bool:
         """Whether everything that the objective asks for is proven: no state is open, seen or not."""
-        return self.nothing_missing and all(self.status(goal) is Status.CERTIFIED for goal in range(self.model.n_known))
+        certified = (self.status(goal) is Status.CERTIFIED for goal in range(self.model.n_known))
+        return self.nothing_missing and all(certified) and not self.contradicted
+
+    @cached_property
+    def contradicted(self) -> bool:
+        """Whether the rows contradict what episodes have proven: then neither can be relied on."""
+        return any_contradicted(self.tests, self.model)
 
     @property
     def nothing_missing(self) -> bool:
         """Whether S_L→ ⊆ K is proven: every other state, seen or not, is too far."""
         radius = self.target.radius
         others = self.lower[self.model.n_known :]
-        return self.unseen.at_least > radius and all(path.at_least > radius for path in others)
+        return all(least_steps(bound.lower) > radius for bound in (self.unseen, *others))
 
-    def status(self, position: int) -> Status:
+    def status(self, index: int) -> Status:
         """Whether a state is proven within reach with a good policy, proven too far, or neither."""
-        if position >= self.model.n_known:
-            return Status.SET_ASIDE if self.lower[position].at_least > self.target.radius else Status.OPEN
-        reached = self.reachable[position].at_most <= self.reach or self.test_of(position) is not None
-        optimal = not self.regrets or self.regrets[position].at_most <= self.target.epsilon
-        optimal = optimal or position in self.optimal_by_test
-        return Status.CERTIFIED if reached and optimal else Status.OPEN
+        if index >= self.model.n_known:
+            return Status.SET_ASIDE if least_steps(self.lower[index].lower) > self.target.radius else Status.OPEN
+        good = self.objective is not Objective.OPTIMAL or self._is_near_optimal(index)
+        return Status.CERTIFIED if self.is_reached(index) and good else Status.OPEN
 
-    def actions(self, policy: IntArray) -> IntArray:
-        """A policy of pairs as one of positions among the actions of each known state, [n]."""
-        return actions_of(self.model, policy)
+    def _is_near_optimal(self, index: int) -> bool:
+        by_region = bool(self.regrets) and self.regrets[index].at_most <= self.target.epsilon
+        return by_region or index in self.optimal_by_test
 
-    def kept_actions(self, path: GoalValues) -> IntArray | Sparse:
-        """The same of the policy of a path, as it is kept."""
-        return kept_actions_of(self.model, path.kept("policy"))
+    def is_reached(self, index: int) -> bool:
+        """Whether a known state is proven to be within reach by states admitted before it."""
+        return most_steps(self.reachable[index].upper) <= self.reach or self.test_of(index) is not None
 
 
 def gather_evidence(
     model: IntervalModel, target: Target, objective: Objective, tests: EpisodeTests | None = None
 ) -> Evidence:
     """Solves every claim once more on the final counts; what tests by episodes have proven stays proven."""
-    reach = target.radius + target.epsilon
-    known = range(model.n_known)
-    start = GoalValues(0, np.zeros(len(model.numbers)), np.full(model.n_known, -1), proven=True)
-    is_large = model.n_known > MOST_WHOLE
-    lowers = SharedBounds(model)
-    claims = (Reachable(goal, reach, goal) for goal in known)
-    reachable = tuple(
-        start if claim.goal == 0 else _on_its_way(model, claim.any_path(model) if is_large else claim.path(model))
-        for claim in claims
-    )
-    regrets: tuple[Regret, ...] = ()
+    reach, known, lowers = target.radius + target.epsilon, range(model.n_known), SharedBounds(model)
+    reachable = tuple(_kept_reachable(ToReach(goal, reach, goal), model) for goal in known)
+    regrets: tuple[KeptRegret, ...] = ()
     if objective is Objective.OPTIMAL:
-        optimal = (NearOptimal(goal, target.epsilon) for goal in known)
-        regrets = tuple(_kept_regret(claim, model, lowers) if is_large else claim.regret(model) for claim in optimal)
-    too_far = (TooFar(goal, target.radius).path(model) for goal in range(len(regrets), len(model.numbers)))
+        regrets = tuple(_kept_regret(ToOptimise(goal, target.epsilon), model, lowers) for goal in known)
+    beyond = (ToSetAside(goal, target.radius).path(model) for goal in range(len(regrets), len(model.numbers)))
     lower = (regret.lower for regret in regrets)
     return Evidence(
         model=model,
@@ -154,60 +186,82 @@ def gather_evidence(
         objective=objective,
         reachable=reachable,
         regrets=regrets,
-        lower=(*lower, *(lowers.kept(path) if is_large else path for path in too_far)),
-        unseen=TooFar(model.unseen, target.radius).path(model),
+        lower=(*lower, *(_kept_lower(model, path, lowers) for path in beyond)),
+        unseen=_bound(model, ToSetAside(model.unseen, target.radius).path(model)),
         tests=tests or EpisodeTests(),
     )
 
 
-def _on_its_way(model: IntervalModel, path: GoalValues) -> GoalValues:
+def _way(model: IntervalModel, path: GoalValues) -> Way:
+    """An upper bound with all that it says of the known states."""
+    return Way(path.goal, Vector.of(actions_of(model, path.policy), RESET_ACTION), _values(model, path))
+
+
+def _bound(model: IntervalModel, path: GoalValues) -> Bound:
+    """A lower bound with all that it says of the known states."""
+    return Bound(path.goal, _values(model, path))
+
+
+def _values(model: IntervalModel, path: GoalValues) -> Vector[np.float64]:
+    return Vector.of(path.values[: model.n_known], 1.0 + path.steps)
+
+
+def _kept_reachable(claim: ToReach, model: IntervalModel) -> Way:
+    if claim.goal == 0:
+        start = np.zeros(len(model.numbers)), np.full(model.n_known, RESET_PAIR)
+        return _way(model, GoalValues(0, *start, proven=True))
+    return _on_its_way(model, claim.any_path(model) if model.is_large else claim.path(model))
+
+
+def _kept_lower(model: IntervalModel, path: GoalValues, lowers: SharedBounds) -> Bound:
+    return Bound(path.goal, lowers.kept(path)) if model.is_large else _bound(model, path)
+
+
+def _on_its_way(model: IntervalModel, path: GoalValues) -> Way:
     """The path, in large models with RESET wherever the policy does not get from the initial state by what was seen.
 
     There its bound is that of RESET, and elsewhere it stays: no value that it rests on was greater than this.
     """
-    if model.n_known <= MOST_WHOLE:
-        return path
-    if not path.proven:
-        return _without_reset(path, path.steps)
-    places = _met(model, path)
-    places = places[(places == path.goal) | (path.policy[np.minimum(places, model.n_known - 1)] != RESET_PAIR)]
-    played = places[(places < model.n_known) & (places != path.goal)]
-    values = Sparse(len(model.numbers), 1.0 + path.steps, places, path.values[places])
-    policy = Sparse(model.n_known, RESET_PAIR, played, path.policy[played])
-    return GoalValues(path.goal, values, policy, proven=True)
+    if not model.is_large or not path.proven:
+        return _way(model, path)
+    met = _met(model, path)
+    met = met[(met == path.goal) | (path.policy[met] != RESET_PAIR)]
+    policy, values = np.full(model.n_known, RESET_PAIR), np.full(model.n_known, 1.0 + path.steps)
+    policy[met], values[met] = path.policy[met], path.values[met]
+    policy[met[met == path.goal]] = RESET_PAIR
+    return _way(model, GoalValues(path.goal, values, policy, proven=True))
 
 
 def _met(model: IntervalModel, path: GoalValues) -> IntArray:
-    """The goal, and the known states where a policy gets from the initial state by what was seen, ascending."""
-    places: IntArray = np.flatnonzero(states_met(model.rows, path.goal, path.policy))
-    return np.union1d(places, path.goal)
+    """The known states where a policy gets from the initial state by what was seen, and the goal, ascending."""
+    met = np.flatnonzero(states_met(model, path))
+    every: IntArray = np.union1d(met, path.goal)
+    return every[every < model.n_known]
 
 
-def _without_reset(path: GoalValues, rest: float) -> GoalValues:
-    """The path without the number that its values have in most states, and without RESET."""
-    values, policy = without_rest(path.values, rest), without_rest(path.policy, RESET_PAIR)
-    return GoalValues(path.goal, values, policy, proven=path.proven)
-
-
-def _kept_regret(claim: NearOptimal, model: IntervalModel, lowers: SharedBounds) -> Regret:
-    """The regret in a large model: bounds with every number only if it is proven by them, and not by their gap."""
+def _kept_regret(claim: ToOptimise, model: IntervalModel, lowers: SharedBounds) -> KeptRegret:
+    """The regret; in a large model bounds with every number only if it is proven by them, and not by their gap."""
+    if not model.is_large:
+        regret = claim.regret(model)
+        values = Vector.of(regret.values[: model.n_known], 0.0)
+        return KeptRegret(_way(model, regret.upper), _bound(model, regret.lower), float(values[0]), values)
     quick = lowers.proof_of(claim)
     if quick is not None:
         way, along = quick
-        return Regret(_on_its_way(model, way), along, np.zeros(0), NO_PLACES, np.full(1, np.inf))
+        return KeptRegret(_on_its_way(model, way), Bound(claim.goal, along), np.inf)
     regret = claim.quick_regret(model, claim.lower(model)) or claim.regret(model)
-    upper, lower = regret.upper, regret.lower
-    if regret.at_most <= claim.steps < upper.at_most - lower.at_least:
-        upper, lower = (_without_reset(path, 1.0 + path.steps) for path in (upper, lower))
-        return Regret(upper, lower, np.zeros(0), NO_PLACES, _on_their_way(model, regret))
-    return Regret(_on_its_way(model, upper), lowers.kept(lower), np.zeros(0), NO_PLACES, regret.values[:1].copy())
+    upper, first = regret.upper, float(regret.values[0])
+    if regret.at_most <= claim.steps < upper.at_most - regret.lower.at_least:
+        return KeptRegret(_way(model, upper), _bound(model, regret.lower), first, _on_their_way(model, regret))
+    return KeptRegret(_on_its_way(model, upper), _kept_lower(model, regret.lower, lowers), first)
 
 
-def _on_their_way(model: IntervalModel, regret: Regret) -> Sparse:
+def _on_their_way(model: IntervalModel, regret: Regret) -> Vector[np.float64]:
     """What the policy may lose in the states that it meets, and the most in all others, [n].
 
     The latter is what a state never seen counts for anyway.
     """
-    places, values = _met(model, regret.upper), regret.values[: model.n_known]
-    places = places[places < model.n_known]
-    return Sparse(model.n_known, float(values.max()), places, values[places])
+    met, values = _met(model, regret.upper), regret.values[: model.n_known]
+    kept = np.full(model.n_known, values.max())
+    kept[met] = values[met]
+    return Vector.of(kept, values.max())

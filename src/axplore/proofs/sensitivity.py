@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from axplore.compilation import compiled
-from axplore.proofs.bound_kernels import Rows, extreme_row, least_mean, lower_backup
+from axplore.proofs.row_kernels import RegionRows, extreme_row, least_mean, lower_backup
 from axplore.types import RESET_PAIR, FloatArray, IntArray
 
 NEARLY: Final = 0.02
@@ -28,16 +28,16 @@ NOWHERE = -1
 
 @compiled
 def expected_visits(
-    rows: Rows, goal: int, policy: IntArray, row: FloatArray, rest: int, ends: IntArray, start: FloatArray
+    rows: RegionRows, goal: int, policy: IntArray, row: FloatArray, rest: int, ends: IntArray, start: FloatArray
 ) -> FloatArray:
     """How often each known state is met before the goal, from a distribution of starts, [n].
 
     Args:
         rows: for the layout of the rows.
-        goal: a position.
+        goal: the index of a state.
         policy: a pair for each known state, [n].
         row: the probabilities of the entries of those pairs, [E].
-        rest: the position to which the rest of each row goes, or NOWHERE.
+        rest: the index to which the rest of each row goes, or NOWHERE.
         ends: 1 for the states where the journey ends, [n].
         start: how often each state is started from, [n].
     """
@@ -74,7 +74,7 @@ def expected_visits(
 
 @compiled
 def upper_gain(
-    rows: Rows, goal: int, values: FloatArray, policy: IntArray, start: FloatArray, gain: FloatArray
+    rows: RegionRows, goal: int, values: FloatArray, policy: IntArray, start: FloatArray, gain: FloatArray
 ) -> None:
     """Adds what the upper bound of a policy, at these starts, gains from each pair, [P]."""
     n_known = len(policy)
@@ -95,7 +95,7 @@ def upper_gain(
 
 @compiled
 def lower_gain(
-    rows: Rows,
+    rows: RegionRows,
     goal: int,
     values: FloatArray,
     policy: IntArray,
@@ -118,7 +118,7 @@ def lower_gain(
 
 @compiled
 def _share_gain(
-    rows: Rows, state: int, values: FloatArray, best: int, mass: float, other: int, gain: FloatArray
+    rows: RegionRows, state: int, values: FloatArray, best: int, mass: float, other: int, gain: FloatArray
 ) -> None:
     """Adds the gain of the best pair of a state, and of those that are as good, each with its part of the mass.
 
@@ -126,7 +126,7 @@ def _share_gain(
 
     Args:
         rows: region and counts.
-        state: a position.
+        state: the index of a state.
         values: lower values, [n + others].
         best: the pair of least lower value.
         mass: how often the state is met.
@@ -147,7 +147,7 @@ def _share_gain(
 
 
 @compiled
-def _later_gain(rows: Rows, pair: int, values: FloatArray) -> float:
+def _later_gain(rows: RegionRows, pair: int, values: FloatArray) -> float:
     """The most that the least mean of a pair gains from the logarithm of its visits, now or after some more of them.
 
     A ball may be so large that nothing but the goal is left in it, so that its bound gains nothing from the next draws
@@ -163,7 +163,7 @@ def _later_gain(rows: Rows, pair: int, values: FloatArray) -> float:
 
 @compiled
 def regret_gain(
-    rows: Rows,
+    rows: RegionRows,
     goal: int,
     upper: FloatArray,
     upper_policy: IntArray,
@@ -211,7 +211,7 @@ def regret_gain(
 
 @compiled
 def _play_rival(
-    rows: Rows,
+    rows: RegionRows,
     goal: int,
     state: int,
     lower: FloatArray,

@@ -11,21 +11,19 @@ from typing import Final
 
 import numpy as np
 
-from axplore.certificate.contents import Sparse
 from axplore.compilation import compiled, compiled_inner
-from axplore.proofs.bound_kernels import MANY, Predecessors, Rows, lower_backup, single_factors, spread_values
-from axplore.proofs.bounds import MARGIN, GoalValues, IntervalModel, certain_path, empirical_path
-from axplore.proofs.claims import Claim, NearOptimal
+from axplore.graphs.search import Graph
+from axplore.proofs.bound_kernels import spread_values
+from axplore.proofs.bounds import MARGIN, GoalValues, IntervalModel, certain_path, empirical_path, least_steps
+from axplore.proofs.claims import ToOptimise, ToProve
+from axplore.proofs.row_kernels import MANY, RegionRows, lower_backup, single_factors
 from axplore.proofs.sharpening import certain_way
+from axplore.records.vectors import Vector
 from axplore.types import FloatArray, IntArray
-
-MOST_WHOLE: Final = 1000
-"""With more known states, vectors are kept only where they matter from the initial state on: memory would be short."""
 
 MOST_KEPT: Final = 0.25
 """A bound of which more than this part would have to be kept becomes the base of later ones."""
 
-NO_PLACES: Final[IntArray] = np.zeros(0, dtype=np.int64)
 NO_VALUES: Final[FloatArray] = np.zeros(0)
 
 
@@ -34,11 +32,11 @@ class SharedBounds:
 
     def __init__(self, model: IntervalModel) -> None:
         self._model = model
-        self._base: FloatArray | None = None
+        self._base: Vector[np.float64] | None = None
         self._factors = single_factors(model.rows)
 
-    def along(self, path: GoalValues) -> GoalValues | None:
-        """Returns the greatest lower bound that a way to a goal allows, if it is one with the base; else None.
+    def along(self, path: GoalValues) -> Vector[np.float64] | None:
+        """Returns the greatest lower bound that a way to a goal allows, if valid together with the base; else None.
 
         On the way each pair has one successor, and is as likely to lead elsewhere as the region allows.
         """
@@ -47,39 +45,38 @@ class SharedBounds:
         model = self._model
         way = certain_way(model.rows, path.goal, path.policy)
         values = _along(
-            model.rows, self._factors, model.predecessors, path.goal, way, path.policy[way], self._base,
+            model.rows, self._factors, model.predecessors, path.goal, way, path.policy[way], self._base.numbers,
             len(model.numbers), MARGIN,
         )  # fmt: skip
-        return self._fewest(path.goal, values) if len(values) else None
+        return self._fewest(values) if len(values) else None
 
-    def kept(self, path: GoalValues) -> GoalValues:
-        """Returns a lower bound with the same steps, for the known states only and without what attains it, [n]."""
+    def kept(self, path: GoalValues) -> Vector[np.float64]:
+        """Returns a lower bound with the same steps, for the known states only, [n]."""
         model, whole = self._model, path.values
         own = whole[: model.n_known]
         if self._base is None:
-            self._base = own.copy()
+            self._base = Vector.complete(own.copy())
         rows, margin = model.rows_for(path.goal, -1.0), MARGIN * (1.0 + float(whole.max()))
-        lowered = _lowered(rows, model.predecessors, path.goal, whole, self._base, margin)
+        lowered = _lowered(rows, model.predecessors, path.goal, whole, self._base.numbers, margin)
         if min(self._n_differing(lowered), _n_not_reset(own)) > MOST_KEPT * model.n_known:
-            self._base = lowered = own.copy()
-        return self._fewest(path.goal, lowered if self._n_differing(lowered) < _n_not_reset(own) else own)
+            lowered = own.copy()
+            self._base = Vector.complete(lowered)
+        return self._fewest(lowered if self._n_differing(lowered) < _n_not_reset(own) else own)
 
     def _n_differing(self, values: FloatArray) -> int:
-        return int(np.count_nonzero(values != self._base))
-
-    def _fewest(self, goal: int, values: FloatArray) -> GoalValues:
-        """The path of these values, [n], kept as what differs from the base, or from RESET if that is less."""
         assert self._base is not None
-        by_base = self._n_differing(values) < _n_not_reset(values)
-        rest = self._base if by_base else 1.0 + float(values[0])
-        places = np.flatnonzero(values != rest)
-        return GoalValues(goal, Sparse(len(values), rest, places, values[places]), NO_PLACES, proven=True)
+        return int(np.count_nonzero(values != self._base.numbers))
 
-    def proof_of(self, claim: NearOptimal) -> tuple[GoalValues, GoalValues] | None:
+    def _fewest(self, values: FloatArray) -> Vector[np.float64]:
+        """Returns values, [n], as what differs from the base, or from RESET if that is less."""
+        by_base = self._n_differing(values) < _n_not_reset(values)
+        return Vector.of(values, 1.0 + float(values[0]), self._base if by_base else None)
+
+    def proof_of(self, claim: ToOptimise) -> tuple[GoalValues, Vector[np.float64]] | None:
         """The bounds of a way to the goal, if their gap proves its policy near-optimal; found quickly, if it does."""
         way = certain_path(self._model, empirical_path(self._model, claim.goal))
         lower = None if way is None else self.along(way)
-        if way is None or lower is None or way.at_most - lower.at_least > claim.steps:
+        if way is None or lower is None or way.at_most - least_steps(lower) > claim.steps:
             return None
         return way, lower
 
@@ -94,14 +91,14 @@ class ProvenClaims:
 
     def __init__(self, model: IntervalModel) -> None:
         self._model = model
-        self._lowers = SharedBounds(model) if model.n_known > MOST_WHOLE else None
+        self._lowers = SharedBounds(model) if model.is_large else None
 
-    def __contains__(self, claim: Claim) -> bool:
-        if self._lowers is None or not isinstance(claim, NearOptimal):
-            return claim.gain(self._model) is None
+    def __contains__(self, claim: ToProve) -> bool:
+        if self._lowers is None or not isinstance(claim, ToOptimise):
+            return claim.gain(self._model).proven
         if self._lowers.proof_of(claim) is not None:
             return True
-        is_proven = claim.gain(self._model) is None
+        is_proven = claim.gain(self._model).proven
         if is_proven:
             self._lowers.kept(claim.lower(self._model))
         return is_proven
@@ -109,9 +106,9 @@ class ProvenClaims:
 
 @compiled
 def _along(
-    rows: Rows,
+    rows: RegionRows,
     factors: FloatArray,
-    predecessors: Predecessors,
+    predecessors: Graph,
     goal: int,
     way: IntArray,
     pairs: IntArray,
@@ -123,11 +120,11 @@ def _along(
     n_known, values = len(base), np.empty(n_seen)
     values[:n_known] = base
     value = 0.0
-    for place in range(len(way) - 1, -1, -1):
-        if factors[pairs[place]] == MANY:
+    for index in range(len(way) - 1, -1, -1):
+        if factors[pairs[index]] == MANY:
             return NO_VALUES
-        value = rows.costs[pairs[place]] + factors[pairs[place]] * value
-        values[way[place]] = value
+        value = rows.costs[pairs[index]] + factors[pairs[index]] * value
+        values[way[index]] = value
     if len(way) == 0 or value < base[0]:
         return NO_VALUES
     spread_values(rows, values, n_known, goal)
@@ -135,19 +132,19 @@ def _along(
     for state in way:
         if values[state] > rows.reset_cost + value or not _follows(rows, factors, state, values, margin):
             return NO_VALUES
-    for place in range(len(way) + 1):
-        lowered = way[place] if place < len(way) else goal
+    for index in range(len(way) + 1):
+        lowered = way[index] if index < len(way) else goal
         if lowered < n_known and values[lowered] >= base[lowered]:
             continue
         for entry in range(predecessors.offsets[lowered], predecessors.offsets[lowered + 1]):
-            state = predecessors.states[entry]
+            state = predecessors.heads[entry]
             if state != goal and values[state] == base[state] and not _follows(rows, factors, state, values, margin):
                 return NO_VALUES
     return values[:n_known].copy()
 
 
 @compiled_inner
-def _follows(rows: Rows, factors: FloatArray, state: int, values: FloatArray, margin: float) -> bool:
+def _follows(rows: RegionRows, factors: FloatArray, state: int, values: FloatArray, margin: float) -> bool:
     """Whether the value of a state is at most what each of its pairs allows."""
     for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
         if factors[pair] == MANY:
@@ -161,7 +158,7 @@ def _follows(rows: Rows, factors: FloatArray, state: int, values: FloatArray, ma
 
 @compiled
 def _lowered(
-    rows: Rows, predecessors: Predecessors, goal: int, lower: FloatArray, base: FloatArray, margin: float
+    rows: RegionRows, predecessors: Graph, goal: int, lower: FloatArray, base: FloatArray, margin: float
 ) -> FloatArray:
     """Returns a bound that is as large as `lower` in the initial state, and as `base` wherever that is enough, [n].
 
@@ -179,7 +176,7 @@ def _lowered(
         # The others reset. What is lowered below the base may spoil the inequalities of what leads there.
         if values[successor] < (base[successor] if successor < n_known else rows.reset_cost + base[0]):
             for entry in range(predecessors.offsets[successor], predecessors.offsets[successor + 1]):
-                state = predecessors.states[entry]
+                state = predecessors.heads[entry]
                 if not is_ahead[state]:
                     is_ahead[state] = True
                     ahead[n_ahead] = state

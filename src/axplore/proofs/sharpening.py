@@ -17,12 +17,7 @@ from typing import Final
 import numpy as np
 
 from axplore.compilation import compiled
-from axplore.proofs.bound_kernels import (
-    Rows,
-    extreme_row,
-    least_mean,
-    lower_backup,
-)
+from axplore.proofs.row_kernels import RegionRows, extreme_row, least_mean, lower_backup
 from axplore.statistics.centred import tangent_ball
 from axplore.types import RESET_PAIR, FloatArray, IntArray
 
@@ -38,7 +33,7 @@ WAY_ROUNDING: Final = 1e-9
 
 @compiled
 def sharp_for_upper(
-    rows: Rows, counts: FloatArray, log_levels: FloatArray, goal: int, values: FloatArray, policy: IntArray
+    rows: RegionRows, counts: FloatArray, log_levels: FloatArray, goal: int, values: FloatArray, policy: IntArray
 ) -> tuple[FloatArray, FloatArray]:
     """Shares, [E], and slacks, [P], that are sharp for upper bounds where a policy plays.
 
@@ -46,7 +41,7 @@ def sharp_for_upper(
         rows: the balls to begin with; their arrays stay as they are.
         counts: of each entry, [E].
         log_levels: the logarithm of the level of each pair, [P].
-        goal: a position.
+        goal: the index of a state.
         values: about the values of the policy, [n + others].
         policy: a pair, or RESET_PAIR, for each known state, [n].
     """
@@ -61,7 +56,7 @@ def sharp_for_upper(
 
 @compiled
 def sharp_for_lower(
-    rows: Rows, counts: FloatArray, log_levels: FloatArray, goal: int, values: FloatArray, n_known: int
+    rows: RegionRows, counts: FloatArray, log_levels: FloatArray, goal: int, values: FloatArray, n_known: int
 ) -> tuple[FloatArray, FloatArray]:
     """The same for lower bounds, of all actions that might be the best; `values` are about those of the best policy."""
     sharp = _copied(rows)
@@ -75,13 +70,13 @@ def sharp_for_lower(
 
 
 @compiled
-def _copied(rows: Rows) -> Rows:
+def _copied(rows: RegionRows) -> RegionRows:
     return _with_balls(rows, rows.shares.copy(), rows.slack.copy())
 
 
 @compiled
-def _with_balls(rows: Rows, shares: FloatArray, slack: FloatArray) -> Rows:
-    return Rows(
+def _with_balls(rows: RegionRows, shares: FloatArray, slack: FloatArray) -> RegionRows:
+    return RegionRows(
         rows.state_pairs, rows.row_offsets, rows.successors, shares, slack, rows.frequencies, rows.costs,
         rows.reset_cost, rows.closed, rows.floors, rows.rest,
     )  # fmt: skip
@@ -89,7 +84,7 @@ def _with_balls(rows: Rows, shares: FloatArray, slack: FloatArray) -> Rows:
 
 @compiled
 def _sharpen(
-    rows: Rows,
+    rows: RegionRows,
     counts: FloatArray,
     log_levels: FloatArray,
     pair: int,
@@ -123,7 +118,7 @@ def _sharpen(
 
 
 @compiled
-def certain_way(rows: Rows, goal: int, policy: IntArray) -> IntArray:
+def certain_way(rows: RegionRows, goal: int, policy: IntArray) -> IntArray:
     """The known states on the way of a policy to a goal, in order; none if some pair has several successors, [m]."""
     way = np.empty(len(policy), np.int64)
     state, length = 0, 0

@@ -12,33 +12,33 @@ from functools import cached_property
 
 import numpy as np
 
-from axplore.certificate.contents import Counts
-from axplore.certificate.distances import NO_PAIR, Distances, ExactBounds, ShortestWays, exact_bounds
-from axplore.compilation import compiled
-from axplore.statistics.counts import CountedRows
+from axplore.certificate.kinds.distances import ExactBounds, exact_bounds, shortest_ways
+from axplore.compressed import offsets_from
+from axplore.graphs.search import graph_from, search_tree
+from axplore.records.counts import Counts
+from axplore.records.distances import FAR, NO_PAIR, Distances
+from axplore.records.policies import Policies
+from axplore.statistics.counts import in_order
 from axplore.target import Objective, Target
-from axplore.types import IntArray
-
-FAR = 2**62
-"""The steps to a state that no known way leads to."""
+from axplore.types import IntArray, Status
 
 
 @dataclass(frozen=True, eq=False)
 class SurveyEvidence:
-    """What is proven of each state, by position: known states first, in the order of admission, then the others seen.
+    """What is proven of each state, by index: known states first, in the order of admission, then the others seen.
 
     Attributes:
         target: L, ε and δ.
         objective: what was asked for.
         rows: the counts; their states are the known ones.
-        numbers: the world's number of each position, [n + others].
+        numbers: the world's number of each state, [n + others].
         steps: the fewest steps to each, [n + others].
         reached_by: the last pair on a shortest way to each known state, [n].
     """
 
     target: Target
     objective: Objective
-    rows: CountedRows
+    rows: Counts
     numbers: IntArray
     steps: IntArray
     reached_by: IntArray
@@ -55,7 +55,7 @@ class SurveyEvidence:
 
     @property
     def undrawn_states(self) -> IntArray:
-        """The position of the state of each pair that was never drawn."""
+        """The index of the state of each pair that was never drawn."""
         owners = np.repeat(np.arange(self.n_known), np.diff(self.rows.state_pairs))
         undrawn: IntArray = owners[self.rows.visits == 0]
         return undrawn
@@ -66,16 +66,14 @@ class SurveyEvidence:
         return not (self.steps[self.undrawn_states] + 1 <= self.target.radius).any()
 
     @property
-    def policies(self) -> ShortestWays:
+    def policies(self) -> Policies:
         """The shortest way to each known state, [n]."""
-        return ShortestWays(self.reached_by, self.rows.state_pairs)
+        return shortest_ways(self.reached_by, self.rows.state_pairs)
 
     @cached_property
     def counts(self) -> Counts:
-        """The counts as a certificate keeps them."""
-        return Counts(
-            self.rows.row_offsets, positions_of(self.rows, self.numbers), self.rows.counts, self.rows.first_draws
-        )
+        """The counts by index, as a certificate keeps them."""
+        return in_order(self.rows, self.numbers)
 
     @cached_property
     def distances(self) -> Distances:
@@ -88,49 +86,35 @@ class SurveyEvidence:
         owners = np.repeat(np.arange(self.n_known), np.diff(self.rows.state_pairs))
         return exact_bounds(self.distances, self.counts, owners)
 
+    @property
+    def complete(self) -> bool:
+        """Whether everything that was asked for is proven: no state is open, seen or not."""
+        asked = self.target.radius, self.target.epsilon, self.objective
+        is_settled = Status.OPEN not in self.bounds.statuses(self.n_known, *asked)
+        return not self.contradicted and is_settled and self.bounds.unseen > self.target.radius
 
-def survey_evidence(rows: CountedRows, target: Target, objective: Objective) -> SurveyEvidence:
+
+def survey_evidence(rows: Counts, target: Target, objective: Objective) -> SurveyEvidence:
     """Finds the shortest way to every state seen; the first outcome of a pair counts if it had several."""
     others = np.setdiff1d(rows.successors, rows.states)
     numbers = np.concatenate((rows.states, others))
-    steps = np.full(len(numbers), FAR, dtype=np.int64)
-    reached_by = np.full(len(numbers), NO_PAIR, dtype=np.int64)
-    _search(rows.state_pairs, rows.row_offsets, positions_of(rows, numbers), steps, reached_by)
+    drawn = np.flatnonzero(np.diff(rows.row_offsets))
+    first_outcomes = indices_of_successors(rows, numbers)[rows.row_offsets[drawn]]
+    ends = offsets_from(np.diff(rows.row_offsets) > 0)[rows.state_pairs]
+    ends = np.append(ends, np.full(len(others), ends[-1]))  # of the other states nothing was drawn
+    hops, last_edges = search_tree(graph_from(ends, first_outcomes), start=0)
+    steps = np.where(hops < len(hops), hops.astype(np.int64), FAR)
+    reached_by = np.append(drawn, NO_PAIR)[last_edges]  # an edge of -1 points to the last
     return SurveyEvidence(target, objective, rows, numbers, steps, reached_by[: len(rows.states)])
 
 
-def positions_of(rows: CountedRows, numbers: IntArray) -> IntArray:
-    """The position of each successor, [E]."""
-    positions = np.empty(int(numbers.max()) + 1, dtype=np.int64)
-    positions[numbers] = np.arange(len(numbers))
-    return positions[rows.successors]
+def indices_of_successors(rows: Counts, numbers: IntArray) -> IntArray:
+    """The index of each successor, [E]."""
+    indices = np.empty(int(numbers.max()) + 1, dtype=np.int64)
+    indices[numbers] = np.arange(len(numbers))
+    return indices[rows.successors]
 
 
 def max_depth(radius: float) -> int:
     """The farthest state in which an action may lead to one within the radius; negative if there is none."""
     return math.floor(radius) - 1
-
-
-@compiled
-def _search(
-    state_pairs: IntArray, row_offsets: IntArray, successors: IntArray, steps: IntArray, reached_by: IntArray
-) -> None:
-    """Breadth-first from the first position: writes the steps to each, and the pair that leads there, [n + others]."""
-    n_known = len(state_pairs) - 1
-    queue = np.empty(n_known, np.int64)
-    queue[0] = 0
-    steps[0] = 0
-    n_queued, first = 1, 0
-    while first < n_queued:
-        here = queue[first]
-        first += 1
-        for pair in range(state_pairs[here], state_pairs[here + 1]):
-            if row_offsets[pair] == row_offsets[pair + 1]:
-                continue
-            after = successors[row_offsets[pair]]
-            if steps[after] == FAR:
-                steps[after] = steps[here] + 1
-                reached_by[after] = pair
-                if after < n_known:
-                    queue[n_queued] = after
-                    n_queued += 1

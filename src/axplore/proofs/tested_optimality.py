@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from axplore.proofs.bounds import GoalValues, IntervalModel, correction, empirical_path, upper_path
-from axplore.proofs.claims import Draws, NearOptimal, TooFar, cheapest_draws
+from axplore.proofs.claims import Draws, ToOptimise, ToSetAside, cheapest_draws
 from axplore.proofs.episode_tests import EpisodePlan, EpisodeTest, EpisodeTests, new_test
 from axplore.proofs.sensitivity import expected_visits
 from axplore.proofs.travel import Travel
@@ -69,12 +69,12 @@ class WayByTest:
     draws: Draws
 
 
-def optimal_by_test(tests: EpisodeTests, model: IntervalModel, claim: NearOptimal) -> TestedPolicy | None:
+def optimal_by_test(tests: EpisodeTests, model: IntervalModel, claim: ToOptimise) -> TestedPolicy | None:
     """Returns the policy that a test proves near-optimal; None if there is none."""
     proven = tests.proven_of(int(model.numbers[claim.goal]))
     if not proven:
         return None
-    lower = TooFar(claim.goal, 0.0).path(model).at_least
+    lower = ToSetAside(claim.goal, 0.0).path(model).at_least
     return next((tested for tested in _closed(proven, model) if lower > tested.test.bound - claim.steps), None)
 
 
@@ -98,7 +98,7 @@ def _closing_path(test: EpisodeTest, model: IntervalModel) -> GoalValues | None:
     return replace(path, policy=policy) if worst <= test.tail else None
 
 
-def begun_test(tests: EpisodeTests, model: IntervalModel, claim: NearOptimal, share: float) -> EpisodePlan | None:
+def begun_test(tests: EpisodeTests, model: IntervalModel, claim: ToOptimise, share: float) -> EpisodePlan | None:
     """A test of the goal that was begun and is still worth its while; None if there is none.
 
     A test that is given up keeps its line, and the next line has a lower level. So it is continued for as long as the
@@ -120,7 +120,7 @@ def begun_test(tests: EpisodeTests, model: IntervalModel, claim: NearOptimal, sh
 def way_by_test(
     tests: EpisodeTests,
     model: IntervalModel,
-    claim: NearOptimal,
+    claim: ToOptimise,
     travel: Travel,
     share: float,
     at_most: float,
@@ -138,7 +138,7 @@ def way_by_test(
     estimate = empirical_path(model, claim.goal)
     best: WayByTest | None = None
     for tested in _closed(tests.proven_of(int(model.numbers[claim.goal])), model)[:1]:
-        needed = TooFar(claim.goal, tested.test.bound - claim.steps)
+        needed = ToSetAside(claim.goal, tested.test.bound - claim.steps)
         if estimate.steps > needed.steps:
             draws = cheapest_draws(needed, model, travel, at_most)
             best = WayByTest(draws.travel, None, draws)
@@ -151,7 +151,7 @@ def way_by_test(
         limit = at_most if best is None else min(at_most, best.travel)
         if plan.forecast.growth > 0 and plan.travel < limit:
             later = _after(plan, model, claim.goal)
-            needed = TooFar(claim.goal, plan.test.bound - claim.steps)
+            needed = ToSetAside(claim.goal, plan.test.bound - claim.steps)
             draws = cheapest_draws(needed, later, travel, limit - plan.travel)
             if plan.travel + draws.travel < limit:
                 best = WayByTest(plan.travel + draws.travel, plan, draws)

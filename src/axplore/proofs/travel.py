@@ -1,4 +1,4 @@
-"""How the certified explorer gets about: shortest paths by the observed frequencies, and tours along them."""
+"""How the certified explorer travels: shortest paths by the observed frequencies, and tours along them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from axplore.certificate.contents import Sparse
 from axplore.compilation import compiled
-from axplore.proofs.bound_kernels import Predecessors, Rows, empirical_values
+from axplore.graphs.search import Graph
 from axplore.proofs.bounds import IntervalModel, empirical_path
+from axplore.proofs.estimate_kernels import empirical_values
+from axplore.proofs.row_kernels import RegionRows
+from axplore.records.vectors import Vector, Vectors
 from axplore.target import Target
 from axplore.types import RESET_ACTION, RESET_PAIR, FloatArray, IntArray
-from axplore.worlds.contract import Table, TableRow, Tour
+from axplore.worlds.contract import Tour
 
 MOST_IN_ARRAYS: Final = 2**21
 """The policies of a tour are arrays if they have at most this many numbers, 16 MB; else only what differs is kept."""
@@ -54,7 +56,7 @@ class Travel:
 
 @compiled
 def _find_travel(
-    rows: Rows, predecessors: Predecessors, n_seen: int, limit: float, states: IntArray, per_draw: FloatArray
+    rows: RegionRows, predecessors: Graph, n_seen: int, limit: float, states: IntArray, per_draw: FloatArray
 ) -> None:
     n_known = len(rows.state_pairs) - 1
     policy = np.empty(n_known, np.int64)
@@ -68,16 +70,14 @@ def _find_travel(
 
 
 def actions_of(model: IntervalModel, policy: IntArray) -> IntArray:
-    """A policy of pairs as one of positions among the actions of each known state, [n]."""
+    """A policy of pairs as one of indices among the actions of each known state, [n]."""
     return _among_actions(policy, model.rows.state_pairs[:-1])
 
 
-def kept_actions_of(model: IntervalModel, policy: IntArray | Sparse) -> IntArray | Sparse:
-    """The same of a policy that may be kept without the places where it resets, and then of what is kept of it."""
-    if not isinstance(policy, Sparse):
-        return actions_of(model, policy)
-    actions = _among_actions(policy.numbers, model.rows.state_pairs[policy.places])
-    return Sparse(policy.length, RESET_ACTION, policy.places, actions)
+def kept_actions_of(model: IntervalModel, policy: Vector[np.int64]) -> Vector[np.int64]:
+    """The same of a policy that is kept without the states where it resets."""
+    actions = _among_actions(policy.numbers, model.rows.state_pairs[policy.indices])
+    return Vector(policy.length, policy.indices, actions, policy.rest)
 
 
 def _among_actions(pairs: IntArray, first_pairs: IntArray) -> IntArray:
@@ -87,12 +87,12 @@ def _among_actions(pairs: IntArray, first_pairs: IntArray) -> IntArray:
 def tour_of(model: IntervalModel, draws: IntArray, target: Target) -> Tour:
     """Returns the order to draw each pair a number of further times, [P]."""
     pairs = np.flatnonzero(draws > 0)
-    positions = np.searchsorted(model.rows.state_pairs, pairs, side="right") - 1
-    targets = np.unique(positions)
+    indices = np.searchsorted(model.rows.state_pairs, pairs, side="right") - 1
+    targets = np.unique(indices)
     policies, distances = _ways(model, targets)
     return Tour(
-        states=model.numbers[positions],
-        actions=pairs - model.rows.state_pairs[positions],
+        states=model.numbers[indices],
+        actions=pairs - model.rows.state_pairs[indices],
         times=draws[pairs],
         policies=policies,
         distances=distances,
@@ -100,7 +100,7 @@ def tour_of(model: IntervalModel, draws: IntArray, target: Target) -> Tour:
     )
 
 
-def _ways(model: IntervalModel, targets: IntArray) -> tuple[IntArray | Table, FloatArray | Table]:
+def _ways(model: IntervalModel, targets: IntArray) -> tuple[IntArray | Vectors, FloatArray | Vectors]:
     """The policies and the distances to some of the known states, for a tour."""
     known = model.numbers[: model.n_known]
     n_states = int(known.max()) + 1
@@ -115,16 +115,15 @@ def _ways(model: IntervalModel, targets: IntArray) -> tuple[IntArray | Table, Fl
     if len(targets) * n_states <= MOST_IN_ARRAYS:
         policies, distances = zip(*map(way_to, targets.tolist()), strict=True)
         return np.array(policies), np.array(distances)
-    rows = (_table_rows(*way_to(target)) for target in targets.tolist())
-    policy_rows, distance_rows = zip(*rows, strict=True)
-    return Table.of_rows(policy_rows, n_states), Table.of_rows(distance_rows, n_states)
+    ways = [_kept_way(*way_to(target)) for target in targets.tolist()]
+    kept_policies, kept_distances = zip(*ways, strict=True)
+    return Vectors.of(kept_policies, n_states, np.int64), Vectors.of(kept_distances, n_states, np.float64)
 
 
-def _table_rows(policy: IntArray, distances: FloatArray) -> tuple[TableRow, TableRow]:
-    """A way as it is kept in tables: most states play the same, and are as far as a RESET makes them."""
-    usual, after_reset = int(np.bincount(policy - RESET_ACTION).argmax()) + RESET_ACTION, float(1.0 + distances[0])
-    unusual, near = np.flatnonzero(policy != usual), np.flatnonzero(distances != after_reset)
-    return (usual, unusual, policy[unusual]), (after_reset, near, distances[near])
+def _kept_way(policy: IntArray, distances: FloatArray) -> tuple[Vector[np.int64], Vector[np.float64]]:
+    """Returns a way with what differs from most states, which play the same and are as far as a RESET makes them."""
+    usual = int(np.bincount(policy - RESET_ACTION).argmax()) + RESET_ACTION
+    return Vector.of(policy, usual), Vector.of(distances, 1.0 + distances[0])
 
 
 def journey_limit(target: Target) -> int:

@@ -29,10 +29,10 @@ MAX_SIDE: Final = 160
 """Pictures are made smaller until neither side has more pixels than this."""
 
 MAX_PICTURES: Final = 300
-"""In an atlas of more states than this, only the first have pictures,"""
+"""In an atlas of more states than this, only the first have pictures."""
 
 MAX_BYTES: Final = 2_000_000
-"""and those that fit into this many bytes."""
+"""Pictures that do not fit into this many bytes are left out."""
 
 ACTIONS_OF_GYMNASIUM: Final[Mapping[str, tuple[str, ...]]] = {
     "gym:FrozenLake": ("left", "down", "right", "up"),

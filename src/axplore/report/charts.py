@@ -10,6 +10,7 @@ import numpy as np
 from markupsafe import Markup, escape
 
 from axplore.atlas import Atlas
+from axplore.atlas.transitions import state_visits
 from axplore.labels import readable
 from axplore.runs.history import History, Moment
 from axplore.statistics.summaries import estimate
@@ -19,10 +20,10 @@ WIDTH, HEIGHT = 640, 260
 LEFT, RIGHT, TOP, BOTTOM = 56, 16, 16, 44
 
 LOGARITHMIC_FROM: Final = 30
-"""The axis is logarithmic if the run took more than this many times the steps to its first discovery;"""
+"""The axis is logarithmic if the run took more than this many times the steps to its first discovery."""
 
 LOGARITHMIC_SPREAD: Final = 10
-"""that of several runs, if the longest took more than this many times the steps of the shortest."""
+"""The axis of several runs is logarithmic if the longest took more than this many times the steps of the shortest."""
 
 FEW_POWERS: Final = 3
 """A logarithmic axis over no more powers of ten is marked at 2 and 5 times each, too."""
@@ -31,10 +32,10 @@ MAX_POINTS: Final = 400
 """The approximate largest number of points of a curve."""
 
 MOST_VISITED: Final = 30
-"""The table of visits shows at most this many states,"""
+"""The table of visits shows at most this many states."""
 
 MAX_ACTIONS: Final = 12
-"""and this many actions."""
+"""The table of visits shows at most this many actions."""
 
 STYLES: Final = 6
 """The number of colours and dashes that tell groups of runs apart; further groups repeat them."""
@@ -50,7 +51,7 @@ Groups = Mapping[str, Sequence[Atlas]]
 
 def discovery_chart(atlas: Atlas, history: History) -> Markup:
     """Returns the chart of known states over steps, and of the frontier, if the log of the run has them."""
-    known = [(float(step), place + 1.0) for place, step in enumerate(atlas.found_at.tolist())]
+    known = [(float(step), index + 1.0) for index, step in enumerate(atlas.found_at.tolist())]
     known.append((float(atlas.steps), float(len(known))))
     before = 0 if history.manifest is None else history.manifest.steps_before
     met = [(float(event["steps"] - before), float(event["known"] + event["frontier"])) for event in history.rounds]
@@ -101,7 +102,7 @@ def spread_chart(groups: Groups) -> Markup:
         height=TOP + BAND * len(groups) + BOTTOM,
     )
     said = [f"{name}: mean {estimate([atlas.steps for atlas in runs]).mean:,.0f}" for name, runs in groups.items()]
-    bands = (axes.band(place, name, runs) for place, (name, runs) in enumerate(groups.items()))
+    bands = (axes.band(index, name, runs) for index, (name, runs) in enumerate(groups.items()))
     return axes.chart(f"Steps to the end. {'; '.join(said)}.", *bands)
 
 
@@ -117,8 +118,8 @@ def growth_chart(groups: Groups) -> Markup:
     )
     said = [f"{mean[-1]:.4g} with {name}" for name, mean in zip(known, means, strict=True)]
     curves = [
-        axes.curve(list(zip(grid.tolist(), mean.tolist(), strict=True)), f"group-{place % STYLES}")
-        for place, mean in enumerate(means)
+        axes.curve(list(zip(grid.tolist(), mean.tolist(), strict=True)), f"group-{index % STYLES}")
+        for index, mean in enumerate(means)
     ]
     return axes.chart(f"States known over steps. In the end: {', '.join(said)}.", *curves)
 
@@ -154,14 +155,14 @@ def visits_table(atlas: Atlas) -> VisitsTable:
     transitions = atlas.transitions
     names = list(dict.fromkeys(action for actions in atlas.actions for action in actions))[:MAX_ACTIONS]
     visits, first = transitions.visits, transitions.state_pairs
-    most = np.argsort(-transitions.state_visits, kind="stable")[:MOST_VISITED]
+    most = np.argsort(-state_visits(transitions), kind="stable")[:MOST_VISITED]
     scale = math.log1p(max(2, int(visits.max(initial=0))))
     rows = []
-    for place in most.tolist():
-        tried = dict(zip(atlas.actions[place], visits[first[place] : first[place + 1]].tolist(), strict=False))
+    for index in most.tolist():
+        tried = dict(zip(atlas.actions[index], visits[first[index] : first[index + 1]].tolist(), strict=False))
         counts = [tried.get(name) for name in names]
         cells = [None if count is None else VisitsCell(count, 0.6 * math.log1p(count) / scale) for count in counts]
-        rows.append((readable(atlas.states[place]), cells))
+        rows.append((readable(atlas.states[index]), cells))
     return VisitsTable(("state", *map(readable, names)), rows)
 
 
@@ -195,10 +196,10 @@ class _Axes:
             path += f"H{self._x(step):.1f}V{self._y(value):.1f}"
         return f'<path class="curve {name}" d="{path}"><title>{name}</title></path>'
 
-    def band(self, place: int, name: str, runs: Sequence[Atlas]) -> str:
+    def band(self, index: int, name: str, runs: Sequence[Atlas]) -> str:
         """Returns the runs of a group as dots below its name, and the mean of their steps with its interval."""
         mean, half_width = estimate([atlas.steps for atlas in runs])
-        y = TOP + BAND * place
+        y = TOP + BAND * index
         line = y + 0.68 * BAND
         parts = [f'<text class="group-name" x="{LEFT + 8}" y="{y + 0.35 * BAND:.1f}">{escape(name)}</text>']
         if math.isfinite(half_width):
@@ -206,7 +207,7 @@ class _Axes:
             parts.append(f'<path class="interval" d="M{low:.1f} {line:.1f}H{high:.1f}"/>')
         parts.append(f'<path class="mean-mark" d="M{self._x(mean):.1f} {line - 10:.1f}v20"/>')
         for atlas in runs:
-            kind = f"run group-{place % STYLES}" if atlas.stop.by_own_rule else f"run cut-short group-{place % STYLES}"
+            kind = f"run group-{index % STYLES}" if atlas.stop.by_own_rule else f"run cut-short group-{index % STYLES}"
             centre = f'cx="{self._x(atlas.steps):.1f}" cy="{line:.1f}"'
             parts.append(f'<circle class="{kind}" {centre} r="5"><title>{atlas.steps:,} steps</title></circle>')
         return "".join(parts)

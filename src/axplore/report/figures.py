@@ -60,8 +60,8 @@ def discovery(groups: Groups) -> Figure:
     """Draws known states over steps: the mean over each group, with its 95 % confidence interval as a band."""
     figure, axis = _empty()
     grid, known = known_over_steps(groups, GRID_POINTS)
-    for place, (name, runs) in enumerate(groups.items()):
-        dashes, colour = DASHES[place % len(DASHES)], COLOURS[place % len(COLOURS)]
+    for index, (name, runs) in enumerate(groups.items()):
+        dashes, colour = DASHES[index % len(DASHES)], COLOURS[index % len(COLOURS)]
         _draw_mean(axis, grid, known[name], _named(name, runs), colour, dashes, opacity=0.2)
     axis.set(xscale="log", xlabel="steps, RESET included", ylabel="states known", ylim=(0, None))
     axis.legend(fontsize="small")
@@ -72,10 +72,10 @@ def allocation(groups: Groups) -> Figure:
     """Draws how unevenly draws are distributed: the share of the most drawn pairs, averaged over each group."""
     figure, axis = _empty()
     parts = np.linspace(0, 1, GRID_POINTS)
-    for place, (name, runs) in enumerate(groups.items()):
+    for index, (name, runs) in enumerate(groups.items()):
         shares = np.array([_share_of_draws(atlas, parts) for atlas in runs])
-        colour = COLOURS[place % len(COLOURS)]
-        axis.plot(parts, shares.mean(axis=0), DASHES[place % len(DASHES)], color=colour, label=_named(name, runs))
+        colour = COLOURS[index % len(COLOURS)]
+        axis.plot(parts, shares.mean(axis=0), DASHES[index % len(DASHES)], color=colour, label=_named(name, runs))
     axis.plot([0, 1], [0, 1], color="0.7", linewidth=1, label="evenly")
     axis.set(xlabel="share of the pairs, most drawn first", ylabel="share of the draws", xlim=(0, 1), ylim=(0, 1.02))
     axis.legend(fontsize="small", loc="lower right")
@@ -87,10 +87,10 @@ def comparison(groups: Groups) -> Figure:
     figure, axis = _empty(height=1.2 + 0.6 * len(groups))
     estimates = [estimate([atlas.steps for atlas in runs]) for runs in groups.values()]
     means = [each.mean for each in estimates]
-    for place, each in enumerate(estimates):
+    for index, each in enumerate(estimates):
         error = each.half_width if np.isfinite(each.half_width) else None
-        colour = COLOURS[place % len(COLOURS)]
-        axis.errorbar(each.mean, place, xerr=error, fmt="o", markersize=8, capsize=5, color=colour)
+        colour = COLOURS[index % len(COLOURS)]
+        axis.errorbar(each.mean, index, xerr=error, fmt="o", markersize=8, capsize=5, color=colour)
     names = [_named(name, runs).replace(": ", ":\n", 1) for name, runs in groups.items()]
     axis.set_yticks(np.arange(len(groups)), names, fontsize="small")
     axis.set_ylim(len(groups) - 0.5, -0.5)

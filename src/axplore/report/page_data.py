@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from axplore.atlas import Atlas
 from axplore.atlas.drawing import MARGIN, WIDTH, Layout, clusters_of, labels_of, shown_steps, ways_in
-from axplore.atlas.journeys import estimated_chances, likeliest_places
+from axplore.atlas.journeys import estimated_chances, likeliest_indices
 from axplore.atlas.state_report import StateRow, rounded_down
 from axplore.labels import finite
 from axplore.report.appearance import Appearance
@@ -29,20 +29,20 @@ MAX_CHOICES_TO_MAKE: Final = 4_000_000
 """Where policies are made when they are asked for, because all of them would be too many, fewer are shown."""
 
 MAX_FOLLOWED: Final = 100_000_000
-"""Most likely routes and probabilities are left out if following every policy once takes more transitions than this;"""
+"""Most likely routes and probabilities are left out if following every policy once takes more transitions than this."""
 
 MAX_FOLLOWED_FOR_CHANCES: Final = 100_000_000
-"""all probabilities together follow no more transitions than this."""
+"""All probabilities together follow no more transitions than this."""
 
 MAX_STEPS_AHEAD: Final = 1000
-"""Probabilities are computed up to this many steps,"""
+"""Probabilities are computed up to this many steps."""
 
 SURE: Final = 1 - 1e-6
-"""or until they are at least this,"""
+"""Probabilities are computed until they are at least this."""
 
 MAX_SHOWN_STEPS: Final = 200
 SURE_ENOUGH: Final = 0.9995
-"""and shown up to this many, or until they are at least this."""
+"""Probabilities are shown up to this many steps, or until they are at least this."""
 
 CHANCE_UNIT: Final = 10_000
 """Probabilities are whole multiples of this unit."""
@@ -51,7 +51,7 @@ MAX_BOUNDED: Final = 400
 """For more states than this, the only lower bounds of probabilities on the page are Markov's."""
 
 MAX_BROKEN_EVEN: Final = 2_000
-"""An atlas whose states times transitions are more than this does not tell on the page how wrong rows may be."""
+"""The page leaves out the break-even of an atlas whose states times transitions are more than this."""
 
 BOUNDED_STEPS: Final = 4
 """Other lower bounds are computed up to this multiple of the steps to a goal."""
@@ -74,7 +74,7 @@ STATUSES: Final = tuple(Status)
 def content_of(
     atlas: Atlas, layout: Layout, moments: Sequence[Moment], rows: Sequence[StateRow], look: Appearance
 ) -> dict[str, Any]:
-    """Returns the data for the scripts of the page. Columns have an item for each place."""
+    """Returns the data for the scripts of the page. Columns have an item for each state, in the order of the atlas."""
     distinct = {actions: number for number, actions in enumerate(dict.fromkeys(atlas.actions))}
     policies, answers, over_steps = _policies(atlas), _answers(atlas), thousandths(moments)
     transitions, is_proven = atlas.transitions, atlas.can_be_relied_on
@@ -143,11 +143,11 @@ def packed(array: npt.NDArray[Any]) -> dict[str, str]:
 
 
 def _farthest(atlas: Atlas) -> int | None:
-    """The place of the state of the atlas that takes most steps, certified if any is: what the page shows at first."""
+    """The index of the state of the atlas that takes most steps, certified if any is: what the page shows at first."""
     steps = shown_steps(atlas)
-    places = range(1, len(atlas.states))
-    certified = [place for place in places if atlas.statuses[place] is Status.CERTIFIED]
-    return max(certified or places, key=lambda place: float(steps[place]), default=None)
+    indices = range(1, len(atlas.states))
+    certified = [index for index in indices if atlas.statuses[index] is Status.CERTIFIED]
+    return max(certified or indices, key=lambda index: float(steps[index]), default=None)
 
 
 class _Part(NamedTuple):
@@ -189,7 +189,7 @@ def _policies(atlas: Atlas) -> _Part:
 def _answers(atlas: Atlas) -> _Part:
     """Returns the most likely routes and arrival probabilities, for as many goals as can be computed quickly."""
     answered = min(len(atlas.states), MAX_FOLLOWED // (len(atlas.transitions.counts) + len(atlas.states)))
-    ways = [likeliest_places(atlas, goal) or [] for goal in range(answered)]
+    ways = [likeliest_indices(atlas, goal) or [] for goal in range(answered)]
     routes, route_offsets = _joined([np.array(way[:MAX_ROUTE], dtype=np.int64) for way in ways])
     work = MAX_FOLLOWED_FOR_CHANCES // max(1, answered)
     found = [estimated_chances(atlas, goal, MAX_STEPS_AHEAD, SURE, work) for goal in range(answered)]

@@ -20,13 +20,14 @@ from axplore.atlas.drawing import shown_steps
 from axplore.errors import InvalidSettingError
 from axplore.types import RESET, Action, Reset, State
 from axplore.worlds.catalogue import world_for
-from axplore.worlds.stepped import SteppedWorld
+from axplore.worlds.contract import Examinable, Restarts
+from axplore.worlds.playing import PlayedPolicy, player_of
 
 MAX_TAKEN: Final = 60
-"""The largest number of pictures that are taken,"""
+"""The largest number of pictures that are taken."""
 
 MOST_SECONDS: Final = 5.0
-"""and the seconds after which no other way is begun."""
+"""The number of seconds after which no other way is begun."""
 
 PATIENCE: Final = 4
 """A way is given up after this many times its expected steps."""
@@ -52,18 +53,19 @@ def taken_pictures(atlas: Atlas, world_name: str, parameters: Mapping[str, Any])
         os.environ.setdefault(name, value)
     parameters = {**parameters, "render_mode": "rgb_array"} if world_name.startswith("gym:") else parameters
     with world_for(world_name, 0, parameters) as world:
-        render = world.lend()[0].render if isinstance(world, SteppedWorld) else None
-        if not isinstance(world, SteppedWorld) or render is None:
+        examinable = world.examinable
+        render = None if examinable is None else examinable.borrow_system()[0].render
+        if examinable is None or render is None:
             raise InvalidSettingError(
                 f"{world_name} draws no pictures: its systems need a method render() that returns red, green and blue "
                 "as bytes, [height, width, 3]"
             )
-        return _taken(atlas, world, render)
+        return _taken(atlas, examinable, render)
 
 
-def _taken(atlas: Atlas, world: SteppedWorld, render: Any) -> Pictures:
+def _taken(atlas: Atlas, world: Examinable, render: Any) -> Pictures:
     order = np.argsort(shown_steps(atlas)[: len(atlas.states)], kind="stable")[:MAX_TAKEN]
-    wanted = {atlas.states[place] for place in order.tolist()}
+    wanted = {atlas.states[index] for index in order.tolist()}
     pictures: Pictures = {}
     deadline = time.monotonic() + MOST_SECONDS
 
@@ -73,18 +75,18 @@ def _taken(atlas: Atlas, world: SteppedWorld, render: Any) -> Pictures:
             if picture is not None:
                 pictures[state] = np.array(picture)  # a copy: the next step may draw into the same array
 
-    for place in order.tolist():
-        goal = atlas.states[place]
+    for index in order.tolist():
+        goal = atlas.states[index]
         if goal in pictures or time.monotonic() > deadline:
             continue
-        policy = atlas.policy(goal)
+        policy = atlas.policy(goal).played()
 
         def choose(state: State, step: int) -> Action | Reset:
             look(state)
-            return RESET if time.monotonic() > deadline else policy(state, step)  # noqa: B023
+            return RESET if time.monotonic() > deadline else policy.choose(state, step)  # noqa: B023
 
-        horizon = int(PATIENCE * (shown_steps(atlas)[place] + 1))
-        steps = world.run_episode(choose, goal, horizon)
-        if steps is not None and steps <= horizon:
+        horizon = int(PATIENCE * (shown_steps(atlas)[index] + 1))
+        (episode,) = player_of(world, PlayedPolicy(choose), goal, horizon, Restarts.ALWAYS).play(1)
+        if episode.has_arrived:
             look(goal)
     return pictures

@@ -14,7 +14,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from axplore.errors import printable
-from axplore.explorers.base import STARTING, Explorer, Observer, Remaining, RoundReport, StopReason
+from axplore.explorers.base import STARTING, Explorer, Observer, Remaining, RoundReport
+from axplore.records.run import StopReason
 from axplore.worlds.contract import World
 
 if TYPE_CHECKING:
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
 Watcher: TypeAlias = Callable[[RoundReport], None]
 
 SECONDS_BETWEEN_LINES: Final = 5.0
-"""Seconds between two plain lines,"""
+"""The seconds between two plain lines."""
 
 SECONDS_BETWEEN_LOOKS: Final = 0.5
-"""and between checks whether a line is due, when there is no report for long."""
+"""The seconds between checks whether a line is due, while there is no report."""
 
 
 SECONDS_OF_SPEED: Final = 20.0
@@ -36,13 +37,13 @@ SECONDS_OF_SPEED: Final = 20.0
 SECONDS_BEFORE_ESTIMATES: Final = 3.0
 SECONDS_BETWEEN_ESTIMATES: Final = 5.0
 PART_FOR_ESTIMATES: Final = 0.05
-"""When remaining steps are estimated: not before, not more often, and with at most this share of the time;"""
+"""Remaining steps are estimated not before, not more often, and with at most this share of the time."""
 
 MOST_SECONDS: Final = 2.0
-"""an estimate takes at most about this many seconds,"""
+"""An estimate takes at most about this many seconds."""
 
 LONGEST_WAIT: Final = 60.0
-"""and the next one follows after at most this many, even if it takes a larger share of the time."""
+"""The next estimate follows after at most this many seconds, even if it takes a larger share of the time."""
 
 BAR_WIDTH: Final = 12
 

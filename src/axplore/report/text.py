@@ -23,7 +23,7 @@ Facts = list[tuple[str, str]]
 def key_facts(atlas: Atlas) -> Facts:
     """Returns the numbers at the top of the page."""
     verdict = ("verdict", atlas.verdict.kind.value)
-    steps = ("steps taken", f"{atlas.steps:,}")
+    steps = ("steps taken", f"{atlas.run.steps_in_all:,}")
     if not atlas.proven:
         return [verdict, ("found", f"{len(atlas.states):,}"), ("frontier", f"{len(atlas.frontier):,}"), steps]
     counts = Counter(atlas.statuses)
@@ -133,15 +133,15 @@ def settings_of(atlas: Atlas, history: History) -> Facts:
         ("Epsilon (ε)", f"{atlas.target.epsilon:g}"),
         ("Delta (δ)", f"{atlas.target.delta:g}"),
         ("Objective", "its own" if atlas.objective is None else atlas.objective.value),
-        ("Steps", f"{atlas.steps:,}, RESET included"),
+        ("Steps", f"{atlas.run.steps_in_words}, RESET included"),
         ("Rounds", f"{atlas.rounds:,}"),
         ("Why it ended", atlas.stop.value),
     ]
     manifest = history.manifest
     if manifest is not None:
         parameters = ", ".join(f"{name}={value}" for name, value in manifest.world_parameters.items())
-        facts[1:1] = [("Parameters", parameters or "none but the defaults"), ("Seed", str(manifest.seed))]
-        if manifest.has_workers:
+        facts[1:1] = [("Parameters", parameters or "none but the defaults"), ("Seed", str(manifest.request.seed))]
+        if manifest.request.has_workers:
             facts.append(("Workers", _workers(manifest)))
         facts += [
             ("Begun", manifest.begun),
@@ -156,9 +156,9 @@ def settings_of(atlas: Atlas, history: History) -> Facts:
 
 
 def _workers(manifest: RunManifest) -> str:
-    if manifest.ray is None:
-        return f"{manifest.workers} on one machine"
-    return f"{manifest.workers or 'as many as there are processors'}, on the Ray cluster {manifest.ray}"
+    if manifest.request.ray is None:
+        return f"{manifest.request.workers} on one machine"
+    return f"{manifest.request.workers or 'as many as there are processors'}, on the Ray cluster {manifest.request.ray}"
 
 
 def how_to_check(atlas: Atlas, folder: Path) -> Iterator[str]:

@@ -87,6 +87,7 @@ class WatchServer(ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    request_queue_size = MAX_CONNECTIONS  # a client that finds the queue full waits for a second, then longer
 
     def __init__(self, folder: Path, port: int = 0) -> None:
         """Opens the port.

@@ -9,34 +9,45 @@ the explorer is kept exactly, as JSON and arrays:
 | tuple                   | a list                                                 |
 | frozenset               | `{"set": [...]}`                                       |
 | array                   | `{"array": name}`                                      |
-| `TransitionCounts`      | `{"counts": name}`, its arrays as `name.<array>`       |
+| `Counts`                | `{"counts": name}`, its arrays as `name.<array>`; labels stand with the world |
 | `StopReason`            | `{"stop": name}`                                       |
+| other record            | `{"record": [name of its class, name, JSON]}`, its arrays as `name.<array>` |
 | dataclass of the explorer | `{"kind": name, "fields": {...}}`                    |
 """
 
 from __future__ import annotations
 
+import builtins
 import math
 import re
+import types
+import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, get_args, get_origin, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
 
 from axplore import storage
 from axplore.errors import AxploreError, DamagedFileError, InvalidInputError
-from axplore.explorers.base import Explorer, ExplorerState, StopReason
+from axplore.explorers.base import Explorer, ExplorerState
 from axplore.labels import Json, canonical_json
-from axplore.memory import Memory
+from axplore.records.codec import Record, pack, unpack
+from axplore.records.counts import Counts
+from axplore.records.findings import Finding
+from axplore.records.order import Labels
+from axplore.records.run import StopReason
 from axplore.runs.journal import decode_states, encode_states
-from axplore.statistics.counts import TransitionCounts
+from axplore.statistics.counts import check_counts
 from axplore.storage import storage_errors, sync_folder
 from axplore.worlds.contract import WorldSnapshot
 
 Arrays = dict[str, npt.NDArray[Any]]
+
+COUNT_ARRAYS: Final = ("states", "row_offsets", "successors", "counts", "first_draws")
+"""What is kept of counts; the labels are kept once, with the world."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,14 +77,20 @@ def encode_state(state: ExplorerState, explorer: Explorer[Any]) -> SavedState:
     return SavedState(_encode(state, arrays, explorer), arrays)
 
 
-def decode_state(saved: SavedState, explorer: Explorer[Any]) -> Any:
+def decode_state(saved: SavedState, explorer: Explorer[Any], world: WorldSnapshot) -> Any:
     """Returns the state that `encode_state` was given.
+
+    Args:
+        saved: the state as it was saved.
+        explorer: the explorer whose state it is.
+        world: what the world had met by then; it has the labels that the counts of the state refer to.
 
     Raises:
         DamagedFileError: it is not a state of this explorer.
     """
     try:
-        state = _Decoder(saved.arrays, explorer).decode(saved.content)
+        state = _Decoder(saved.arrays, explorer, world).decode(saved.content)
+        _check_numbers(state, len(world.labels))
     except (LookupError, TypeError, ValueError, AttributeError, AxploreError) as error:
         raise DamagedFileError(
             f"{saved.file} is damaged: it holds no state of an explorer: {type(error).__name__}: {error}"
@@ -81,6 +98,45 @@ def decode_state(saved: SavedState, explorer: Explorer[Any]) -> Any:
     if type(state) is not explorer.state_types[0]:
         raise DamagedFileError(f"{saved.file} is damaged: it holds no state of {type(explorer).__name__}")
     return state
+
+
+def _check_numbers(state: ExplorerState, n_states: int) -> None:
+    """Refuses numbers of states that the world has not met, and a state that is known twice."""
+    numbers = (*state.known, *state.frontier)
+    if state.known[:1] != (0,) or len(set(numbers)) < len(numbers) or len(state.found_at) != len(state.known):
+        raise InvalidInputError("the known states are not distinct, or do not begin with the initial one")
+    if not all(0 <= number < n_states for number in numbers):
+        raise InvalidInputError(f"a state has a number that is not one of the {n_states} met")
+
+
+def _is_of(value: Any, wanted: Any) -> bool:
+    """Returns whether a value is of an annotated type: a class, a union, a tuple, a frozenset or an array."""
+    parts = get_args(wanted)
+    match get_origin(wanted):
+        case types.UnionType | typing.Union:
+            fits = any(_is_of(value, part) for part in parts)
+        case builtins.tuple if parts[-1:] == (...,):
+            fits = isinstance(value, tuple) and all(_is_of(item, parts[0]) for item in value)
+        case builtins.tuple:
+            fits = isinstance(value, tuple) and len(value) == len(parts) and all(map(_is_of, value, parts))
+        case builtins.frozenset:
+            fits = isinstance(value, frozenset) and all(_is_of(item, parts[0]) for item in value)
+        case np.ndarray:
+            fits = isinstance(value, np.ndarray) and value.dtype.kind in _kinds_of(parts[-1])
+        case None if getattr(wanted, "_is_protocol", False):  # of the parts of a state, which are all dataclasses
+            fits = is_dataclass(value)
+        case None if wanted in (int, float):
+            fits = isinstance(value, int | wanted) and not isinstance(value, bool)
+        case None if isinstance(wanted, type):
+            fits = isinstance(value, wanted)
+        case _:
+            fits = True
+    return fits
+
+
+def _kinds_of(dtype: Any) -> str:
+    """Returns the kinds of arrays that an annotated dtype allows."""
+    return "".join(np.dtype(part).kind for part in get_args(dtype) if isinstance(part, type)) or "bif"
 
 
 def _refuse(part: object, explorer: Explorer[Any]) -> NoReturn:
@@ -107,22 +163,32 @@ def _encode(value: Any, arrays: Arrays, explorer: Explorer[Any]) -> Json:
         case np.ndarray():
             encoded = {"array": f"array{len(arrays)}"}
             arrays[encoded["array"]] = value
-        case TransitionCounts():
+        case Counts():
             encoded = {"counts": f"counts{len(arrays)}"}
-            arrays |= {f"{encoded['counts']}.{name}": array for name, array in value.to_arrays().items()}
+            arrays |= {f"{encoded['counts']}.{name}": getattr(value, name) for name in COUNT_ARRAYS}
         case _:
             if type(value) not in explorer.state_types:
                 _refuse(value, explorer)
+            if isinstance(value, Record):
+                return _encode_record(value, arrays)
             content = {field.name: _encode(getattr(value, field.name), arrays, explorer) for field in fields(value)}
             encoded = {"kind": type(value).__name__, "fields": content}
     return encoded
 
 
+def _encode_record(record: Record, arrays: Arrays) -> Json:
+    name = f"record{len(arrays)}"
+    content, own = pack(record)
+    arrays |= {f"{name}.{array}": values for array, values in own.items()}
+    return {"record": [type(record).__name__, name, content]}
+
+
 class _Decoder:
     """Decodes what `_encode` returned; makes only classes that the explorer declares."""
 
-    def __init__(self, arrays: Mapping[str, npt.NDArray[Any]], explorer: Explorer[Any]) -> None:
+    def __init__(self, arrays: Mapping[str, npt.NDArray[Any]], explorer: Explorer[Any], world: WorldSnapshot) -> None:
         self._arrays = arrays
+        self._world = world
         self._kinds = {kind.__name__: kind for kind in explorer.state_types}
         self._tagged: Final[Mapping[str, Callable[[Any], Any]]] = {
             "float": float,
@@ -130,6 +196,7 @@ class _Decoder:
             "stop": lambda content: StopReason[content],
             "array": lambda content: arrays[content].copy(),
             "counts": self._counts,
+            "record": self._record,
         }
 
     def decode(self, encoded: Json) -> Any:
@@ -139,18 +206,32 @@ class _Decoder:
             return encoded
         if "kind" in encoded:
             content = {name: self.decode(value) for name, value in encoded["fields"].items()}
-            return self._kinds[encoded["kind"]](**content)
+            kind = self._kinds[encoded["kind"]]
+            for name, wanted in get_type_hints(kind).items():
+                if name in content and not _is_of(content[name], wanted):
+                    raise InvalidInputError(f"{name} of {kind.__name__} is {type(content[name]).__name__}")
+            return kind(**content)
         ((tag, content),) = encoded.items()
         return self._tagged[tag](content)
 
-    def _counts(self, name: str) -> TransitionCounts:
-        prefix = f"{name}."
-        named = {key.removeprefix(prefix): array for key, array in self._arrays.items() if key.startswith(prefix)}
-        return TransitionCounts.from_arrays(named)
+    def _record(self, parts: tuple[str, str, Json]) -> Record:
+        kind, name, content = parts
+        of_record = {array: values for array, values in self._arrays.items() if array.startswith(f"{name}.")}
+        record: Record = unpack(
+            self._kinds[kind], content, {array.removeprefix(f"{name}."): values for array, values in of_record.items()}
+        )
+        return record
+
+    def _counts(self, name: str) -> Counts:
+        arrays = {array: self._arrays[f"{name}.{array}"].astype(np.int64) for array in COUNT_ARRAYS}
+        actions = tuple(Labels(self._world.actions[state]) for state in arrays["states"].tolist())
+        counts = Counts(Labels(self._world.labels), actions, **arrays)
+        check_counts(counts)
+        return counts
 
 
 FORMAT: Final = "axplore checkpoint"
-VERSION: Final = 5
+VERSION: Final = 11
 
 _NUMBERED: Final = re.compile(r"(?:checkpoint-(\d+)\.(?:json|npz)|journal-(\d+))")
 
@@ -163,17 +244,23 @@ class Checkpoint:
         number: the index of the checkpoint; 0 is the beginning.
         explorer: the description of the explorer; see `axplore.runs.manifest.described`.
         max_steps: the step limit of the run.
+        examining, playing, in_vain: the steps of the run so far beside exploring; see `axplore.budget.Budget`.
         narrowed: whether the target was reduced before, so that states beyond its reach may be known.
         state: the state of the explorer.
         world: the snapshot of the world.
+        findings: what was found of the system by then, under the labels of this checkpoint.
     """
 
     number: int
     explorer: Mapping[str, Json]
     max_steps: int | None
+    examining: int
+    playing: int
+    in_vain: int
     narrowed: bool
     state: SavedState
     world: WorldSnapshot
+    findings: tuple[Finding, ...]
 
 
 def journal_path(folder: Path, number: int) -> Path:
@@ -191,15 +278,19 @@ def save_checkpoint(checkpoint: Checkpoint, run: str, folder: Path) -> None:
         "number": checkpoint.number,
         "explorer": checkpoint.explorer,
         "max_steps": checkpoint.max_steps,
+        "examining": checkpoint.examining,
+        "playing": checkpoint.playing,
+        "in_vain": checkpoint.in_vain,
         "narrowed": checkpoint.narrowed,
         "world": {
             "states": encode_states(zip(world.labels, world.actions, strict=True)),
             "steps": world.steps,
             "calls": world.calls,
             "position": world.position,
-            "memory": None if world.memory is None else world.memory.as_json(),
+            "labelling": world.labelling,
         },
         "state": checkpoint.state.content,
+        "findings": pack(checkpoint.findings)[0],
     }
     with storage_errors(f"checkpoint {checkpoint.number} cannot be written to {folder}"):
         storage.write_sealed(folder, _name(checkpoint.number), body, checkpoint.state.arrays)
@@ -220,10 +311,19 @@ def load_checkpoint(run: str, folder: Path) -> Checkpoint:
     try:
         world = body["world"]
         states = decode_states(world["states"])
+        if not all(_is_of(world[name], int) for name in ("steps", "calls", "position")):
+            raise InvalidInputError("steps, calls and position of the world are not whole numbers")
+        if not (_is_of(body["max_steps"], int | None) and _is_of(body["narrowed"], bool)):
+            raise InvalidInputError("max_steps is not a whole number, or narrowed is neither true nor false")
+        if not isinstance(body["explorer"], dict):
+            raise InvalidInputError("it describes no explorer")
         return Checkpoint(
             number=body["number"],
             explorer=body["explorer"],
             max_steps=body["max_steps"],
+            examining=body["examining"],
+            playing=body["playing"],
+            in_vain=body["in_vain"],
             narrowed=body["narrowed"],
             state=SavedState(body["state"], arrays, str(path)),
             world=WorldSnapshot(
@@ -232,8 +332,9 @@ def load_checkpoint(run: str, folder: Path) -> Checkpoint:
                 steps=world["steps"],
                 calls=world["calls"],
                 position=world["position"],
-                memory=None if world["memory"] is None else Memory.from_json(world["memory"]),
+                labelling=world["labelling"],
             ),
+            findings=unpack(tuple[Finding, ...], body["findings"]),
         )
     except (LookupError, TypeError, ValueError, AxploreError) as error:
         raise DamagedFileError(f"{path} is damaged: {error}") from None

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from axplore.errors import DamagedFileError
-from axplore.storage import open_regular, parsed_json, read_file, storage_errors, write_all
+from axplore.errors import DamagedFileError, StorageError
+from axplore.storage import MAX_JSON_BYTES, lines_of, open_regular, parsed_json, storage_errors, write_all
 
 NAME: Final = "events.jsonl"
 
-MAX_BYTES: Final = 2**30
-"""The longest log that is read, in bytes."""
+ROOM_FOR_PROGRESS: Final = MAX_JSON_BYTES // 2
+"""The bytes for events that only show progress, so that there is always room for what matters."""
+
+LARGEST_SHARE: Final = 8
+"""One of them may take an eighth of what is left of that: the more they are, the smaller those that still fit."""
 
 
 class EventLog:
@@ -26,14 +29,32 @@ class EventLog:
         self._path = folder / NAME
         with storage_errors(f"{self._path} cannot be written"):
             self._descriptor = open_regular(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
-            written = read_file(self._path, MAX_BYTES)
-            os.ftruncate(self._descriptor, written.rfind(b"\n") + 1)
+            self._size = sum(len(line) + 1 for line in lines_of(self._descriptor))
+            os.ftruncate(self._descriptor, self._size)
 
     def note(self, event: str, **content: Any) -> None:
-        """Appends a line with the time, the kind of the event, and its content."""
-        line = json.dumps({"time": now(), "event": event, **content}, allow_nan=False)
+        """Appends a line with the time, the kind of the event, and its content; refuses more than is read."""
+        line = _line(event, content)
+        if self._size + len(line) > MAX_JSON_BYTES:
+            raise StorageError(f"{self._path} is full: it has {self._size:,} bytes, and more are not read")
         with storage_errors(f"{self._path} cannot be written"):
-            write_all(self._descriptor, line.encode("ascii") + b"\n")
+            write_all(self._descriptor, line)
+        self._size += len(line)
+
+    def note_progress(self, event: str, **content: Any) -> None:
+        """Does the same, if there is room for an event that nothing depends on."""
+        if LARGEST_SHARE * len(_line(event, content)) <= ROOM_FOR_PROGRESS - self._size:
+            self.note(event, **content)
+
+    def read(self) -> tuple[Mapping[str, Any], ...]:
+        """Returns all events of the run."""
+        with storage_errors(f"{self._path} cannot be read"):
+            return tuple(_events_in(lines_of(self._descriptor), self._path))
+
+    def sync(self) -> None:
+        """Waits until everything noted is on the disk."""
+        with storage_errors(f"{self._path} cannot be written"):
+            os.fsync(self._descriptor)
 
     def close(self) -> None:
         """Closes the file."""
@@ -46,11 +67,28 @@ def read_events(folder: Path) -> Iterator[Mapping[str, Any]]:
     Raises:
         DamagedFileError: a line is not an event, or its content is invalid.
     """
+    return _events_in(read_lines(folder), folder / NAME)
+
+
+def read_lines(folder: Path) -> Iterator[bytes]:
+    """Yields the complete lines of the log of a run, whatever they hold."""
     path = folder / NAME
     try:
-        lines = read_file(path, MAX_BYTES).split(b"\n")[:-1]
+        descriptor = open_regular(path, os.O_RDONLY)
+        try:
+            yield from lines_of(descriptor)
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise DamagedFileError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def _line(event: str, content: Mapping[str, Any]) -> bytes:
+    return json.dumps({"time": now(), "event": event, **content}, allow_nan=False).encode("ascii") + b"\n"
+
+
+def _events_in(lines: Iterable[bytes], path: Path) -> Iterator[Mapping[str, Any]]:
+    """Yields the events of the lines of a log; the path is for messages."""
     for number, line in enumerate(lines, start=1):
         try:
             event = parsed_json(line)

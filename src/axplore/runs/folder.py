@@ -17,13 +17,17 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from axplore.atlas import Atlas
-from axplore.atlas.construction import atlas_of
+from axplore.atlas.construction import atlas_of, with_findings
+from axplore.budget import Budget
 from axplore.errors import AxploreError, StorageError
-from axplore.explorers.base import Explorer, ExplorerState, StopReason
-from axplore.memory import Memory
+from axplore.explorers.base import Explorer, ExplorerState
+from axplore.labels import Json
+from axplore.records.codec import pack
+from axplore.records.findings import Finding
+from axplore.records.run import StopReason
 from axplore.runs.checkpoints import (
     Checkpoint,
     decode_state,
@@ -34,12 +38,15 @@ from axplore.runs.checkpoints import (
     save_checkpoint,
 )
 from axplore.runs.events import EventLog
-from axplore.runs.history import faults_in
-from axplore.runs.journal import BatchJournal, Call, Journal, header_of, read_journal
+from axplore.runs.history import FINDING, faults_in, findings_since
+from axplore.runs.journal import Call, Journal, header_of, read_journal
 from axplore.runs.manifest import RunManifest, described, explorer_from_description, load_manifest, save_manifest
 from axplore.storage import Lock, new_folder, read_document, remove_unfinished, storage_errors, write_document
 from axplore.types import Action, State
 from axplore.worlds.contract import Answer, Order, World, WorldSnapshot, snapshot_of
+
+if TYPE_CHECKING:
+    from axplore.runs.batch_journal import BatchJournal
 
 ATLAS: Final = "atlas.json"
 ENDED: Final = "ended.json"
@@ -64,6 +71,7 @@ class RunFolder:
         self._manifest = manifest
         self._checkpoint = checkpoint
         self._events = EventLog(path)
+        self._findings = _findings_by_now(path, checkpoint)
         self._journal: Journal | None = None
         self._lengths = [0]
         self._batches: BatchJournal | None = None
@@ -89,6 +97,17 @@ class RunFolder:
         return self._events
 
     @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What was found of the system so far, under the labels of the last checkpoint."""
+        return self._findings
+
+    def keep_finding(self, finding: Finding) -> None:
+        """Writes a finding to the disk, which stays for as long as the labels do."""
+        self._events.note(FINDING, checkpoint=self._checkpoint.number, message=str(finding), record=pack(finding)[0])
+        self._events.sync()
+        self._findings = (*self._findings, finding)
+
+    @property
     def stop_name(self) -> str | None:
         """Why the run has ended; None if it was killed."""
         path = self._path / ENDED
@@ -102,7 +121,7 @@ class RunFolder:
 
     def open_journal(self) -> list[Call]:
         """Opens the journal of the last checkpoint for more calls, and returns those that it holds."""
-        path, header = self._journal_place()
+        path, header = self._journal_file()
         past, self._lengths = read_journal(path, header)
         self._journal = Journal(path, header, self._lengths[-1])
         return past
@@ -120,6 +139,8 @@ class RunFolder:
 
     def open_batches(self) -> BatchJournal:
         """Opens the journal of the batches of one call."""
+        from axplore.runs.batch_journal import BatchJournal
+
         self._batches = BatchJournal(self._path, self._manifest.run)
         return self._batches
 
@@ -136,9 +157,9 @@ class RunFolder:
         """Writes a checkpoint and begins its journal; the ones before are removed."""
         self.check_place()
         self._close_journal()
-        self._checkpoint = checkpoint
         save_checkpoint(checkpoint, self._manifest.run, self._path)
-        self._journal = Journal(*self._journal_place(), 0)
+        self._checkpoint, self._findings = checkpoint, checkpoint.findings
+        self._journal = Journal(*self._journal_file(), 0)
 
     def end(self, atlas: Atlas, *, is_whole: bool) -> None:
         """Writes the atlas and marks the run as ended.
@@ -180,7 +201,7 @@ class RunFolder:
             self._journal.close()
             self._journal = None
 
-    def _journal_place(self) -> tuple[Path, dict[str, Any]]:
+    def _journal_file(self) -> tuple[Path, dict[str, Any]]:
         number = self._checkpoint.number
         return journal_path(self._path, number), header_of(self._manifest.run, number)
 
@@ -191,16 +212,21 @@ def begin_run(
     explorer: Explorer[Any],
     state: ExplorerState,
     world: World,
-    max_steps: int | None,
+    budget: Budget,
+    findings: tuple[Finding, ...],
 ) -> RunFolder:
     """Begins a run in a folder, which must be empty or not exist, with the explorer in its first state."""
     checkpoint = Checkpoint(
         number=0,
         explorer=described(explorer),
-        max_steps=max_steps,
+        max_steps=budget.max_steps,
+        examining=budget.examining,
+        playing=budget.playing,
+        in_vain=budget.in_vain,
         narrowed=False,
         state=encode_state(state, explorer),
         world=snapshot_of(world),
+        findings=findings,
     )
     with new_folder(path):
         lock = Lock(path)
@@ -229,6 +255,21 @@ def open_run(path: Path) -> RunFolder:
         raise
 
 
+def keep_findings(path: Path, findings: tuple[Finding, ...]) -> Atlas:
+    """Keeps in a run that has ended what was found of its system since, and returns its atlas with that.
+
+    Raises:
+        StorageError: the folder holds no run, or another process uses it.
+    """
+    with open_run(path) as folder:
+        for finding in findings:
+            if finding not in folder.findings:
+                folder.keep_finding(finding)
+        atlas = with_findings(Atlas.load(path), findings)
+        folder.end(atlas, is_whole=False)
+        return atlas
+
+
 def version_of(folder: Path) -> str:
     """Returns a text that changes whenever `atlas_now` would return another atlas; empty if there is no run yet."""
     marks = sorted(
@@ -253,7 +294,7 @@ def atlas_now(folder: Path) -> Atlas:
     explorer = explorer_from_description(manifest, checkpoint.explorer, None, assumed_anew=True)
     world = _MetWorld(checkpoint.world)
     # To the reader, a run in progress is one that was just interrupted.
-    state = replace(decode_state(checkpoint.state, explorer), stop=StopReason.INTERRUPTED)
+    state = replace(decode_state(checkpoint.state, explorer, checkpoint.world), stop=StopReason.INTERRUPTED)
     exploration = explorer.finish(state, world)
     return atlas_of(
         exploration,
@@ -261,10 +302,14 @@ def atlas_now(folder: Path) -> Atlas:
         world_name=manifest.world,
         explorer_name=manifest.explorer,
         steps_before=manifest.steps_before,
-        # Those of an examination of other labels say nothing of these, which are judged in the end.
-        findings=manifest.findings if world.memory is None else (),
+        findings=_findings_by_now(folder, checkpoint),
         faults=faults_in(folder),
     )
+
+
+def _findings_by_now(folder: Path, checkpoint: Checkpoint) -> tuple[Finding, ...]:
+    """What was found of the system by a checkpoint, and since."""
+    return (*checkpoint.findings, *findings_since(folder, checkpoint.number))
 
 
 @dataclass(frozen=True)
@@ -282,8 +327,8 @@ class _MetWorld(World):
         return self.at.steps
 
     @property
-    def memory(self) -> Memory | None:
-        return self.at.memory
+    def labelling(self) -> Json:
+        return self.at.labelling
 
     def actions_of(self, state: int) -> tuple[Action, ...]:
         return self.at.actions[state]

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from axplore.atlas import Atlas
-from axplore.atlas.construction import summed_faults
-from axplore.certificate.doubts import FaultRecord
+from axplore.certificate.doubts import summed_faults
+from axplore.records.codec import unpack
+from axplore.records.findings import Fault, Finding
 from axplore.runs.events import NAME as EVENTS
-from axplore.runs.events import read_events
+from axplore.runs.events import read_events, read_lines
 from axplore.runs.manifest import NAME as ORIGIN
 from axplore.runs.manifest import RunManifest, load_manifest
-from axplore.storage import storage_errors
+from axplore.storage import parsed_json
 from axplore.types import FloatArray
 
+Record = TypeVar("Record", Fault, Finding)
+
 STARTS = ("began", "resumed")
+
+FINDING: Final = "finding"
+"""The event that something was found of the system."""
 
 REFINED: Final = "refined"
 """The event after which exploring began anew with other labels."""
@@ -112,20 +117,29 @@ def history_of(folder: Path) -> History:
     return History(load_manifest(folder), events)
 
 
-def faults_in(folder: Path) -> tuple[FaultRecord, ...]:
-    """Returns the failures of the system in the log of a run.
+def faults_in(folder: Path) -> tuple[Fault, ...]:
+    """Returns the failures of the system in the log of a run."""
+    return summed_faults(_records(folder, lambda event: event["event"] == "fault", Fault))
 
-    Damaged lines are ignored, because they need not keep a run from resuming.
-    """
+
+def findings_since(folder: Path, checkpoint: int) -> list[Finding]:
+    """Returns what was found of the system after a checkpoint was written, by the log of a run."""
+    return _records(
+        folder,
+        lambda event: event["event"] == FINDING and event["checkpoint"] == checkpoint,
+        Finding,
+    )
+
+
+def _records(folder: Path, is_meant: Callable[[Any], bool], kind: type[Record]) -> list[Record]:
+    """The records of some events. Damaged lines are ignored, because they need not keep a run from resuming."""
     records = []
-    with storage_errors(f"{folder / EVENTS} cannot be read"):
-        lines = (folder / EVENTS).read_bytes().splitlines() if (folder / EVENTS).is_file() else []
-    for line in lines:
-        with suppress(ValueError, LookupError, TypeError, RecursionError):
-            event = json.loads(line)
-            if event["event"] == "fault":
-                records.append(FaultRecord.from_json(event["record"]))
-    return summed_faults(records)
+    for line in read_lines(folder) if (folder / EVENTS).is_file() else ():
+        with suppress(ValueError, LookupError, TypeError):
+            event = parsed_json(line)
+            if is_meant(event):
+                records.append(unpack(kind, event["record"]))
+    return records
 
 
 def _is_mishap(event: Mapping[str, Any]) -> bool:
@@ -137,10 +151,10 @@ def _times(count: int) -> str:
 
 
 MAX_POINTS: Final = 100
-"""The page shows the bounds of at most this many moments,"""
+"""The page shows the bounds of at most this many moments."""
 
 MAX_VALUES: Final = 100_000
-"""and at most this many lower and as many upper bounds in all."""
+"""The page shows at most this many lower and as many upper bounds in all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,8 +182,8 @@ def moments_of(atlas: Atlas, history: History) -> list[Moment]:
     """Returns the moments in the log of a run, as many as fit on the page, including the first and the last."""
     events = [event for event in history.bounds(atlas.steps) if len(event["lower"]) <= len(atlas.states)]
     room = max(2, min(MAX_POINTS, MAX_VALUES // max(1, len(atlas.states))))
-    places = np.unique(np.linspace(0, len(events) - 1, min(room, len(events))).round().astype(np.int64))
-    return [_moment(events[place]) for place in places.tolist()]
+    indices = np.unique(np.linspace(0, len(events) - 1, min(room, len(events))).round().astype(np.int64))
+    return [_moment(events[index]) for index in indices.tolist()]
 
 
 def thousandths(moments: Sequence[Moment]) -> dict[str, Any]:

@@ -25,17 +25,14 @@ import numpy as np
 
 from axplore.errors import AxploreError, DamagedFileError
 from axplore.labels import Json, canonical_json, decode_label, encode_label
+from axplore.records.codec import pack, unpack
+from axplore.records.findings import Fault
 from axplore.storage import check_format, open_regular, parsed_json, read_file, storage_errors, write_all
 from axplore.types import Action, IntArray, State
-from axplore.workers.batches import Key, Outcome
-from axplore.worlds.contract import Answer, Fault, FaultKind, Order
+from axplore.worlds.contract import Answer, Order
 
 FORMAT: Final = "axplore journal"
-BATCHES_FORMAT: Final = "axplore batches"
-VERSION: Final = 2
-
-BATCHES: Final = "batches"
-"""The file that stores the batches of the call in progress."""
+VERSION: Final = 3
 
 SECONDS_BETWEEN_SYNCS: Final = 0.5
 """The shortest time between two syncs to disk, in seconds. A kill loses no record in any case."""
@@ -44,6 +41,9 @@ SCALARS: Final = ("steps", "completed", "arrivals", "travelled", "cut_journeys")
 PAIR_ARRAYS: Final = ("pair_states", "pair_actions", "pair_draws")
 ENTRY_ARRAYS: Final = ("entry_pairs", "entry_successors", "entry_counts", "entry_first_draws")
 ARRAYS: Final = (*PAIR_ARRAYS, *ENTRY_ARRAYS, "outcomes")
+
+HEAD: Final = 6
+"""The number of numbers before the first answer of a record."""
 
 _LENGTH: Final = struct.Struct("<Q")
 _CHECKS: Final = struct.Struct("<II")
@@ -61,6 +61,7 @@ class Call:
         steps: the steps of the world after the call.
         position: the index of the state in which the agent stood then; -1 if the world does not tell.
         faults: the failures of the system during the call, where they are stored with the answers.
+        was_cut: whether a limit cut the orders.
     """
 
     checksum: int
@@ -69,6 +70,7 @@ class Call:
     steps: int
     position: int
     faults: tuple[Fault, ...] = ()
+    was_cut: bool = False
 
 
 class Journal:
@@ -175,39 +177,40 @@ def _refuse_header(path: Path, content: bytes, wanted: Mapping[str, Any]) -> NoR
     raise DamagedFileError(f"{path} is not the journal of this run{after}")
 
 
-def _records(path: Path, content: bytes, place: int) -> Iterator[tuple[int, bytes]]:
+def _records(path: Path, content: bytes, offset: int) -> Iterator[tuple[int, bytes]]:
     """Yields the contents of the records from an offset on, each with the offset where it ends."""
-    while len(content) - place >= _FRAME:
-        packed = content[place : place + _LENGTH.size]
-        length_check, content_check = _CHECKS.unpack_from(content, place + _LENGTH.size)
-        start = place + _FRAME
+    while len(content) - offset >= _FRAME:
+        packed = content[offset : offset + _LENGTH.size]
+        length_check, content_check = _CHECKS.unpack_from(content, offset + _LENGTH.size)
+        start = offset + _FRAME
         end = start + _LENGTH.unpack(packed)[0]
         if zlib.crc32(packed) != length_check:
-            if any(content[place:]):
-                _refuse_record(path, place)
+            if any(content[offset:]):
+                _refuse_record(path, offset)
             return  # space that was allocated but not written before a power failure
         if end > len(content):
             return
         if zlib.crc32(content[start:end]) != content_check:
             if end < len(content):
-                _refuse_record(path, place)
+                _refuse_record(path, offset)
             return
         yield end, content[start:end]
-        place = end
+        offset = end
 
 
-def _refuse_record(path: Path, place: int) -> NoReturn:
+def _refuse_record(path: Path, offset: int) -> NoReturn:
     raise DamagedFileError(
-        f"{path} is damaged at byte {place}. If you remove this file, the run resumes from the last checkpoint"
+        f"{path} is damaged at byte {offset}. If you remove this file, the run resumes from the last checkpoint"
     )
 
 
 def _content_of(call: Call) -> bytes:
     text = b""
     if call.discovered or call.faults:
-        noted = {"states": encode_states(call.discovered), "faults": [_encode_fault(fault) for fault in call.faults]}
+        noted = {"states": encode_states(call.discovered), "faults": pack(call.faults)[0]}
         text = canonical_json(noted).encode("ascii")
-    parts = [np.array([call.checksum, call.steps, call.position, len(text), len(call.answers)], dtype="<i8")]
+    head = [call.checksum, call.steps, call.position, int(call.was_cut), len(text), len(call.answers)]
+    parts = [np.array(head, dtype="<i8")]
     for answer in call.answers:
         sizes = (len(answer.pair_states), len(answer.entry_pairs), len(answer.outcomes))
         parts.append(np.array([*(getattr(answer, name) for name in SCALARS), *sizes], dtype="<i8"))
@@ -218,17 +221,17 @@ def _content_of(call: Call) -> bytes:
 def _call_from(path: Path, content: bytes, number: int) -> Call:
     """Decodes the content of a record, whose checksum is right; refuses content that is not a call."""
     try:
-        head = _numbers(content, 0, 5)
-        checksum, steps, position, text_size, n_answers = head.tolist()
-        numbers = _numbers(content, 5, (len(content) - text_size) // 8 - 5)
+        head = _numbers(content, 0, HEAD)
+        checksum, steps, position, was_cut, text_size, n_answers = head.tolist()
+        numbers = _numbers(content, HEAD, (len(content) - text_size) // 8 - HEAD)
         answers, used = _answers_from(numbers, n_answers)
-        if used != len(numbers) or (used + 5) * 8 + text_size != len(content):
+        if used != len(numbers) or (used + HEAD) * 8 + text_size != len(content) or was_cut not in (0, 1):
             raise ValueError("its parts do not fit its length")
         noted = parsed_json(content[len(content) - text_size :]) if text_size else {"states": [], "faults": []}
-        discovered, faults = decode_states(noted["states"]), tuple(map(_decode_fault, noted["faults"]))
+        discovered, faults = decode_states(noted["states"]), unpack(tuple[Fault, ...], noted["faults"])
     except (ValueError, TypeError, LookupError, AxploreError) as error:
         raise DamagedFileError(f"{path} is damaged: record {number} is not a call: {error}") from None
-    return Call(checksum, answers, discovered, steps, position, faults)
+    return Call(checksum, answers, discovered, steps, position, faults, bool(was_cut))
 
 
 def _numbers(content: bytes, start: int, size: int) -> IntArray:
@@ -238,32 +241,23 @@ def _numbers(content: bytes, start: int, size: int) -> IntArray:
 def _answers_from(numbers: IntArray, n_answers: int) -> tuple[tuple[Answer, ...], int]:
     """Decodes `n_answers` answers from the beginning of the numbers; also returns how many numbers that took."""
     answers = []
-    place = 0
+    offset = 0
     for _ in range(n_answers):
-        *scalars, n_pairs, n_entries, n_outcomes = _taken(numbers, place, len(SCALARS) + 3).tolist()
-        place += len(SCALARS) + 3
+        *scalars, n_pairs, n_entries, n_outcomes = _taken(numbers, offset, len(SCALARS) + 3).tolist()
+        offset += len(SCALARS) + 3
         parts: dict[str, Any] = dict(zip(SCALARS, scalars, strict=True))
         for name in ARRAYS:
             size = n_pairs if name in PAIR_ARRAYS else n_entries if name in ENTRY_ARRAYS else n_outcomes
-            parts[name] = _taken(numbers, place, size)
-            place += size
+            parts[name] = _taken(numbers, offset, size)
+            offset += size
         answers.append(Answer(**parts))
-    return tuple(answers), place
+    return tuple(answers), offset
 
 
-def _taken(numbers: IntArray, place: int, size: int) -> IntArray:
-    if not 0 <= size <= len(numbers) - place:
-        raise ValueError(f"{size} numbers from place {place} of {len(numbers)}")
-    return numbers[place : place + size].copy()
-
-
-def _encode_fault(fault: Fault) -> Json:
-    return [fault.kind.name, fault.message, encode_label(fault.state), encode_label(fault.action), fault.steps]
-
-
-def _decode_fault(encoded: Json) -> Fault:
-    kind, message, state, action, steps = encoded
-    return Fault(FaultKind[kind], str(message), decode_label(state), decode_label(action), int(steps))
+def _taken(numbers: IntArray, offset: int, size: int) -> IntArray:
+    if not 0 <= size <= len(numbers) - offset:
+        raise ValueError(f"{size} numbers from offset {offset} of {len(numbers)}")
+    return numbers[offset : offset + size].copy()
 
 
 def encode_states(states: Iterable[tuple[State, tuple[Action, ...]]]) -> Json:
@@ -289,59 +283,3 @@ def checksum_of(orders: Sequence[Order]) -> int:
             else:
                 checksum = zlib.crc32(f"{value}".encode(), checksum)
     return checksum
-
-
-class BatchJournal:
-    """The `BatchStore` of a `DistributedWorld` as a file, so that a kill loses only the batches in progress.
-
-    The file is a journal in which each batch is stored as a call of its own: the checksum covers the orders and the
-    number of the call, `steps` is the index of the order, and `position` that of the batch. All are dropped when the
-    next call begins.
-    """
-
-    def __init__(self, folder: Path, run: str) -> None:
-        """Reads what an earlier process has left, and appends to it.
-
-        Args:
-            folder: the folder of the run.
-            run: the name of the run.
-        """
-        self._path = folder / BATCHES
-        header = {"format": BATCHES_FORMAT, "version": VERSION, "run": run}
-        records, lengths = read_journal(self._path, header)
-        self._journal = Journal(self._path, header, lengths[-1])
-        self._empty = lengths[0] or self._journal.length
-        self._checksum = records[-1].checksum if records else None
-        self._outcomes = {
-            (record.steps, record.position): Outcome(record.answers[0], record.discovered, record.faults)
-            for record in records
-            if record.checksum == self._checksum
-        }
-
-    def begin(self, call: int, orders: Sequence[Order]) -> None:
-        """Drops the outcomes of other calls."""
-        checksum = zlib.crc32(str(call).encode(), checksum_of(orders))
-        if checksum != self._checksum:
-            self._checksum = checksum
-            self._outcomes.clear()
-            self._journal.cut(self._empty)
-
-    def find(self, key: Key) -> Outcome | None:
-        """Returns the outcome of a batch of this call, if it is known."""
-        return self._outcomes.get(key[1:])
-
-    def keep(self, key: Key, outcome: Outcome) -> None:
-        """Stores the outcome of a batch of this call."""
-        assert self._checksum is not None
-        _, place, batch = key
-        call = Call(self._checksum, (outcome.answer,), outcome.discovered, place, batch, outcome.faults)
-        self._journal.append(call)
-
-    def close(self) -> None:
-        """Closes the file."""
-        self._journal.close()
-
-    def remove(self) -> None:
-        """Removes the file of a run that has ended."""
-        self.close()
-        self._path.unlink(missing_ok=True)

@@ -5,29 +5,32 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from enum import Enum
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final
 from uuid import uuid4
 
 import numpy as np
+from msgspec import Meta
 
-from axplore.assumptions import NOTHING
-from axplore.certificate.doubts import FindingRecord
+from axplore.addresses import current_command, has_secrets
+from axplore.assumptions import NOTHING, Assumptions
 from axplore.errors import DamagedFileError, InvalidInputError, InvalidSettingError, StorageError
 from axplore.explorers.base import Explorer, checked_explorer
 from axplore.explorers.registry import EXPLORERS, explorer_names, factory_of
 from axplore.labels import Json, canonical_json
+from axplore.records.codec import Record, pack, unpack
+from axplore.request import Request, kept_settings
 from axplore.runs.events import now
 from axplore.storage import read_document, write_document
 from axplore.target import Target
-from axplore.workers.engines import current_command, has_workers
 
 NAME: Final = "run.json"
 FORMAT: Final = "axplore run"
-VERSION: Final = 2
+VERSION: Final = 5
 
 ANY_TARGET: Final = Target(radius=1.0, epsilon=1.0)
 """A target for explorers that are made before their own is known."""
@@ -41,22 +44,18 @@ def current_versions() -> dict[str, str]:
     return {"python": platform.python_version(), **{library: version(library) for library in LIBRARIES}}
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunManifest:
+class RunManifest(Record, frozen=True, kw_only=True):
     """How a run began.
 
     Attributes:
         world: the description of the world.
-        world_name: the name from which it can be made again; None if it was passed as an object.
+        world_name: the name from which it can be made again; None if it was passed as an object, or holds an address
+            with what may be secret, which no file keeps.
         world_parameters: the parameters of a named world.
-        seed: the seed of the world, if it was made for the run.
-        fingerprint: the fingerprint of the world, if it has one; worlds that share it behave alike.
         explorer: the name of the explorer.
-        states_bound: S, as it was given to the preset.
+        settings: the settings of the request that are kept, by name.
+        fingerprint: the fingerprint of the world, if it has one; worlds that share it behave alike.
         steps_before: the steps that the world had taken before the run.
-        workers, ray: the workers at the beginning of the run; None for the process itself.
-        memory: the number of outputs back that situations may be told apart by, or `aalpy`; None if they are not.
-        findings: the findings of the examination before the run.
         run: a unique name of the run.
         command: the command that began it.
         directory: the working directory of that command.
@@ -66,31 +65,57 @@ class RunManifest:
 
     world: str
     world_name: str | None
-    world_parameters: Mapping[str, Json]
-    seed: int
-    fingerprint: str | None
+    world_parameters: dict[str, Any]
     explorer: str
-    states_bound: int | None
-    steps_before: int
-    workers: int | None = None
-    ray: str | None = None
-    memory: int | Literal["aalpy"] | None = None
-    findings: tuple[FindingRecord, ...] = ()
-    run: str = field(default_factory=lambda: uuid4().hex)
-    command: str = field(default_factory=current_command)
-    directory: str = field(default_factory=os.getcwd)
-    versions: Mapping[str, str] = field(default_factory=current_versions)
-    begun: str = field(default_factory=now)
+    settings: dict[str, Any]
+    fingerprint: str | None
+    steps_before: Annotated[int, Meta(ge=0, le=2**62)]
+    run: str
+    command: str
+    directory: str
+    versions: dict[str, str]
+    begun: str
 
-    @property
-    def has_workers(self) -> bool:
-        """Whether workers carried out the orders at first."""
-        return has_workers(self.workers, self.ray)
+    @cached_property
+    def request(self) -> Request:
+        """What was asked for, as far as the manifest keeps it."""
+        return Request(self.world_name, world_parameters=self.world_parameters, **self.settings)
+
+
+def manifest_of(
+    request: Request, *, world: str, explorer: str, fingerprint: str | None, steps_before: int
+) -> RunManifest:
+    """Returns the manifest of a run that begins now; the other arguments are fields of it."""
+    world_name, parameters = kept_world(request)
+    return RunManifest(
+        world=world,
+        world_name=world_name,
+        world_parameters=parameters,
+        explorer=explorer,
+        settings=kept_settings(request),
+        fingerprint=fingerprint,
+        steps_before=steps_before,
+        run=uuid4().hex,
+        command=current_command(),
+        directory=os.getcwd(),
+        versions=current_versions(),
+        begun=now(),
+    )
+
+
+def kept_world(request: Request) -> tuple[str | None, dict[str, Json]]:
+    """Returns the name and the parameters from which a file makes a world again; none if it cannot, or must not."""
+    name, parameters = request.world, plain_parameters(request.world_parameters or {})
+    if not isinstance(name, str) or parameters is None:
+        return None, {}
+    texts = [name, *(value for value in parameters.values() if isinstance(value, str))]
+    return (None, {}) if any(map(has_secrets, texts)) else (name, parameters)
 
 
 def save_manifest(manifest: RunManifest, folder: Path) -> None:
     """Writes the manifest of a run into its folder."""
-    write_document(folder / NAME, {"format": FORMAT, "version": VERSION, **asdict(manifest)})
+    body, _ = pack(manifest)
+    write_document(folder / NAME, {"format": FORMAT, "version": VERSION, **body})
 
 
 def load_manifest(folder: Path) -> RunManifest:
@@ -101,10 +126,12 @@ def load_manifest(folder: Path) -> RunManifest:
     body = read_document(path, FORMAT, VERSION)
     content = {name: value for name, value in body.items() if name not in ("format", "version")}
     try:
-        findings = tuple(map(FindingRecord.from_json, content.pop("findings")))
-        return RunManifest(**content, findings=findings)
-    except (TypeError, KeyError, InvalidInputError) as error:
+        manifest = unpack(RunManifest, content)
+        if manifest.settings.keys() != kept_settings(manifest.request).keys():
+            raise InvalidInputError("it does not hold the settings that are kept")
+    except (InvalidInputError, TypeError) as error:
         raise DamagedFileError(f"{path} is damaged: {error}") from None
+    return manifest
 
 
 def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Json] | None:
@@ -126,6 +153,8 @@ def described(value: Any) -> Json:
         return value
     if isinstance(value, Enum):
         return value.name
+    if isinstance(value, Assumptions):
+        return {name: described(declared) for name, declared in value.declared}
     if is_dataclass(value) and not isinstance(value, type):
         options = {option.name: described(getattr(value, option.name)) for option in fields(value)}
         return {"type": _name_of(type(value)), **options}
@@ -165,7 +194,9 @@ def explorer_from_description(
         return given
     for name in [manifest.explorer] if manifest.explorer in explorer_names() else EXPLORERS:
         try:
-            explorer: Explorer[Any] = _as_described(factory_of(name)(ANY_TARGET, manifest.states_bound), description)
+            explorer: Explorer[Any] = _as_described(
+                factory_of(name)(ANY_TARGET, manifest.request.states_bound), description
+            )
         except InvalidSettingError:  # a preset that needs a bound on the number of states, which the run does not have
             continue
         except (LookupError, TypeError, AttributeError) as error:
@@ -182,7 +213,7 @@ def _functions_in(assumed: Json) -> list[str]:
     """The names of the functions among assumptions as `described` gave them."""
     if not isinstance(assumed, dict):
         return []
-    return [value for name, value in assumed.items() if name != "type" and isinstance(value, str)]
+    return [value for value in assumed.values() if isinstance(value, str)]
 
 
 def _fits(explorer: Explorer[Any], description: Mapping[str, Json]) -> bool:
@@ -195,10 +226,12 @@ def _as_described(value: Any, description: Mapping[str, Json]) -> Any:
     """Returns an explorer, or a part of one, with the plain values, enumerations and parts of a description."""
     if description["type"] != _name_of(type(value)):
         return value
-    options = {}
+    options: dict[str, Any] = {}
     for option in fields(value):
         current, wanted = getattr(value, option.name), description.get(option.name)
-        if is_dataclass(current):
+        if isinstance(current, Assumptions):
+            options[option.name] = _assumptions_from(description.get(option.name, {}))
+        elif is_dataclass(current):
             if option.name in description:
                 options[option.name] = _as_described(current, description[option.name])
         elif isinstance(current, Enum):
@@ -206,6 +239,11 @@ def _as_described(value: Any, description: Mapping[str, Json]) -> Any:
         elif option.name in description and not callable(current) and (current is not None or not _is_text(wanted)):
             options[option.name] = wanted
     return replace(value, **options)
+
+
+def _assumptions_from(description: Mapping[str, Json]) -> Assumptions:
+    """Returns the assumptions of a description, without those that are functions of the user."""
+    return Assumptions(**{name.replace("-", "_"): value for name, value in description.items() if not _is_text(value)})
 
 
 def _is_text(value: Json) -> bool:

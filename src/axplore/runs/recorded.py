@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from axplore.errors import InvalidInputError, InvalidSettingError
-from axplore.memory import Memory
+from axplore.errors import InvalidInputError, InvalidSettingError, OrdersCutError
+from axplore.labels import Json
+from axplore.records.findings import Fault
 from axplore.runs.journal import Call, checksum_of
 from axplore.types import Action, State
 from axplore.worlds.contract import (
     Answer,
-    Fault,
     Incident,
     Order,
     Resumable,
@@ -29,6 +30,13 @@ _logger = logging.getLogger("axplore")
 
 def _nothing(_: int) -> None:
     """Does nothing, for calls that are not stored anywhere."""
+
+
+def _answers_of(call: Call) -> list[Answer]:
+    """Returns the answers of a call; raises as the world did if a limit cut it."""
+    if call.was_cut:
+        raise OrdersCutError(call.answers)
+    return list(call.answers)
 
 
 class RecordedWorld(World):
@@ -54,10 +62,13 @@ class RecordedWorld(World):
         self._world = world
         self._discovered = DiscoveredStates(zip(snapshot.labels, snapshot.actions, strict=True))
         self._steps, self._calls, self._position = snapshot.steps, snapshot.calls, snapshot.position
-        self._memory = snapshot.memory
+        self._labelling = snapshot.labelling
         self._keep = keep
         self._past = deque(past)
         self._drop = drop
+        self._repeated = 0  # the steps of repeated calls
+        self._last_step: int | None = None
+        self._ends = math.inf
         if snapshot_of(world) != snapshot or self._past:
             self._put_in_place()
 
@@ -97,9 +108,9 @@ class RecordedWorld(World):
         return self._world.incidents
 
     @property
-    def memory(self) -> Memory | None:
-        """The memory of the world."""
-        return self._memory
+    def labelling(self) -> Json:
+        """How the world labels its states."""
+        return self._labelling
 
     @property
     def repeating(self) -> bool:
@@ -117,20 +128,43 @@ class RecordedWorld(World):
             self._drop_past()
         if self._past:
             call = self._past.popleft()
+            self._repeated += call.steps - self._steps
             self._note(call)
             if not self._past:
                 self._put_in_place()
-            return list(call.answers)
+            return _answers_of(call)
         return self._carry_out(orders, checksum)
+
+    def limit(self, steps: int | None = None, ends: float = math.inf) -> None:
+        """Limits the world, once there are no calls left to repeat: answers are repeated in any case."""
+        self._last_step, self._ends = None if steps is None else self._steps + steps, ends
+        if not self._past:
+            self._limit_world()
+
+    def _limit_world(self) -> None:
+        self._world.limit(None if self._last_step is None else max(0, self._last_step - self._steps), self._ends)
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether a limit leaves no room for a step of the world, and there are no calls to repeat."""
+        return not self._past and self._world.is_spent
+
+    @property
+    def system_steps(self) -> int:
+        """The steps of the system in this process, and those of earlier ones that were repeated."""
+        return self._world.system_steps + self._repeated
 
     def snapshot(self) -> WorldSnapshot:
         """Returns the current snapshot."""
         known = self._discovered.snapshot(self._steps, self._calls, self._position)
-        return replace(known, memory=self._memory)
+        return replace(known, labelling=self._labelling)
 
     def _carry_out(self, orders: Sequence[Order], checksum: int) -> list[Answer]:
-        world = self._world
-        answers = world.carry_out(orders)
+        world, was_cut = self._world, False
+        try:
+            answers = world.carry_out(orders)
+        except OrdersCutError as cut:
+            answers, was_cut = cut.answers, True
         fresh = range(len(self._discovered), len(world.states))
         call = Call(
             checksum=checksum,
@@ -138,10 +172,11 @@ class RecordedWorld(World):
             discovered=tuple((world.states[number], tuple(world.actions_of(number))) for number in fresh),
             steps=world.steps,
             position=position_in(world),
+            was_cut=was_cut,
         )
         self._keep(call)
         self._note(call)
-        return answers
+        return _answers_of(call)
 
     def _note(self, call: Call) -> None:
         self._discovered.extend(call.discovered)
@@ -169,6 +204,9 @@ class RecordedWorld(World):
                 "axplore.worlds.Resumable"
             )
         world.restore(snapshot)
+        self._limit_world()
+        if world.labelling != snapshot.labelling:
+            raise InvalidSettingError("the world labels its states otherwise than the one that was explored")
         for number, (label, actions) in enumerate(zip(snapshot.labels, snapshot.actions, strict=True)):
             if tuple(world.actions_of(number)) != actions:
                 raise InvalidSettingError(f"the world is not the one that was explored: {label!r} had {actions!r}")

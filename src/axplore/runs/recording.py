@@ -10,22 +10,23 @@ from dataclasses import asdict
 from types import TracebackType
 from typing import Any, Final
 
+from axplore.addresses import current_command
 from axplore.atlas import Atlas
-from axplore.atlas.construction import fault_records, summed_faults
-from axplore.certificate.doubts import FaultRecord
+from axplore.budget import Budget
+from axplore.certificate.doubts import summed_faults
 from axplore.errors import AxploreError
 from axplore.explorers.base import Explorer, ExplorerState, RoundReport
 from axplore.labels import encode_label
+from axplore.records.codec import pack
+from axplore.records.findings import Fault, Finding
 from axplore.runs.checkpoints import Checkpoint, encode_state
 from axplore.runs.events import EventLog
 from axplore.runs.folder import RunFolder
-from axplore.runs.history import REFINED, faults_in
+from axplore.runs.history import REFINED, History, faults_in
 from axplore.runs.journal import Call
 from axplore.runs.manifest import current_versions, described
 from axplore.runs.recorded import RecordedWorld
 from axplore.types import FloatArray
-from axplore.workers.distributed import DistributedWorld
-from axplore.workers.engines import current_command
 from axplore.worlds.contract import World, snapshot_of
 
 SECONDS_BETWEEN_CHECKPOINTS: Final = 10.0
@@ -39,10 +40,10 @@ REPORTED: Final = ("round", "known", "frontier", "steps", "activity")
 """The fields of a round that are logged."""
 
 SECONDS_FOR_BOUNDS: Final = 0.05
-"""Bounds take at most about this many seconds, so that a run of one second has some, too,"""
+"""Bounds may take this many seconds of any run, so that a run of one second has some, too."""
 
 PART_FOR_BOUNDS: Final = 0.05
-"""or this share of the time of the run."""
+"""Bounds may take this share of the time of a longer run."""
 
 GROWTH_BETWEEN_BOUNDS: Final = 1.1
 """The factor of steps after which bounds are logged again, so that a long run has a few hundred of them."""
@@ -54,23 +55,31 @@ BOUND_DIGITS: Final = 4
 class RunRecorder:
     """Records one exploration of a run, from its last checkpoint on. Use it as a context manager."""
 
-    def __init__(self, folder: RunFolder, world: World, explorer: Explorer[Any]) -> None:
+    def __init__(
+        self,
+        folder: RunFolder,
+        world: World,
+        explorer: Explorer[Any],
+        budget: Budget,
+        tried: World | None = None,
+    ) -> None:
         """Restores the world to the last checkpoint; later calls are repeated from the journal first.
 
         Args:
             folder: the folder of the run.
             world: the world that was explored, or one like it.
             explorer: the explorer from now on.
+            budget: what it may take, and has taken beside exploring.
+            tried: the world whose failures count too, because policies are tried on it; it may be the same.
         """
         self._folder = folder
-        self._explorer = explorer
+        self._explorer, self._budget = explorer, budget
         self._began = self._noted_at = time.monotonic()
         self._processor_began = time.process_time()
         past = folder.open_journal()
-        if isinstance(world, DistributedWorld):
-            world.ledger = folder.open_batches()
+        world.keep_batches(folder.open_batches)
         self._system = world
-        self._faults = faults = FaultLog(folder, world)
+        self._faults = faults = FaultLog(folder, world, tried)
 
         def keep(call: Call) -> None:
             faults.update()  # before the answer counts, so that a kill cannot separate it from its faults
@@ -89,6 +98,14 @@ class RunRecorder:
     def folder(self) -> RunFolder:
         """The folder of the run."""
         return self._folder
+
+    def history(self) -> History:
+        """Returns the history of the run by now.
+
+        Raises:
+            DamagedFileError: the log that an earlier process left is damaged.
+        """
+        return History(self._folder.manifest, self._folder.events.read())
 
     @property
     def world(self) -> RecordedWorld:
@@ -121,12 +138,14 @@ class RunRecorder:
             admitted = [encode_label(self._world.states[number]) for number in state.known[n_known:]]
             counted = {name: getattr(report, name) for name in REPORTED}
             left = {} if report.remaining is None else {"remaining": asdict(report.remaining)}
-            self._folder.events.note("round", **counted, **left, **({"admitted": admitted} if admitted else {}))
+            self._folder.events.note_progress(
+                "round", **counted, **left, **({"admitted": admitted} if admitted else {})
+            )
         self._bounds.sample(state, self._steps(), moment)
         if moment >= self._next_checkpoint and state.stop is None:
             self.write_checkpoint(state)
 
-    def begin_anew(self, state: ExplorerState, n_situations: int) -> None:
+    def begin_anew(self, state: ExplorerState, n_situations: int, findings: tuple[Finding, ...]) -> None:
         """Records from now on an exploration with other labels, whose world and explorer are in their first state.
 
         The checkpoint that it writes holds both, so a run that is killed resumes with the labels before or after.
@@ -134,19 +153,27 @@ class RunRecorder:
         Args:
             state: the state of the explorer.
             n_situations: the number of situations that the labels tell apart, for the log.
+            findings: what was found under these labels; those of the labels before say nothing of them.
         """
         self._world = RecordedWorld(self._system, snapshot_of(self._system), self._keep)
-        self.write_checkpoint(state)
+        self.write_checkpoint(state, findings=findings)
         self._state, self._n_known = state, 0
         self._bounds = BoundsSampler(self._folder.events, self._explorer, self._began)
         self._folder.events.note(REFINED, situations=n_situations, steps=self._steps())
 
-    def write_checkpoint(self, state: ExplorerState, *, narrowed: bool | None = None) -> None:
+    def write_checkpoint(
+        self,
+        state: ExplorerState,
+        *,
+        narrowed: bool | None = None,
+        findings: tuple[Finding, ...] | None = None,
+    ) -> None:
         """Writes a checkpoint; there must be no calls left to repeat.
 
         Args:
             state: the state of the explorer.
             narrowed: see `Checkpoint`; unchanged by default.
+            findings: see `Checkpoint`; those so far by default.
         """
         last = self._folder.checkpoint
         narrowed = last.narrowed if narrowed is None else narrowed
@@ -158,15 +185,19 @@ class RunRecorder:
                 number=last.number + 1,
                 explorer=described(self._explorer),
                 max_steps=last.max_steps,
+                examining=self._budget.examining,
+                playing=self._budget.playing,
+                in_vain=self._budget.in_vain,
                 narrowed=narrowed,
                 state=encode_state(state, self._explorer),
                 world=self._world.snapshot(),
+                findings=self._folder.findings if findings is None else findings,
             )
         )
         taken = time.monotonic() - began
         self._next_checkpoint = began + max(SECONDS_BETWEEN_CHECKPOINTS, taken / PART_FOR_CHECKPOINTS)
 
-    def faults_so_far(self) -> tuple[FaultRecord, ...]:
+    def faults_so_far(self) -> tuple[Fault, ...]:
         """Returns the failures of the system since the run began, as an atlas stores them."""
         self._faults.update()
         return self._faults.records
@@ -212,29 +243,31 @@ class RunRecorder:
 class FaultLog:
     """Logs the failures of a system and of its workers as events of a run."""
 
-    def __init__(self, folder: RunFolder, world: World) -> None:
-        """Begins with the failures that the folder has; earlier ones of the world are not logged."""
+    def __init__(self, folder: RunFolder, world: World, tried: World | None) -> None:
+        """Begins with the failures that the folder has; earlier ones of the worlds are not logged."""
         self._events = folder.events
         self._steps_before = folder.manifest.steps_before
         self._world = world
         self._records = faults_in(folder.path)
-        self._n_faults, self._n_incidents = len(world.faults), len(world.incidents)
+        self._failing = [world] if tried in (None, world) else [world, tried]
+        self._n_faults = [len(failing.faults) for failing in self._failing]
+        self._n_incidents = len(world.incidents)
 
     @property
-    def records(self) -> tuple[FaultRecord, ...]:
+    def records(self) -> tuple[Fault, ...]:
         """The failures of the system since the run began, as an atlas stores them."""
         return self._records
 
     def update(self) -> None:
         """Logs the failures since the last call."""
-        faults = self._world.faults
-        for fault in faults[self._n_faults :]:
-            (record,) = fault_records([fault])
-            self._records = summed_faults([*self._records, record])
-            self._events.note(
-                "fault", kind=fault.kind.name, message=str(fault), steps=fault.steps, record=record.as_json()
-            )
-        self._n_faults = len(faults)
+        for index, failing in enumerate(self._failing):
+            faults = failing.faults
+            for fault in faults[self._n_faults[index] :]:
+                self._records = summed_faults([*self._records, fault])
+                self._events.note(
+                    "fault", kind=fault.kind.name, message=str(fault), steps=fault.steps, record=pack(fault)[0]
+                )
+            self._n_faults[index] = len(faults)
         incidents = self._world.incidents
         steps = self._world.steps - self._steps_before
         for incident in incidents[self._n_incidents :]:
@@ -281,7 +314,7 @@ class BoundsSampler:
 
     def note(self, steps: int, lower: FloatArray, upper: FloatArray) -> None:
         """Logs the bounds of the known states, in the order of admission; infinite ones are null."""
-        self._events.note(
+        self._events.note_progress(
             "bounds",
             steps=steps,
             lower=[_outwards(value, math.floor) for value in lower.tolist()],

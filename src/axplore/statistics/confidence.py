@@ -27,10 +27,11 @@ import numpy as np
 import numpy.typing as npt
 
 from axplore.compilation import compiled
-from axplore.statistics.assumed_rows import CLOSING_PART, AssumedRows, closing_draws, has_no_room, nothing_assumed
+from axplore.compressed import entries_in
+from axplore.records.counts import Counts
 from axplore.statistics.centred import central_ball
-from axplore.statistics.counts import CountedRows, entries_in, rows_of
-from axplore.statistics.tied_rows import Pooled, Ties, pooled
+from axplore.statistics.counts import counted_indices, rows_of
+from axplore.statistics.given_rows import GivenRows, Pooled, nothing_given
 from axplore.types import FloatArray, IntArray
 
 SHARED_PART: Final = 0.2
@@ -86,9 +87,9 @@ class ConfidenceRegion:
 
 
 def confidence_region(
-    rows: CountedRows,
+    rows: Counts,
     delta: float,
-    assumed: AssumedRows | None = None,
+    given: GivenRows | None = None,
     ranks: IntArray | None = None,
     spent: float = 0.0,
 ) -> ConfidenceRegion:
@@ -97,47 +98,42 @@ def confidence_region(
     Args:
         rows: what was counted.
         delta: δ.
-        assumed: what is assumed of each pair; nothing when not given. Pairs of which something is assumed take no part
+        given: what is assumed of each pair; nothing when not given. Pairs of which something is assumed take no part
             in the martingale that the others share.
         ranks: of the states in the order in which they were first counted, from 1 on, [K]; their places in the rows
             when not given.
         spent: what states that are not among the rows have taken of the shared martingale, in nats.
     """
-    assumed = nothing_assumed(len(rows.visits)) if assumed is None else assumed
-    weights = pair_weights(rows, ranks)
-    apart = (assumed.single == 1) | (assumed.least > 0.0)
-    least, halved, shared, surprises = assumed.least, assumed.least > 0.0, None, weights
-    if assumed.ties is not None:
-        shared = pooled(rows, assumed.ties, assumed.single == 1)
-        apart |= shared.tied
-        halved |= shared.tied & bool(least.any())
-        least, rows, weights = shared.least(least), shared.rows, unit_weights(assumed.ties, shared)
-    budget = spent + shared_budget(rows, np.where(apart, 0.0, surprises), SHARED_PART * delta)
-    closing_part = CLOSING_PART if assumed.least.any() else EPISODE_PART
-    levels = (1.0 - SHARED_PART - closing_part) * delta * weights
-    levels = np.where(halved, levels / 2, levels)  # for one ball before the support closes, one after
+    surprises = pair_weights(rows, ranks)
+    given = nothing_given(rows, surprises) if given is None else given
+    rows, weights = given.rows, given.weights
+    budget = spent + shared_budget(rows, np.where(given.is_given, 0.0, surprises), SHARED_PART * delta)
+    levels = (1.0 - SHARED_PART - (given.closing_part or EPISODE_PART)) * delta * weights
+    levels = np.where(given.is_halved, levels / 2, levels)  # for one ball before the support closes, one after
     shares = np.zeros(len(rows.counts))
     slack = np.full(len(rows.visits), np.inf)
     log_levels = np.log(levels)
-    _balls(rows.row_offsets, rows.counts, log_levels, np.where(apart, np.inf, budget), shares, slack)
+    _balls(rows.row_offsets, rows.counts, log_levels, np.where(given.is_given, np.inf, budget), shares, slack)
     n_successors = np.diff(rows.row_offsets)
-    settled = (assumed.single == 1) & (n_successors == 1)
+    settled = (given.most_outcomes == 1.0) & (n_successors == 1)
     slack[settled] = 0.0
     shares[rows.row_offsets[:-1][settled]] = 1.0
-    closing = closing_draws(least, CLOSING_PART * delta * weights)
-    closed = (rows.visits >= closing) | has_no_room(least, n_successors)
-    _closed_balls(rows.row_offsets, rows.counts, log_levels, closed & ~settled, shares, slack)
-    sharpened = None if assumed.least.any() else log_levels  # closed supports have balls of their own
-    if shared is not None:
-        budget = np.inf  # tied pairs take no part in it, and ways may lead through them
-    return ConfidenceRegion(shares, slack, budget, closed, least, closing, sharpened, weights, shared)
+    is_full = (n_successors >= given.most_outcomes) & (n_successors > 0)
+    closed = ((rows.visits >= given.closing) | is_full) & ~settled
+    _closed_balls(rows.row_offsets, rows.counts, log_levels, closed, shares, slack)
+    sharpened = None if given.closes else log_levels  # closed supports have balls of their own
+    if given.pooled is not None or given.closes:
+        budget = np.inf  # pairs that take no part in it may be on the way
+    return ConfidenceRegion(
+        shares, slack, budget, closed, given.floors, given.closing, sharpened, weights, given.pooled
+    )
 
 
-def part_of(region: ConfidenceRegion, rows: CountedRows, states: IntArray) -> tuple[CountedRows, ConfidenceRegion]:
-    """Some of the counted states, by number, and their part of a region, which belongs to all of them."""
-    place_of = {number: place for place, number in enumerate(rows.states.tolist())}
-    places = np.array([place_of[number] for number in states.tolist()], dtype=np.int64)
-    pairs = entries_in(rows.state_pairs, places)
+def part_of(region: ConfidenceRegion, rows: Counts, states: IntArray) -> tuple[Counts, ConfidenceRegion]:
+    """Some of the counted states, by index and in this order, and their part of a region, which belongs to all."""
+    if np.array_equal(rows.states, states):
+        return rows, region
+    pairs = entries_in(rows.state_pairs, counted_indices(rows)[states])
     of_region = rows if region.pooled is None else region.pooled.rows
     part = replace(
         region,
@@ -153,23 +149,21 @@ def part_of(region: ConfidenceRegion, rows: CountedRows, states: IntArray) -> tu
     return rows_of(rows, states), part
 
 
-def pair_weights(rows: CountedRows, ranks: IntArray | None = None) -> FloatArray:
+def pair_weights(rows: Counts, ranks: IntArray | None = None) -> FloatArray:
     """The part of the error that each pair may use, summing to at most one over any number of pairs, [P] (Eq. 2)."""
     n_actions = np.diff(rows.state_pairs)
     position = (np.arange(1, len(n_actions) + 1) if ranks is None else ranks).astype(np.float64)
     return np.repeat(_falling(position) / np.maximum(n_actions, 1), n_actions)
 
 
-def unit_weights(ties: Ties, shared: Pooled) -> FloatArray:
-    """The part of the error that each pair may use, [P]; the pairs of a class use theirs together.
+def unit_weights(groups: IntArray) -> FloatArray:
+    """The part of the error that each pair may use, [P]; the pairs of a group use theirs together.
 
     Classes, and pairs that are not tied, are numbered in the order of their first pairs, which is that in which states
     were first counted. A number has to be fixed before the first draw of the class. The class of a pair is not known
     before its own first draw, so that a pair that was never drawn counts as if it were not tied: numbers only fall.
     """
-    if len(ties.weights):
-        return ties.weights
-    _, first, of_pair = np.unique(shared.groups, return_index=True, return_inverse=True)
+    _, first, of_pair = np.unique(groups, return_index=True, return_inverse=True)
     number = np.empty(len(first))
     number[np.argsort(first)] = np.arange(1, len(first) + 1)
     return _falling(number)[of_pair]
@@ -180,7 +174,7 @@ def _falling(number: FloatArray) -> FloatArray:
     return ADMISSION_SCALE / ((number + ADMISSION_SCALE) * (number + ADMISSION_SCALE - 1))
 
 
-def shared_budget(rows: CountedRows, weights: FloatArray, level: float) -> float:
+def shared_budget(rows: Counts, weights: FloatArray, level: float) -> float:
     """The bound on the sum over pairs with one successor of (visits - 1) log(1 / p), in nats (Eq. 8).
 
     A pair with one successor has paid for the chance that it is not deterministic. One that has shown a second

@@ -185,7 +185,7 @@ class HistoryTest(_PairwiseTest["_BatchBet"]):
         super().__init__(false_alarm, _BatchBet)
 
     def begin_with(self, pair: Hashable, context: Hashable, counts: Mapping[Hashable, int]) -> None:
-        """Adds all draws of a pair so far, which came one by one in one context; successors in order of first sight."""
+        """Adds all draws of a pair in one context so far, which came one by one; each context once."""
         self._bet(pair).begin_with(context, counts)
 
     def add(self, draws: Iterable[tuple[Hashable, Hashable, Hashable, int]]) -> None:
@@ -197,6 +197,25 @@ class HistoryTest(_PairwiseTest["_BatchBet"]):
             bet = self._bet(pair)
             bet.add(rows)
             self._look_at(pair, bet)
+
+
+def log_evidence_of_two(first: Mapping[Hashable, int], second: Mapping[Hashable, int]) -> float:
+    """Returns log E that no one distribution explains two samples of a pair, each drawn one by one.
+
+    The predictor takes the two rows for unrelated: each has a Dirichlet prior of 1/2 on the m successors that there
+    are, and m itself the prior 1 / (m (m + 1)). They are named in the order of their first sight, in whichever sample.
+    What it gives to the counts does not depend on the order of the draws, so that the samples may be interleaved and
+    end in any way. The term of the m successors met bounds the sum over all m from below. One distribution explains the
+    draws of successors that had been met before; for the first of each it is granted 1.
+    """
+    kinds = list({**first, **second})
+    m = len(kinds)
+    predicted = math.lgamma(m + 1) - math.log(m * (m + 1.0))
+    for sample in (first, second):
+        predicted += math.lgamma(m * NOVELTY) - math.lgamma(sum(sample.values()) + m * NOVELTY)
+        predicted += sum(math.lgamma(times + NOVELTY) - math.lgamma(NOVELTY) for times in sample.values())
+    repeats = [first.get(kind, 0) + second.get(kind, 0) - 1 for kind in kinds]
+    return predicted - (sum(map(_x_log_x, repeats)) - _x_log_x(sum(repeats)))
 
 
 TIES: Final = (1.0, 16.0, 256.0)
@@ -223,14 +242,17 @@ class _BatchBet:
         return predicted - explained
 
     def begin_with(self, context: Hashable, counts: Mapping[Hashable, int]) -> None:
-        """Adds draws that came one by one before any batch: each was a repeat, or new (Eq. 3 of certified.md)."""
+        """Adds draws that came one by one before any batch: each was a repeat, or new (Eq. 3 of certified.md).
+
+        Draws in several contexts may have come in any order: what each predicts depends on its own alone.
+        """
         kinds, total = len(counts), sum(counts.values())
         predicted = math.lgamma(kinds + 1) - math.log(kinds * (kinds + 1.0))
         predicted += math.lgamma(kinds / 2) - math.lgamma(total + kinds / 2) - kinds * math.lgamma(0.5)
         predicted += sum(math.lgamma(times + 0.5) for times in counts.values())
         self._log_predicted = [term + predicted for term in self._log_predicted]
         for successor, times in counts.items():
-            self._repeats[successor] = times - 1
+            self._repeats[successor] = self._repeats.get(successor, 0) + times - 1
         self._count(context, counts)
 
     def add(self, rows: Iterable[tuple[Hashable, Hashable, int]]) -> None:

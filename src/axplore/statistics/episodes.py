@@ -155,7 +155,7 @@ def log_wealth(losses: FloatArray, outcomes: IntArray, bets: Bets) -> float:
 
 
 @dataclass(frozen=True)
-class Forecast:
+class EpisodeForecast:
     """What a test is expected to take, if an estimate of the law of the outcomes is right.
 
     Attributes:
@@ -175,7 +175,7 @@ class Forecast:
         return nats / self.growth * self.episode_steps if self.growth > 0 else math.inf
 
 
-def forecast_horizon(arrivals: FloatArray, bound: float, tail: float | None = None) -> Forecast:
+def forecast_horizon(arrivals: FloatArray, bound: float, tail: float | None = None) -> EpisodeForecast:
     """The horizon, and the fraction with it, that prove `bound` in the fewest steps.
 
     Args:
@@ -184,12 +184,12 @@ def forecast_horizon(arrivals: FloatArray, bound: float, tail: float | None = No
         bound: of the expected steps.
         tail: the steps that a miss is taken to cost beyond the horizon, as in `losses_if_slower`.
     """
-    return Forecast(*_best_horizon(arrivals, bound, _beyond(bound, tail), 1, len(arrivals) - 1))
+    return EpisodeForecast(*_best_horizon(arrivals, bound, _beyond(bound, tail), 1, len(arrivals) - 1))
 
 
-def forecast_growth(arrivals: FloatArray, bound: float, horizon: int, tail: float | None = None) -> Forecast:
+def forecast_growth(arrivals: FloatArray, bound: float, horizon: int, tail: float | None = None) -> EpisodeForecast:
     """The fraction whose wealth grows fastest with a horizon that is given; arguments as in `forecast_horizon`."""
-    return Forecast(*_best_horizon(arrivals, bound, _beyond(bound, tail), horizon, horizon))
+    return EpisodeForecast(*_best_horizon(arrivals, bound, _beyond(bound, tail), horizon, horizon))
 
 
 @compiled

@@ -14,19 +14,19 @@ from axplore.types import FloatArray
 CONFIDENCE = 0.95
 
 
-class Estimate(NamedTuple):
+class MeanEstimate(NamedTuple):
     """A mean with the half-width of its 95 % confidence interval."""
 
     mean: float
     half_width: float
 
 
-def estimate(samples: Sequence[float]) -> Estimate:
+def estimate(samples: Sequence[float]) -> MeanEstimate:
     """The mean and the half-width of its 95 % confidence interval by Student's t; infinite for a single sample."""
     values = np.asarray(samples, dtype=np.float64)
     if not values.size:
         raise InvalidInputError("there are no samples to take a mean of")
-    return Estimate(float(values.mean()), float(half_widths(values[:, None])[0]))
+    return MeanEstimate(float(values.mean()), float(half_widths(values[:, None])[0]))
 
 
 def half_widths(samples: FloatArray) -> FloatArray:

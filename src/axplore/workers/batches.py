@@ -7,6 +7,7 @@ more workers take part.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -16,16 +17,19 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from axplore.errors import TooManyFaultsError, UnfixedStartError
+from axplore.errors import OrdersCutError, TooManyFaultsError, UnfixedStartError
+from axplore.records.findings import Fault
+from axplore.records.vectors import Vectors
 from axplore.types import Action, IntArray, State
 from axplore.workers.engines import TryElsewhereError
-from axplore.worlds.contract import Answer, Episodes, Fault, Order, Replica, Survey, Table, Tour, Visit
+from axplore.worlds.contract import Answer, Episodes, Order, Replica, Survey, Tour, Visit
+from axplore.worlds.orders import no_answer
 
 BATCH: Final = 25
-"""The largest number of visits, plays or episodes of a batch,"""
+"""The largest number of visits, plays or episodes of a batch, unless there would be more than `MAX_BATCHES`."""
 
 MAX_BATCHES: Final = 256
-"""unless an order would have more batches than this."""
+"""The largest number of batches of an order."""
 
 WAVE: Final = 8
 """The number of batches of episodes that are carried out before checking whether they end early."""
@@ -33,6 +37,9 @@ WAVE: Final = 8
 BATCHES_OF_TOUR: Final = 8
 LEAST_BATCH: Final = 5
 """A tour is the only order of its round, so it has at least this many batches, of at least this many plays each."""
+
+LEAST_STEPS: Final = 3
+"""The fewest steps for which a batch is worth its while: to start the system, a RESET and a step."""
 
 Quota: TypeAlias = int | IntArray
 """The size of a batch: the number of visits or episodes, or of plays of each pair of a tour, [m]."""
@@ -67,8 +74,8 @@ def part_of(order: Order, quota: Quota) -> Order:
     return replace(part, policies=_rows(order.policies, rows), distances=_rows(order.distances, rows))
 
 
-def _rows(numbers: npt.NDArray[Any] | Table, targets: IntArray) -> npt.NDArray[Any] | Table:
-    return numbers.of_targets(targets) if isinstance(numbers, Table) else numbers[targets]
+def _rows(numbers: npt.NDArray[Any] | Vectors, targets: IntArray) -> npt.NDArray[Any] | Vectors:
+    return numbers.take(targets) if isinstance(numbers, Vectors) else numbers[targets]
 
 
 def wave_after(order: Order, answers: Sequence[Answer], n_batches: int) -> range:
@@ -89,9 +96,9 @@ def n_counted(order: Order, answers: Sequence[Answer]) -> int:
     """
     if isinstance(order, Episodes):
         totals = accumulate(answer.travelled - answer.completed * order.allowance for answer in answers)
-        for place, excess in enumerate(totals):
+        for index, excess in enumerate(totals):
             if excess > order.slack:
-                return place + 1
+                return index + 1
     return len(answers)
 
 
@@ -116,7 +123,7 @@ Key: TypeAlias = tuple[int, int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
+class BatchRequest:
     """A batch to carry out.
 
     Attributes:
@@ -129,6 +136,8 @@ class Request:
         is_final: whether it must not be tried elsewhere if the system fails more often.
         repeatable: whether another attempt would draw the same. If not, draws must not be dropped in favour of another
             attempt, because which ones are dropped may depend on where they led.
+        max_steps: the most steps of the system, that of starting it included; None for no limit.
+        seconds: the time after which no step begins.
     """
 
     key: Key
@@ -139,21 +148,25 @@ class Request:
     max_faults: int = 0
     is_final: bool = False
     repeatable: bool = True
+    max_steps: int | None = None
+    seconds: float = math.inf
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class BatchOutcome:
     """The outcome of a batch.
 
     Attributes:
         answer: the answer; states are indexed as in the request, followed by those in `discovered`.
         discovered: the states met for the first time, each with its actions.
         faults: the failures of the system.
+        was_cut: whether a limit ended it early.
     """
 
     answer: Answer
     discovered: tuple[tuple[State, tuple[Action, ...]], ...]
     faults: tuple[Fault, ...]
+    was_cut: bool = False
 
 
 class BatchServer:
@@ -168,36 +181,49 @@ class BatchServer:
         self._make_replica = make_replica
         self._replica: Replica | None = None
         self._states: list[tuple[State, tuple[Action, ...]]] = []
+        self._n_known = 0  # how many of them the replica was told
         self._call = -1
         self._orders: dict[int, Order] = {}
-        self._has_drawn = False  # whether draws of other batches would be dropped with this one
+        self._steps_of_others = 0  # of batches that would be dropped with this one
 
-    def __call__(self, requests: Sequence[Request]) -> list[Outcome]:
+    def __call__(self, requests: Sequence[BatchRequest]) -> list[BatchOutcome]:
         """Carries out batches one after the other."""
-        outcomes: list[Outcome] = []
+        # All are taken in before the first is carried out: later requests refer to them even if that one fails.
         for request in requests:
-            self._has_drawn = bool(outcomes)
+            self._take_in(request)
+        outcomes: list[BatchOutcome] = []
+        for request in requests:
+            self._steps_of_others = sum(outcome.answer.steps + 1 for outcome in outcomes)
             outcomes.append(self.carry_out(request))
         return outcomes
 
-    def carry_out(self, request: Request) -> Outcome:
+    def carry_out(self, request: BatchRequest) -> BatchOutcome:
         """Carries out a batch; raises `TryElsewhereError` if the system fails and another worker may succeed."""
-        order = self._order_of(request)
-        del self._states[request.n_kept :]
-        self._states += request.states
+        order = part_of(self._orders[request.key[1]], request.quota)
+        if request.max_steps is not None and request.max_steps < LEAST_STEPS:
+            return BatchOutcome(no_answer(order), (), (), was_cut=True)
+        replica = self._updated_replica()
+        # One step is left for a system that has to be started.
+        replica.limit(
+            None if request.max_steps is None else request.max_steps - 1,
+            time.monotonic() + request.seconds if math.isfinite(request.seconds) else math.inf,
+        )
+        n_states, n_faults, n_steps = len(self._states), len(replica.faults), replica.system_steps
+        was_cut = False
         try:
-            replica = self._replica_for(request)
-            n_states, n_faults = len(self._states), len(replica.faults)
             answer = replica.carry_out_batch(order, request.key, request.max_faults)
+        except OrdersCutError as cut:
+            (answer,), was_cut = cut.answers, True
         except TooManyFaultsError as error:
+            taken = replica.system_steps - n_steps + 1
             self.close()
-            if request.is_final or (not request.repeatable and (self._has_drawn or error.n_draws)):
+            if request.is_final or (not request.repeatable and (self._steps_of_others or error.n_draws)):
                 raise
-            raise TryElsewhereError(str(error)) from error
+            raise TryElsewhereError(str(error), self._steps_of_others + taken) from error
         discovered = [
             (label, replica.actions_of(n_states + index)) for index, label in enumerate(replica.states[n_states:])
         ]
-        return Outcome(answer, tuple(discovered), tuple(replica.faults[n_faults:]))
+        return BatchOutcome(answer, tuple(discovered), tuple(replica.faults[n_faults:]), was_cut)
 
     def close(self) -> None:
         """Closes the replica; the next batch makes another."""
@@ -206,23 +232,25 @@ class BatchServer:
             with suppress(Exception):
                 replica.close()
 
-    def _order_of(self, request: Request) -> Order:
-        call, place, _ = request.key
+    def _take_in(self, request: BatchRequest) -> None:
+        """Keeps the order and the states that come with a request."""
+        call, index, _ = request.key
         if call != self._call:
             self._call = call
             self._orders.clear()
         if request.order is not None:
-            self._orders[place] = request.order
-        return part_of(self._orders[place], request.quota)
+            self._orders[index] = request.order
+        del self._states[request.n_kept :]
+        self._states += request.states
 
-    def _replica_for(self, request: Request) -> Replica:
-        """Returns the replica, updated with the states of a request."""
-        if self._replica is not None:
-            self._replica.learn(request.n_kept, request.states)
-            return self._replica
-        self._replica = replica = self._make_replica()
-        start, expected = replica.states[0], self._states[0][0]
-        if start != expected:
-            raise UnfixedStartError(f"the system starts in {expected!r}, but that of a worker in {start!r}")
-        replica.learn(1, self._states[1:])
-        return replica
+    def _updated_replica(self) -> Replica:
+        """Returns the replica, which knows the states that the worker was told and no others."""
+        n_known = self._n_known
+        if self._replica is None:
+            self._replica, n_known = self._make_replica(), 1
+            start, expected = self._replica.states[0], self._states[0][0]
+            if start != expected:
+                raise UnfixedStartError(f"the system starts in {expected!r}, but that of a worker in {start!r}")
+        self._replica.learn(n_known, self._states[n_known:])
+        self._n_known = len(self._states)
+        return self._replica

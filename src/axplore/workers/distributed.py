@@ -11,24 +11,35 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import Final, Protocol
 
 import numpy as np
+from msgspec import structs
 
-from axplore.errors import InvalidSettingError, TooManyFaultsError, WorldError
+from axplore.errors import InvalidSettingError, OrdersCutError, TooManyFaultsError, WorldError
+from axplore.records.findings import Fault, FaultKind
 from axplore.types import Action, State
-from axplore.workers.batches import BATCH, BatchServer, Key, Outcome, Quota, Request, cut, n_counted, wave_after
+from axplore.workers.batches import (
+    BATCH,
+    LEAST_STEPS,
+    BatchOutcome,
+    BatchRequest,
+    BatchServer,
+    Key,
+    Quota,
+    cut,
+    n_counted,
+    wave_after,
+)
 from axplore.workers.engines import Engine
 from axplore.workers.pool import Memory, WorkerPool
 from axplore.worlds.contract import (
     NOWHERE,
     Answer,
-    Fault,
-    FaultKind,
     Incident,
     IncidentKind,
     Order,
@@ -36,7 +47,7 @@ from axplore.worlds.contract import (
     World,
     WorldSnapshot,
 )
-from axplore.worlds.orders import DiscoveredStates, Tally, check_orders
+from axplore.worlds.orders import DiscoveredStates, Tally, check_orders, no_answer
 from axplore.worlds.systems import is_worth_a_line
 
 FAULTLESS_ATTEMPTS: Final = 2
@@ -47,6 +58,9 @@ SECONDS_OF_BUNDLE: Final = 0.02
 BUNDLES_OF_WORKER: Final = 8
 """Batches are sent in bundles of at most this many seconds that leave this many bundles for each worker."""
 
+STEPS_WORTH_SHARING: Final = 400
+"""Where a limit leaves fewer steps than this for each, fewer batches are carried out."""
+
 SHORTEST: Final = 1e-6
 """The shortest time that is measured, in seconds."""
 
@@ -55,11 +69,12 @@ _logger = logging.getLogger("axplore")
 
 @dataclass(frozen=True, eq=False)
 class _Batch:
-    """A batch of an order: its key, the order, and its size."""
+    """A batch of an order: its key, the order, its size, and the most steps that it may take."""
 
     key: Key
     order: Order
     quota: Quota
+    max_steps: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,14 +83,14 @@ class _Work:
 
     order: Order
     batches: Sequence[_Batch]
-    outcomes: list[Outcome]
+    outcomes: list[BatchOutcome]
 
     @property
     def answers(self) -> list[Answer]:
         return [outcome.answer for outcome in self.outcomes]
 
     def next_wave(self) -> list[_Batch]:
-        return [self.batches[place] for place in wave_after(self.order, self.answers, len(self.batches))]
+        return [self.batches[index] for index in wave_after(self.order, self.answers, len(self.batches))]
 
 
 class BatchStore(Protocol):
@@ -84,10 +99,10 @@ class BatchStore(Protocol):
     def begin(self, call: int, orders: Sequence[Order]) -> None:
         """Drops the outcomes of other calls."""
 
-    def find(self, key: Key) -> Outcome | None:
+    def find(self, key: Key) -> BatchOutcome | None:
         """Returns the outcome of a batch of this call, if it is known."""
 
-    def keep(self, key: Key, outcome: Outcome) -> None:
+    def keep(self, key: Key, outcome: BatchOutcome) -> None:
         """Stores the outcome of a batch of this call."""
 
 
@@ -122,15 +137,43 @@ class DistributedWorld(World):
         self._incidents: list[Incident] = []
         self._seconds_of_batch = math.inf  # of the last batches
         self._steps_under_way = 0
-        self.ledger: BatchStore | None = None
-        """Asked before a batch is carried out, and given its outcome afterwards."""
+        self._last_step: int | None = None
+        self._ends = math.inf
+        self._spent = 0  # of the steps up to the last one: those counted, and those of attempts that were repeated
+        self._beside = 0  # of the system, at most, and not among those that count
+        self._reservations: dict[Key, list[int]] = {}  # of attempts at batches, each a number of steps
+        self._store: BatchStore | None = None  # asked before a batch is carried out, and given its outcome afterwards
         self._pool = WorkerPool(
             engine,
             partial(BatchServer, world.replica_factory()),
             make_message=self._requests,
             on_incident=self._note_incident,
+            on_failure=self._note_failed,
             on_slow="repeat" if self._repeatable else "wait",
         )
+
+    def limit(self, steps: int | None = None, ends: float = math.inf) -> None:
+        """Lets workers take at most a number of steps together, and begin none after a moment; see `World.limit`.
+
+        What is left is shared among the batches that are carried out at the same time, whatever the number of workers.
+        One that needs more is cut, although others may have needed less; so is the call then.
+        """
+        self._last_step, self._ends, self._spent = steps, ends, 0
+
+    @property
+    def system_steps(self) -> int:
+        """The steps of all systems at most: one more for each batch, whose worker may have had to start."""
+        return self._steps + self._beside
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether a limit leaves no room for a batch."""
+        is_out = self._last_step is not None and self._last_step - self._spent < LEAST_STEPS
+        return is_out or time.monotonic() >= self._ends
+
+    def keep_batches(self, open_store: Callable[[], BatchStore]) -> None:
+        """Keeps the batches of the call in progress in a store."""
+        self._store = open_store()
 
     @property
     def states(self) -> Sequence[State]:
@@ -177,18 +220,35 @@ class DistributedWorld(World):
         call = self._calls
         self._calls += 1
         self._steps_under_way = 0
-        if self.ledger is not None:
-            self.ledger.begin(call, orders)
-        works = [_Work(order, self._cut(order, call, place), []) for place, order in enumerate(orders)]
-        while any(waves := [work.next_wave() for work in works]):
-            outcomes = iter(self._done([batch for wave in waves for batch in wave]))
+        if self._store is not None:
+            self._store.begin(call, orders)
+        works = [_Work(order, self._cut(order, call, index), []) for index, order in enumerate(orders)]
+        was_cut = False
+        while not was_cut and any(waves := [work.next_wave() for work in works]):
+            batches = [batch for wave in waves for batch in wave]
+            affordable = self._affordable(batches)
+            outcomes = self._done(affordable)
+            was_cut = len(affordable) < len(batches) or any(outcome.was_cut for outcome in outcomes)
+            done = iter(outcomes)
             for work, wave in zip(works, waves, strict=True):
-                work.outcomes.extend(islice(outcomes, len(wave)))
+                work.outcomes.extend(islice(done, len(wave)))
         self._steps_under_way = 0
         n_shared = len(self._discovered)
         answers = [self._merged(work, n_shared) for work in works]
         self._check_faults()
+        if was_cut:
+            raise OrdersCutError(answers)
         return answers
+
+    def _affordable(self, batches: Sequence[_Batch]) -> list[_Batch]:
+        """Returns the first of some batches, each with its share of the steps that are left."""
+        if self._last_step is None:
+            return list(batches)
+        left = max(0, self._last_step - self._spent)
+        n_batches = min(len(batches), max(1, left // STEPS_WORTH_SHARING))
+        # Half of it is for batches that have to be repeated.
+        share = left if n_batches == 1 else left // (2 * n_batches)
+        return [replace(batch, max_steps=share) for batch in batches[:n_batches]]
 
     @property
     def position(self) -> int:
@@ -203,6 +263,7 @@ class DistributedWorld(World):
         """Resumes from a snapshot as if it had never stopped."""
         self._discovered.restore(snapshot)
         self._pool.close()  # workers know other states
+        self._beside += self._steps - snapshot.steps
         self._steps, self._calls = snapshot.steps, snapshot.calls
 
     def close(self) -> None:
@@ -210,22 +271,26 @@ class DistributedWorld(World):
         self._pool.close()
         self._engine.close()
 
-    def _cut(self, order: Order, call: int, place: int) -> list[_Batch]:
-        return [_Batch((call, place, batch), order, quota) for batch, quota in enumerate(cut(order, self._size))]
+    def _cut(self, order: Order, call: int, index: int) -> list[_Batch]:
+        return [_Batch((call, index, batch), order, quota) for batch, quota in enumerate(cut(order, self._size))]
 
-    def _done(self, batches: Sequence[_Batch]) -> list[Outcome]:
+    def _done(self, batches: Sequence[_Batch]) -> list[BatchOutcome]:
         """Returns the outcomes of batches, in their order."""
-        find = self.ledger.find if self.ledger is not None else lambda _: None
+        find = self._store.find if self._store is not None else lambda _: None
         found = {batch.key: outcome for batch in batches if (outcome := find(batch.key)) is not None}
         left = [batch for batch in batches if batch.key not in found]
+        self._spent += sum(outcome.answer.steps + 1 for outcome in found.values())
         bundles = self._bundled(left)
         began = time.monotonic()
-        for place, outcomes in self._pool.results(bundles):
-            for batch, outcome in zip(bundles[place], outcomes, strict=True):
+        for index, outcomes in self._pool.results(bundles):
+            for batch, outcome in zip(bundles[index], outcomes, strict=True):
+                self._beside += 1
+                self._give_back([batch], outcome.answer.steps + 1)
                 found[batch.key] = outcome
                 self._steps_under_way += outcome.answer.steps
-                if self.ledger is not None:
-                    self.ledger.keep(batch.key, outcome)
+                if self._store is not None:
+                    self._store.keep(batch.key, outcome)
+        self._note_lost()
         if left:
             at_work = min(len(bundles), self._engine.n_workers)
             self._seconds_of_batch = max(time.monotonic() - began, SHORTEST) * at_work / len(left)
@@ -235,21 +300,45 @@ class DistributedWorld(World):
         """Returns batches in bundles, each for one worker: short ones are sent together if all workers stay busy."""
         shared = math.ceil(len(batches) / (BUNDLES_OF_WORKER * self._engine.n_workers))
         size = max(1, min(shared, int(SECONDS_OF_BUNDLE / self._seconds_of_batch)))
-        return [batches[place : place + size] for place in range(0, len(batches), size)]
+        return [batches[index : index + size] for index in range(0, len(batches), size)]
 
-    def _requests(self, batches: Sequence[_Batch], failures: int, memory: Memory) -> list[Request]:
+    def _requests(self, batches: Sequence[_Batch], failures: int, memory: Memory) -> list[BatchRequest]:
         """Returns the requests for batches to a worker, given what it was sent before."""
         return [self._request(batch, failures, memory) for batch in batches]
 
-    def _request(self, batch: _Batch, failures: int, memory: Memory) -> Request:
-        call, place, _ = batch.key
+    def _reserved(self, batch: _Batch) -> int | None:
+        """Returns the steps that an attempt at a batch may take, and reserves them; 0 if they are not there."""
+        if self._last_step is None or batch.max_steps is None:
+            return None
+        steps = batch.max_steps if self._spent + batch.max_steps <= self._last_step else 0
+        self._spent += steps
+        self._reservations.setdefault(batch.key, []).append(steps)
+        return steps
+
+    def _note_failed(self, batches: Sequence[_Batch], taken: int) -> None:
+        """Counts the steps of an attempt that is repeated."""
+        self._beside += taken
+        self._give_back(batches, taken)
+
+    def _note_lost(self) -> None:
+        """Counts what attempts have reserved that never ended."""
+        self._beside += sum(map(sum, self._reservations.values()))
+        self._reservations.clear()
+
+    def _give_back(self, batches: Sequence[_Batch], taken: int) -> None:
+        """Gives back what an attempt at some batches has reserved and not taken; that of a lost worker stays away."""
+        reserved = [self._reservations[batch.key].pop() for batch in batches if batch.key in self._reservations]
+        self._spent -= max(0, sum(reserved) - taken)
+
+    def _request(self, batch: _Batch, failures: int, memory: Memory) -> BatchRequest:
+        call, index, _ = batch.key
         if memory.get("call") != call:
             memory |= {"call": call, "orders": set()}
-        order = None if place in memory["orders"] else batch.order
-        memory["orders"].add(place)
+        order = None if index in memory["orders"] else batch.order
+        memory["orders"].add(index)
         n_kept, memory["n_states"] = memory.get("n_states", 0), len(self._discovered)
         is_final = failures >= FAULTLESS_ATTEMPTS
-        return Request(
+        return BatchRequest(
             key=batch.key,
             order=order,
             quota=batch.quota,
@@ -259,6 +348,8 @@ class DistributedWorld(World):
             max_faults=0 if self._repeatable and not is_final else self._max_faults,
             is_final=is_final,
             repeatable=self._repeatable,
+            max_steps=self._reserved(batch),
+            seconds=self._ends - time.monotonic(),
         )
 
     def _merged(self, work: _Work, n_shared: int) -> Answer:
@@ -268,10 +359,10 @@ class DistributedWorld(World):
             numbers = [self._number_of(label, actions) for label, actions in outcome.discovered]
             tally.add(outcome.answer, np.array([*range(n_shared), *numbers], dtype=np.int64))
             for fault in outcome.faults:
-                self._note_fault(replace(fault, steps=self._steps))
+                self._note_fault(structs.replace(fault, steps=self._steps))
             self._steps += outcome.answer.steps
         answers = work.answers
-        counted = answers[: n_counted(work.order, answers)]
+        counted = answers[: n_counted(work.order, answers)] or [no_answer(work.order)]
         return tally.answer(
             steps=sum(answer.steps for answer in answers),
             completed=sum(answer.completed for answer in counted),
@@ -310,4 +401,4 @@ class DistributedWorld(World):
             _logger.warning("%s (incident %d)", incident, len(self._incidents))
         if incident.kind is IncidentKind.LOST and incident.repeated and not self._repeatable:
             # Another attempt draws differently, and the loss may be related to where the draws led.
-            self._faults.append(Fault(FaultKind.LOST, incident.message, None, None, self._steps))
+            self._faults.append(Fault(FaultKind.LOST, incident.message, None, self._steps))

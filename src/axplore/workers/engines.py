@@ -8,9 +8,6 @@ happens to the tasks of lost workers, is the same for all engines: see `pool`.
 from __future__ import annotations
 
 import logging
-import os
-import shlex
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,15 +20,6 @@ from axplore.errors import InvalidSettingError
 SINGLE_THREADED: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 """Environment variables that limit the threads of libraries: there is a worker for every processor already."""
 
-COMMAND: Final = "AXPLORE_COMMAND"
-"""The environment variable that tells a worker the command of the process that started it."""
-
-
-def current_command() -> str:
-    """Returns the command of this process, or of the process that started this worker."""
-    return os.environ.get(COMMAND) or shlex.join(sys.orig_argv)
-
-
 Server: TypeAlias = Callable[[Any], Any]
 """Answers messages, one after the other."""
 
@@ -41,7 +29,18 @@ class WorkerLostError(Exception):
 
 
 class TryElsewhereError(Exception):
-    """Raised by a server that could not do a task that another may be able to do."""
+    """Raised by a server that could not do a task that another may be able to do.
+
+    Attributes:
+        steps: the steps that its system has taken over it.
+    """
+
+    def __init__(self, message: str = "", steps: int = 0) -> None:
+        super().__init__(message, steps)
+        self.steps = steps
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 @dataclass(frozen=True)

@@ -55,20 +55,20 @@ class _Slot:
     Attributes:
         worker: the worker.
         memory: what it was sent.
-        place: the index of its task; None if it has none.
+        task: the index of its task; None if it has none.
         since: the time when it began that task, or was started.
         is_ready: whether it has reported that it is ready.
     """
 
     worker: Worker
     memory: Memory = field(default_factory=dict)
-    place: int | None = None
+    task: int | None = None
     since: float = 0.0
     is_ready: bool = False
 
     @property
     def is_idle(self) -> bool:
-        return self.is_ready and self.place is None
+        return self.is_ready and self.task is None
 
 
 @dataclass(eq=False)
@@ -102,6 +102,7 @@ class WorkerPool:
         *,
         make_message: MessageMaker = lambda task, _, __: task,
         on_incident: Callable[[Incident], None] = lambda _: None,
+        on_failure: Callable[[Any, int], None] = lambda _, __: None,
         on_slow: OnSlow = "repeat",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -112,6 +113,7 @@ class WorkerPool:
             make_server: makes, in the worker, the server that answers messages.
             make_message: makes the message about a task.
             on_incident: called with every incident because of which a task is repeated.
+            on_failure: called with every task that a worker could not do, and the steps that its system has taken.
             on_slow: `repeat` gives a slow task to an idle worker as well, `wait` only reports it, and `ignore` does not
                 look for slow tasks, where the time of one task says nothing about another.
             clock: returns the time in seconds.
@@ -120,6 +122,7 @@ class WorkerPool:
         self._make_server = make_server
         self._make_message = make_message
         self._on_incident = on_incident
+        self._on_failure = on_failure
         self._on_slow: OnSlow = on_slow
         self._clock = clock
         self._slots: list[_Slot] = []
@@ -143,14 +146,14 @@ class WorkerPool:
                 self._hand_out()
                 self._start_workers(n_wanted)  # for those found to be lost
                 for slot in self._answered():
-                    place, result = self._receive(slot)
-                    if place is not None and not self._progress[place].is_done:
-                        self._progress[place].is_done = True
+                    task, result = self._receive(slot)
+                    if task is not None and not self._progress[task].is_done:
+                        self._progress[task].is_done = True
                         n_open -= 1
-                        yield place, result
+                        yield task, result
                 self._look_after_slow()
         finally:
-            for slot in [slot for slot in self._slots if slot.place is not None]:
+            for slot in [slot for slot in self._slots if slot.task is not None]:
                 self._stop(slot)  # its result is no longer needed
 
     def close(self) -> None:
@@ -178,10 +181,10 @@ class WorkerPool:
                     break
                 self._waiting.rotate(-1)
 
-    def _give(self, slot: _Slot, place: int) -> None:
-        slot.place, slot.since = place, self._clock()
+    def _give(self, slot: _Slot, task: int) -> None:
+        slot.task, slot.since = task, self._clock()
         try:
-            slot.worker.send(self._make_message(self._tasks[place], self._progress[place].failures, slot.memory))
+            slot.worker.send(self._make_message(self._tasks[task], self._progress[task].failures, slot.memory))
         except WorkerLostError as loss:
             self._lose(slot, loss)
 
@@ -201,55 +204,56 @@ class WorkerPool:
         except WorkerLostError as loss:
             self._lose(slot, loss)
             return None, None
-        place, slot.place = slot.place, None
-        if place is not None and isinstance(reply.error, TryElsewhereError):
-            self._note_failure(slot, place, reply.error)
+        task, slot.task = slot.task, None
+        if task is not None and isinstance(reply.error, TryElsewhereError):
+            self._note_failure(slot, task, reply.error)
             return None, None
         if reply.error is not None:
             raise reply.error
         slot.is_ready = True
         self._losses_in_a_row = 0
-        if place is not None:
+        if task is not None:
             self._longest = max(self._longest, self._clock() - slot.since)
-        return place, reply.value
+        return task, reply.value
 
-    def _note_failure(self, slot: _Slot, place: int, error: TryElsewhereError) -> None:
-        progress = self._progress[place]
+    def _note_failure(self, slot: _Slot, task: int, error: TryElsewhereError) -> None:
+        progress = self._progress[task]
         progress.failures += 1
         progress.failed.add(slot)
         self._most_failed = max(self._most_failed, len(progress.failed))
         self._on_incident(Incident(IncidentKind.FAILED, slot.worker.name, str(error)))
-        self._put_back(place)
+        self._on_failure(self._tasks[task], error.steps)
+        self._put_back(task)
 
     def _lose(self, slot: _Slot, loss: WorkerLostError) -> None:
-        is_repeated = slot.place is not None
+        is_repeated = slot.task is not None
         self._on_incident(Incident(IncidentKind.LOST, slot.worker.name, str(loss), is_repeated))
         self._stop(slot)
         self._losses_in_a_row += 1
-        if slot.place is not None:
-            self._progress[slot.place].losses += 1
-            self._put_back(slot.place)
-        losses = 0 if slot.place is None else self._progress[slot.place].losses
+        if slot.task is not None:
+            self._progress[slot.task].losses += 1
+            self._put_back(slot.task)
+        losses = 0 if slot.task is None else self._progress[slot.task].losses
         most = max(MAX_LOSSES, MAX_ROUNDS_LOST * self._engine.n_workers)
         if losses >= MAX_LOSSES or self._losses_in_a_row >= most:
             losses = max(losses, self._losses_in_a_row)
             raise WorldError(f"{losses} workers were lost one after the other; the last: {loss}")
 
-    def _put_back(self, place: int) -> None:
+    def _put_back(self, task: int) -> None:
         """Puts a task back to be repeated, unless it is done or another slot has it."""
-        if not self._progress[place].is_done and all(slot.place != place for slot in self._slots):
-            self._waiting.appendleft(place)
+        if not self._progress[task].is_done and all(slot.task != task for slot in self._slots):
+            self._waiting.appendleft(task)
 
     def _look_after_slow(self) -> None:
         if self._on_slow == "ignore" or self._longest == 0:
             return
         now, slow = self._clock(), max(SLOW_SECONDS, SLOW_FACTOR * self._longest)
-        for slot in [slot for slot in self._slots if slot.place is not None]:
-            place, seconds = slot.place, now - slot.since
-            assert place is not None
-            progress = self._progress[place]
+        for slot in [slot for slot in self._slots if slot.task is not None]:
+            task, seconds = slot.task, now - slot.since
+            assert task is not None
+            progress = self._progress[task]
             idle = next((other for other in self._slots if other.is_idle), None)
-            is_alone = sum(other.place == place for other in self._slots) == 1
+            is_alone = sum(other.task == task for other in self._slots) == 1
             if self._on_slow == "wait":
                 if seconds > slow and not progress.is_slow:
                     progress.is_slow = True
@@ -258,14 +262,14 @@ class WorkerPool:
                 self._stop(slot)  # another worker was faster
             elif seconds > slow and is_alone and idle is not None:
                 self._note_slow(slot, seconds)
-                self._give(idle, place)
+                self._give(idle, task)
             elif seconds > slow and is_alone and len(self._slots) < self._engine.n_workers:
                 self._start_workers(len(self._slots) + 1)  # and give it the task when it is ready
             elif seconds > PATIENCE * slow * 2**progress.replaced:
                 progress.replaced += 1
                 self._note_slow(slot, seconds)
                 self._stop(slot)
-                self._put_back(place)
+                self._put_back(task)
 
     def _note_slow(self, slot: _Slot, seconds: float) -> None:
         told = f"{slot.worker.name} has not answered for {seconds:.0f} s; the longest answer took {self._longest:.1f} s"

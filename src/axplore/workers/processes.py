@@ -19,15 +19,14 @@ from typing import Any
 
 import cloudpickle
 
+from axplore.addresses import COMMAND, current_command
 from axplore.workers.engines import (
-    COMMAND,
     SINGLE_THREADED,
     Answering,
     Reply,
     Server,
     WorkerLostError,
     check_n_workers,
-    current_command,
 )
 from axplore.worlds.child_process import SECONDS_TO_END, GuardedProcess, how_it_ended, interpreter_environment
 

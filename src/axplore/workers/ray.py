@@ -20,16 +20,15 @@ from typing import Any, Final
 
 import cloudpickle
 
+from axplore.addresses import COMMAND, current_command
 from axplore.errors import InvalidInputError, InvalidSettingError, WorldError
 from axplore.workers.engines import (
-    COMMAND,
     SINGLE_THREADED,
     Answering,
     Reply,
     Server,
     WorkerLostError,
     check_n_workers,
-    current_command,
 )
 
 AUTO: Final = "auto"
@@ -285,10 +284,10 @@ def _running_cluster() -> str | None:
 
 def _check_reachable(address: str) -> None:
     """Refuses an address where no Ray cluster answers."""
-    scheme, _, place = address.rpartition("://")
+    scheme, _, host_and_port = address.rpartition("://")
     if scheme not in ("", "ray"):
         return  # Ray may support other kinds of addresses
-    host, _, port = place.rpartition(":")
+    host, _, port = host_and_port.rpartition(":")
     if not host or not port.isdecimal():
         raise InvalidSettingError(f"ray is {address!r}; it must be {AUTO!r}, HOST:PORT or ray://HOST:PORT")
     try:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Final
 from axplore.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from axplore.records.findings import Fault, FaultKind, Finding, Issue
+    from axplore.records.vectors import Vectors
     from axplore.worlds.aalpy import AalpySystem
     from axplore.worlds.catalogue import named_world, world_of
     from axplore.worlds.contract import (
         NOWHERE,
         Answer,
         Episodes,
-        Fault,
-        FaultKind,
         Incident,
         IncidentKind,
         Order,
@@ -25,13 +25,12 @@ if TYPE_CHECKING:
         Replicable,
         Resumable,
         Survey,
-        Table,
         Tour,
         Visit,
         World,
         WorldSnapshot,
     )
-    from axplore.worlds.diagnosis import Diagnosis, Finding, Issue
+    from axplore.worlds.diagnosis import Diagnosis
     from axplore.worlds.doctor import examine
     from axplore.worlds.gym import gym_world
     from axplore.worlds.program import program_world
@@ -61,8 +60,8 @@ __all__ = [
     "Survey",
     "System",
     "SystemFaultError",
-    "Table",
     "Tour",
+    "Vectors",
     "Visit",
     "World",
     "WorldSnapshot",
@@ -75,14 +74,14 @@ __all__ = [
 ]
 
 _HOMES: Final = {
+    "axplore.records.findings": ("Fault", "FaultKind", "Finding", "Issue"),
+    "axplore.records.vectors": ("Vectors",),
     "axplore.worlds.aalpy": ("AalpySystem",),
     "axplore.worlds.catalogue": ("named_world", "world_of"),
     "axplore.worlds.contract": (
         "NOWHERE",
         "Answer",
         "Episodes",
-        "Fault",
-        "FaultKind",
         "Incident",
         "IncidentKind",
         "Order",
@@ -90,13 +89,12 @@ _HOMES: Final = {
         "Replicable",
         "Resumable",
         "Survey",
-        "Table",
         "Tour",
         "Visit",
         "World",
         "WorldSnapshot",
     ),
-    "axplore.worlds.diagnosis": ("Diagnosis", "Finding", "Issue"),
+    "axplore.worlds.diagnosis": ("Diagnosis",),
     "axplore.worlds.doctor": ("examine",),
     "axplore.worlds.gym": ("gym_world",),
     "axplore.worlds.program": ("program_world",),

@@ -16,7 +16,7 @@ from axplore.memory import History, Memory, memory_of
 from axplore.types import Action, State
 
 if TYPE_CHECKING:
-    from axplore.worlds.telling_apart import Met
+    from axplore.worlds.situation_inference import Met
 
 START: Final = "start"
 """The label of the state before the first letter."""

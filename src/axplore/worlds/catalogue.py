@@ -23,12 +23,15 @@ from typing import Any, Final
 import numpy as np
 
 from axplore import plugins
+from axplore.addresses import was_shortened, without_secrets
 from axplore.arguments import whole
 from axplore.domains import DOMAINS, domain
 from axplore.errors import InvalidInputError, InvalidSettingError, UnknownNameError, UntrustedFileError, WorldError
+from axplore.labels import shortened
 from axplore.mdp import TabularMdp
 from axplore.memory import Memory
 from axplore.worlds.contract import World
+from axplore.worlds.situations import with_situations
 from axplore.worlds.systems import BEGIN, SYSTEM_ERRORS, VIRTUAL_START, is_system
 
 _logger = logging.getLogger("axplore")
@@ -62,6 +65,11 @@ class Form:
 
 def named_world(name: str, seed: int, parameters: Mapping[str, Any]) -> World:
     """Returns the world with a name: a domain, or a form with a colon. Parameters given as text are converted."""
+    if was_shortened(name):
+        raise InvalidSettingError(
+            f"{name} is an address of which no file keeps what may be secret; give the address itself: --world on the "
+            "command line, world=... in Python"
+        )
     if ":" not in name:
         from axplore.worlds.simulated import SimulatedWorld
 
@@ -78,7 +86,7 @@ def named_world(name: str, seed: int, parameters: Mapping[str, Any]) -> World:
         unexpected = next((key for key in values if f"'{key}'" in str(error)), None)
         if unexpected is None:
             raise
-        raise InvalidSettingError(f"{name} has no parameter {unexpected!r}: {error}") from error
+        raise InvalidSettingError(f"{without_secrets(name)} has no parameter {unexpected!r}: {error}") from error
 
 
 def check_consent(name: str, trust: bool) -> None:
@@ -88,6 +96,36 @@ def check_consent(name: str, trust: bool) -> None:
             f"the run names the world {name!r}, and starting it runs code on this machine. If you trust the source "
             "of the run, allow it: --trust on the command line, trust=True in Python"
         )
+
+
+CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {"start": ("fixed", "pinned", "virtual"), "on_invalid": ("error", "state")}
+)
+"""Texts that name no code, by the parameter that has them."""
+
+
+def check_parameters(name: str, parameters: Mapping[str, Any], trust: bool) -> None:
+    """Refuses parameters in a file, of a world that is not built in, that may name code, unless it is trusted.
+
+    What a text means is up to the world: `key` of `gym:` names a function, and an environment may import what its own
+    parameters say. Numbers and truth values name nothing.
+    """
+    if ":" not in name or trust:
+        return
+    for parameter, value in read_parameters(parameters).items():
+        if _has_text(value) and value not in CHOICES.get(parameter, ()):
+            raise UntrustedFileError(
+                f"the run gives the world {name!r} the parameter {parameter}={shortened(value)}, which may name code "
+                "that runs on this machine. If you trust the source of the run, allow it: --trust on the command "
+                "line, trust=True in Python; or give the parameters yourself: world_parameters=..."
+            )
+
+
+def _has_text(value: Any) -> bool:
+    """Returns whether a JSON value holds any text."""
+    if isinstance(value, list):
+        return any(map(_has_text, value))
+    return isinstance(value, str | dict)
 
 
 def form_named(kind: str) -> Form | None:
@@ -174,32 +212,11 @@ def world_for(
     """
     world = parametrised_world(thing, seed, parameters)
     try:
-        with _remembering(world, memory):
-            yield world
+        with with_situations(world, memory) as labelled:
+            yield labelled
     finally:
         if not is_handed_in(thing):
             world.close()
-
-
-@contextmanager
-def _remembering(world: World, memory: Memory | None) -> Iterator[None]:
-    """Gives a world a memory, and afterwards the one that it had."""
-    from axplore.worlds.stepped import SteppedWorld
-
-    before = world.memory
-    if memory is None or memory == before:
-        yield
-        return
-    if not isinstance(world, SteppedWorld):
-        raise InvalidInputError(
-            "the labels tell situations apart by what came before, which only a system that is stepped can show: give "
-            "the system that was explored"
-        )
-    world.remember(memory)
-    try:
-        yield
-    finally:
-        world.remember(before)
 
 
 def _stepped(source: Any, sample: Any, seed: int, options: dict[str, Any]) -> World:

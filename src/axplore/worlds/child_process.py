@@ -25,9 +25,9 @@ from typing import IO, Any, Final
 import numpy as np
 
 from axplore.errors import InvalidSettingError, WorldError
+from axplore.records.findings import FaultKind
 from axplore.types import Action, State
 from axplore.worlds import guardian
-from axplore.worlds.contract import FaultKind
 from axplore.worlds.state_labels import plain_state
 from axplore.worlds.systems import Factory, SystemFaultError, adapter_for
 
@@ -47,6 +47,7 @@ class Child:
         except (OSError, ValueError) as error:
             raise WorldError(f"{command[0] if command else 'the command'!r} cannot be run: {error}") from error
         self._unread = b""
+        self._is_asked = False  # and has not answered
         self.close = weakref.finalize(self, _end, self._process)
 
     @property
@@ -56,13 +57,18 @@ class Child:
 
     def ask(self, line: bytes, timeout: float | None) -> bytes:
         """Sends a line and returns the answer, both without the line break."""
+        if self._is_asked:
+            raise SystemFaultError(FaultKind.DIED, "the request before was interrupted, and its answer may still come")
         if self._unread:
             raise SystemFaultError(FaultKind.INVALID, f"it wrote more than one line per request: {self._unread[:80]!r}")
         try:
             _stream(self._process.stdin).write(line + b"\n")
         except OSError:
             raise self._died() from None
-        return self._line(timeout)
+        self._is_asked = True
+        answer = self._line(timeout)
+        self._is_asked = False
+        return answer
 
     def _line(self, timeout: float | None) -> bytes:
         output = _stream(self._process.stdout).fileno()
@@ -160,9 +166,9 @@ class GuardedProcess:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(SECONDS_TO_END)
         if _CAN_BE_GUARDED:
-            self._process.terminate()  # the guardian, which kills the others first
+            self._process.terminate()  # the guardian, which kills the others first; they would outlive it
             with suppress(subprocess.TimeoutExpired):
-                self._process.wait(SECONDS_TO_END)
+                self._process.wait(guardian.SECONDS_TO_KILL + SECONDS_TO_END)
         with suppress(OSError):  # all have ended
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -218,7 +224,7 @@ class IsolatedSystem:
     def __init__(self, pickled_factory: bytes, step_timeout: float) -> None:
         self._child = Child([sys.executable, "-m", "axplore.worlds.child_process"], interpreter_environment())
         self._timeout = step_timeout
-        self._told: dict[State, tuple[tuple[Action, ...], bool]] = {}
+        self._announced: dict[State, tuple[tuple[Action, ...], bool]] = {}
         self._answer(base64.b64encode(pickled_factory), SECONDS_TO_START)
 
     @property
@@ -236,11 +242,11 @@ class IsolatedSystem:
 
     def actions(self, state: State) -> tuple[Action, ...]:
         """Returns the actions of the state just entered."""
-        return self._told[state][0]
+        return self._announced[state][0]
 
     def is_terminal(self, state: State) -> bool:
         """Returns whether the state just entered is terminal."""
-        return self._told[state][1]
+        return self._announced[state][1]
 
     def reseed(self, seed: np.random.SeedSequence) -> None:
         """Gives the noise of the system a new random stream, if it can be reseeded."""
@@ -253,7 +259,7 @@ class IsolatedSystem:
     def _entered(self, name: str, argument: Any) -> State:
         state, told = self._answer(_packed((name, argument)), self._timeout)
         if told is not None:
-            self._told[state] = told
+            self._announced[state] = told
         entered: State = state
         return entered
 
@@ -305,7 +311,7 @@ class _Server:
         # A system without actions gets them on the other side.
         self._adapter = adapter_for(system, None if hasattr(system, "actions") else ())
         self._is_terminal = getattr(system, "is_terminal", lambda _: False)
-        self._told: dict[State, tuple[tuple[Action, ...], bool]] = {}
+        self._announced: dict[State, tuple[tuple[Action, ...], bool]] = {}
 
     def do(self, name: str, argument: Any) -> Any:
         if name == "reseed":
@@ -313,9 +319,9 @@ class _Server:
         state = self._adapter.reset() if name == "reset" else self._adapter.step(argument)
         label = plain_state(state, name)
         told = self._adapter.actions(state), bool(self._is_terminal(state))
-        if self._told.get(label) == told:
+        if self._announced.get(label) == told:
             return label, None
-        self._told[label] = told
+        self._announced[label] = told
         return label, told
 
 

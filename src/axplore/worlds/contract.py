@@ -14,17 +14,17 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
-from axplore.labels import shortened
-from axplore.memory import Memory
-from axplore.types import Action, FloatArray, IntArray, State
+from axplore.labels import Json
+from axplore.records.findings import Fault
+from axplore.records.vectors import Vectors
+from axplore.types import Action, FloatArray, IntArray, Reset, State
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,19 +57,24 @@ class Visit:
     max_cuts: int = 1000
 
 
+NO_GOAL: Final = -1
+"""In place of the goal of episodes that all run to their horizon."""
+
+
 @dataclass(frozen=True, eq=False)
 class Episodes:
     """Run a policy from the initial state towards a goal, at most `times` times.
 
     An episode starts with a RESET unless the agent stands in the initial state, and ends at the goal or after `horizon`
     steps. The RESET counts as a step of the world, not of the episode; one that the policy plays counts as both. An
-    episode towards the initial state has no steps.
+    episode towards the initial state has no steps. One that the system would end by itself, which is not the policy's
+    choice, is cut before that: it has not reached the goal.
 
     Where labels hide something, the agent may stand at the label of the initial state and yet not be where RESET leads.
     Only episodes that all start with a RESET are independent of each other then: see `always_reset`.
 
     Attributes:
-        goal: the state to reach.
+        goal: the state to reach, or NO_GOAL.
         times: the largest number of episodes.
         horizon: the number of steps after which an episode ends.
         policy: the action to play, by state, [n], or by step and state, [horizon, n]; RESET_ACTION resets, and so
@@ -85,66 +90,6 @@ class Episodes:
     allowance: float = math.inf
     slack: float = math.inf
     always_reset: bool = False
-
-
-TableRow: TypeAlias = tuple[float, IntArray, npt.NDArray[Any]]
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """A number for each target and state, [t, n], kept without the number that most states of a row have.
-
-    It is read like an array: `table[target, state]`, `table[target]` and `table[:, state]`.
-
-    Attributes:
-        n_states: n.
-        rest: for each target, the number of all other states, [t].
-        offsets: the first entry of each target, and the end of the last one, [t + 1].
-        states: those with another number, ascending for each target, [m].
-        numbers: the numbers there, [m].
-    """
-
-    n_states: int
-    rest: npt.NDArray[Any]
-    offsets: IntArray
-    states: IntArray
-    numbers: npt.NDArray[Any]
-
-    @classmethod
-    def of_rows(cls, rows: Sequence[TableRow], n_states: int) -> Table:
-        """Returns the table of at least one row: the rest, the states with other numbers, and these numbers."""
-        rest, states, numbers = zip(*rows, strict=True)
-        offsets = np.cumsum([0, *map(len, states)], dtype=np.int64)
-        return cls(n_states, np.array(rest), offsets, np.concatenate(states), np.concatenate(numbers))
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return len(self.rest), self.n_states
-
-    def __getitem__(self, place: Any) -> Any:
-        target, state = place if isinstance(place, tuple) else (place, slice(None))
-        return self._column(state)[target] if isinstance(target, slice) else self._row(target)[state]
-
-    def _row(self, target: int) -> npt.NDArray[Any]:
-        """The numbers of a target, [n]."""
-        entries = slice(self.offsets[target], self.offsets[target + 1])
-        row = np.full(self.n_states, self.rest[target])
-        row[self.states[entries]] = self.numbers[entries]
-        return row
-
-    def _column(self, state: int) -> npt.NDArray[Any]:
-        """The numbers of a state, [t]."""
-        entries = np.flatnonzero(self.states == state)
-        column = self.rest.copy()
-        column[np.searchsorted(self.offsets, entries, side="right") - 1] = self.numbers[entries]
-        return column
-
-    def of_targets(self, targets: IntArray) -> Table:
-        """Returns the table of some of the targets."""
-        lengths = np.diff(self.offsets)[targets]
-        offsets = np.concatenate(([0], np.cumsum(lengths)))
-        entries = np.arange(offsets[-1]) + np.repeat(self.offsets[targets] - offsets[:-1], lengths)
-        return Table(self.n_states, self.rest[targets], offsets, self.states[entries], self.numbers[entries])
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,10 +110,10 @@ class Tour:
         states, actions: the pairs to play, all different, [m] each.
         times: the number of times to play each, at least 1, [m].
         policies: the action to play in each state on the way to each target, [t, n]; RESET_ACTION resets, and so does
-            the agent in every state from n on. An array, or a `Table` if there are very many targets and states.
+            the agent in every state from n on. An array, or `Vectors` if there are very many targets and states.
         distances: the expected steps to each target from each state, [t, n], at least 0 and possibly infinite. They
             only decide which target is nearest. In states from n on they are 1 + distances[:, 0], as the agent resets.
-            A `Table` if the policies are one.
+            `Vectors` if the policies are.
         max_journey: the number of steps after which a journey that has not arrived at any play is cut: the agent
             resets, which is a step, and chooses again.
         max_cuts: the number of cut journeys in a row after which the order ends, with fewer plays than asked for.
@@ -178,8 +123,8 @@ class Tour:
     states: IntArray
     actions: IntArray
     times: IntArray
-    policies: IntArray | Table
-    distances: FloatArray | Table
+    policies: IntArray | Vectors
+    distances: FloatArray | Vectors
     max_journey: int
     max_cuts: int = 1000
 
@@ -230,7 +175,8 @@ class Answer:
         arrivals: visits or plays made, or episodes that reached the goal.
         travelled: the sum of the lengths of the episodes (those that did not arrive count `horizon`); 0 for other
             orders.
-        cut_journeys: the number of journeys that were cut.
+        cut_journeys: the number of journeys that were cut, or of episodes that were, because the system would have
+            ended them.
         pair_states, pair_actions: the pairs drawn from, [m], in the order in which they were first met.
         pair_draws: the number of draws from each, [m].
         entry_pairs: for each transition, in the order in which they were first met, the index of its pair among
@@ -239,7 +185,8 @@ class Answer:
         entry_counts: the number of times it was met, [e].
         entry_first_draws: the draw of its pair, counted from 1 within this answer, at which it was first met, [e].
         outcomes: the number of episodes that reached the goal after 0, 1, ..., `horizon` steps, and of those that did
-            not, [horizon + 2]; the last includes those that a failing system interrupted. Empty for visits and tours.
+            not, [horizon + 2]; the last includes those that a failing system interrupted, or a limit after their first
+            step. Empty for visits and tours.
     """
 
     steps: int
@@ -256,44 +203,30 @@ class Answer:
     entry_first_draws: IntArray
     outcomes: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
-
-class FaultKind(Enum):
-    """How a system failed; the value is the end of a sentence about it."""
-
-    RAISED = "raised an error"
-    TIMED_OUT = "did not answer in time"
-    DIED = "ended"
-    INVALID = "gave an invalid answer"
-    LOST = "was lost with its worker"
+    def transitions(self) -> Iterator[tuple[int, int, int, int]]:
+        """Yields state, action, next state and number of draws of each transition met."""
+        states, actions = self.pair_states.tolist(), self.pair_actions.tolist()
+        for pair, successor, times in zip(
+            self.entry_pairs.tolist(), self.entry_successors.tolist(), self.entry_counts.tolist(), strict=True
+        ):
+            yield states[pair], actions[pair], successor, times
 
 
-@dataclass(frozen=True)
-class Fault:
-    """One failure of a system, after which it was restarted. The step that failed is left out of the counts.
+class Miss(Enum):
+    """Why an episode has no number of steps to its goal."""
 
-    Whether a step fails may depend on where it led, and then the counts are biased. The same holds for the loss of a
-    worker, with which a whole batch of draws is lost.
+    LATE = "it has not arrived by its horizon"
+    ENDED = "a RESET came before the goal"
+    CUT = "the system would have ended it before the goal"
+    LOST = "what would have come is unknown"
 
-    Attributes:
-        kind: how the system failed.
-        message: the error it gave.
-        state: the label of the state in which an action was played; None if unknown, or if it was being reset.
-        action: the action; None likewise.
-        steps: the steps that the world had taken before.
-    """
 
-    kind: FaultKind
-    message: str
-    state: State | None
-    action: Action | None
-    steps: int
+class Restarts(Enum):
+    """After which RESETs before the goal an episode continues; each is one of its steps then."""
 
-    def __str__(self) -> str:
-        if self.action is not None:
-            where = f" at action {shortened(self.action)} in state {shortened(self.state)}"
-        else:
-            where = "" if self.kind is FaultKind.LOST else " at a reset"
-        return f"the system {self.kind.value}{where}, after {self.steps} steps: {self.message}"
+    NEVER = "it ends at the first RESET"
+    CHOSEN = "it continues after RESETs of the policy and in terminal states, and is cut where the system would end it"
+    ALWAYS = "it continues after every RESET"
 
 
 class IncidentKind(Enum):
@@ -360,8 +293,35 @@ class World(ABC):
 
         Raises:
             InvalidOrderError: an order cannot be carried out. No step was taken.
+            OrdersCutError: a limit was reached first; it carries the answers by then. An episode that was cut after its
+                first step is among the `outcomes` as one that missed its goal, and not completed.
             WorldError: the system failed or broke its contract.
         """
+
+    def limit(self, steps: int | None = None, ends: float = math.inf) -> None:  # noqa: B027 (see below)
+        """Takes from now on at most a number of steps of the system, and begins none after a moment.
+
+        Orders that would take more are cut (`OrdersCutError`). A world that does not override this has no limits: a
+        driver then looks at its steps and at the clock between rounds only.
+
+        Args:
+            steps: the number of steps; None for no limit. A step that fails and the RESET of another system in the
+                place of one that failed are steps, too.
+            ends: the moment, by the clock of `time.monotonic`. The step in progress is not interrupted.
+        """
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether a limit leaves no room for a step."""
+        return False
+
+    @property
+    def system_steps(self) -> int:
+        """The steps of the system in this process. `restore` does not change them, unlike `steps`.
+
+        They include what no exploration counts: RESETs that checked the start, examinations, and replays of policies.
+        """
+        return self.steps
 
     @property
     def steps_by_now(self) -> int:
@@ -379,9 +339,21 @@ class World(ABC):
         return None
 
     @property
-    def memory(self) -> Memory | None:
-        """What tells situations apart, if these are the states; None if the answers of the system are."""
+    def labelling(self) -> Json:
+        """How a wrapper labels the states, as JSON to be kept with snapshots; None if labels are the system's own."""
         return None
+
+    @property
+    def examinable(self) -> Examinable | None:
+        """The world itself, if it steps a system that can be examined and followed outside orders; otherwise None."""
+        return None
+
+    def keep_batches(self, open_store: Callable[[], Any]) -> None:  # noqa: B027 (most worlds have no batches)
+        """Keeps the batches of the call in progress in a store, if the world carries out orders in batches.
+
+        Args:
+            open_store: opens the store (see `axplore.workers.distributed.BatchStore`); called only if it is needed.
+        """
 
     @property
     def faults(self) -> Sequence[Fault]:
@@ -418,7 +390,7 @@ class WorldSnapshot:
         calls: the number of calls of `carry_out`.
         position: the index of the state in which the agent stands, or NOWHERE. A system cannot be put into a state, so
             its world resumes with a RESET.
-        memory: what tells situations apart, if these are the states.
+        labelling: how the states are labelled, if a wrapper does that: see `World.labelling`.
     """
 
     labels: tuple[State, ...]
@@ -426,7 +398,7 @@ class WorldSnapshot:
     steps: int
     calls: int
     position: int = NOWHERE
-    memory: Memory | None = None
+    labelling: Json = None
 
 
 @runtime_checkable
@@ -448,6 +420,94 @@ class Resumable(Protocol):
         """
 
 
+class Examinable(World):
+    """A world whose system can be examined, followed and played outside orders.
+
+    None of what is played there is counted as a draw of an order.
+    """
+
+    @property
+    def examinable(self) -> Self:
+        """The world itself."""
+        return self
+
+    @property
+    @abstractmethod
+    def has_alarmed(self) -> bool:
+        """Whether a test of the history has found something by its last look."""
+
+    @property
+    @abstractmethod
+    def history_alarm(self) -> Any:
+        """What the tests of the history have found first; None if nothing, or if they are not asked."""
+
+    @property
+    @abstractmethod
+    def other_alarms(self) -> Sequence[Any]:
+        """What each of the tests of the history that alarmed has found so far."""
+
+    @abstractmethod
+    def snapshot(self) -> WorldSnapshot:
+        """Returns the current snapshot."""
+
+    @abstractmethod
+    def restore(self, snapshot: WorldSnapshot) -> None:
+        """Resumes from a snapshot of the same system."""
+
+    @abstractmethod
+    def relabel(self, view: Callable[[Any], Any] | None) -> None:
+        """Sees the system through a view that may label its states otherwise, or without one as it is.
+
+        All states but the initial one are forgotten, and the test of the history begins anew. The next order begins
+        with a RESET.
+
+        Args:
+            view: returns the adapter to step, given that of the system. It keeps the label of the initial state. It is
+                called again for a system that replaces one that failed.
+        """
+
+    @abstractmethod
+    def vary_ages(self) -> None:
+        """Resets from now on at random ages, where that disturbs no episode; see `axplore.worlds.renewals`."""
+
+    @abstractmethod
+    def watch_history(self) -> None:
+        """Tests from now on, at every step, whether what follows a pair depends on more than the pair."""
+
+    @abstractmethod
+    def walk(self, choose: Callable[[State, tuple[Action, ...]], Action | None]) -> None:
+        """Plays, from a RESET on, whatever a function chooses, until that is None or the system fails."""
+
+    @abstractmethod
+    def run_episode(
+        self, choose: Callable[[State, int], Action | Reset], goal: State, horizon: int, restarts: Restarts
+    ) -> Answer:
+        """Runs one episode of any policy, which may roll dice or remember, from a RESET towards a goal.
+
+        Args:
+            choose: what to play, given the label of the state and the number of steps of the episode so far. It is not
+                asked in a terminal state, or where the system would end the episode by itself: there is only RESET.
+            goal: the label of the state to reach; it need not have been met.
+            horizon: the steps after which the episode ends.
+            restarts: after which RESETs the episode continues.
+
+        Returns:
+            The transitions and how the episode ended: `completed` is 0 if the system failed, `arrivals` 1 if it reached
+            the goal, `cut_journeys` 1 if it was cut where the system would have ended it, and `travelled` its steps.
+
+        Raises:
+            OrdersCutError: a limit was reached before the episode was over.
+        """
+
+    @abstractmethod
+    def borrow_system(self) -> tuple[Any, int | None]:
+        """Returns the adapter of the system itself, and the step at which it ends episodes, if any."""
+
+    @abstractmethod
+    def note_borrowed(self, steps: int) -> None:
+        """Adds steps that a borrower has taken to `system_steps`."""
+
+
 @runtime_checkable
 class Replica(Protocol):
     """A copy of a world that carries out batches of its orders. It uses the state indices of that world."""
@@ -466,6 +526,13 @@ class Replica(Protocol):
     def learn(self, n_kept: int, states: Sequence[tuple[State, tuple[Action, ...]]]) -> None:
         """Keeps the first `n_kept` states, forgets any others, and appends these, each with its actions."""
 
+    @property
+    def system_steps(self) -> int:
+        """The steps of the system so far; see `World.system_steps`."""
+
+    def limit(self, steps: int | None = None, ends: float = math.inf) -> None:
+        """Takes from now on at most a number of steps, and begins none after a moment; see `World.limit`."""
+
     def carry_out_batch(self, order: Order, key: Sequence[int], max_faults: int = 0) -> Answer:
         """Carries out an order, or a batch of one, after a RESET, which is a step.
 
@@ -475,6 +542,7 @@ class Replica(Protocol):
             max_faults: the number of failures of the system to recover from.
 
         Raises:
+            OrdersCutError: a limit was reached first.
             TooManyFaultsError: the system failed more often than that.
         """
 
@@ -510,3 +578,8 @@ def snapshot_of(world: World) -> WorldSnapshot:
 def position_in(world: World) -> int:
     """Returns the index of the state in which the agent of a world stands; NOWHERE if the world does not tell."""
     return world.position if isinstance(world, Resumable) else NOWHERE
+
+
+def playable(world: World) -> World | None:
+    """Returns the world itself, if policies can be played on it and it be as before afterwards; None if not."""
+    return world if isinstance(world, Resumable) else None

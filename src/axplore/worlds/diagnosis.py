@@ -3,35 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any, Final
 
-
-class Issue(Enum):
-    """What can be wrong with a system; the value is its title."""
-
-    START_NOT_FIXED = "The start is not fixed"
-    NOISE_PINNED = "The noise is pinned by the seed"
-    TIME_LIMIT = "Behaviour depends on the time since the reset"
-    KEY_TOO_COARSE = "The state key is too coarse"
-    HISTORY_MATTERS = "Labels hide something"
-    KEY_TOO_FINE = "States hardly repeat: the key may be too fine"
-    ACTION_FAILS = "An action fails"
-    SYSTEM_FAILS = "The system fails"
-    ASSUMPTION_FALSE = "A declared assumption is false"
-
-
-class Level(Enum):
-    """The severity of a finding."""
-
-    DOUBT = "doubt"
-    """Proven statements may be false."""
-    NOTE = "note"
-    """Proven statements still hold."""
-
+from axplore.records.findings import Finding, Issue, Level
 
 NOTED: Final = frozenset({Issue.KEY_TOO_FINE, Issue.ACTION_FAILS})
-"""Issues that do not affect proven statements. Steps that fail while exploring raise a doubt of their own."""
+"""Issues that do not affect proven statements. An action that never works is not counted anywhere."""
 
 MEANINGS: Final = {
     Issue.START_NOT_FIXED: (
@@ -53,6 +30,10 @@ MEANINGS: Final = {
         "One label stands for situations that behave differently, or the system changes while it is explored. Counts "
         "mix them, and certified statements may be false."
     ),
+    Issue.SYSTEM_CHANGES: (
+        "Counts mix what the system did early and late, so certified statements may be false, and those that are true "
+        "by now may not stay so."
+    ),
     Issue.KEY_TOO_FINE: (
         "Certified statements hold. But only states that are met often can be certified, and these rarely recur: "
         "exploring takes many steps, and may not end before its step limit."
@@ -61,8 +42,23 @@ MEANINGS: Final = {
         "A step that fails is not counted. Certified statements hold for the actions that work; exploring stops at the "
         "failure, or continues with a new system if a factory was given."
     ),
-    Issue.SYSTEM_FAILS: "Nothing can be explored until this is fixed.",
+    Issue.STEP_FAILS: (
+        "Where these steps would have led is unknown. If that has to do with failing, counts are biased, and certified "
+        "statements may be false."
+    ),
+    Issue.SYSTEM_FAILS: (
+        "Nothing can be explored until this is fixed, and what is certified says nothing of what it does where it "
+        "fails."
+    ),
     Issue.ASSUMPTION_FALSE: "What is proven under the assumption does not hold of this system.",
+    Issue.ACTIONS_OF_LOG: (
+        "A state is taken to have the actions that were played in it, and one that was never left to be terminal. An "
+        "action that was never played may lead anywhere sooner, and makes the levels of the others smaller."
+    ),
+    Issue.NOT_PLAYED: (
+        "Everything is proven from the counts. Whether labels hide something that shows only where the policies are "
+        "played was not tried to the end."
+    ),
 }
 
 REMEDIES: Final = {
@@ -75,13 +71,18 @@ REMEDIES: Final = {
         "to the key."
     ),
     Issue.TIME_LIMIT: (
-        "If there is a time limit, remove it, or set max_episode_steps, so that the world resets before it; if it is "
-        "part of the task, add the remaining time to the key. If there is none, add to the key what has happened by "
-        "then."
+        "If there is a time limit, such as a log-in that expires or a lock after some attempts, raise it in a test "
+        "environment, or set max_episode_steps below it, so that the world resets before; if it is part of the task, "
+        "add the time left to the key. If there is none, add to the key what has happened by then."
     ),
     Issue.KEY_TOO_COARSE: "Add to the key what is missing: what is carried, where the agent faces, what was opened.",
     Issue.HISTORY_MATTERS: (
         "Add to the state what is missing. What `axplore certify` proves of a policy holds all the same."
+    ),
+    Issue.SYSTEM_CHANGES: (
+        "Look for what RESET does not undo: caches that fill, data that is used up, wear, load, learning. Let RESET "
+        "undo it, or explore a system that is made anew. If nothing changes, add to the state what is missing: then "
+        "the ways to the state have changed, and not the system."
     ),
     Issue.KEY_TOO_FINE: (
         "Leave clocks, counters, identifiers and noise out of the key, and round real numbers. If the world is simply "
@@ -91,40 +92,31 @@ REMEDIES: Final = {
         "Offer the action only where it works, by actions(state), or fix it. With a factory, a system that "
         "fails is made again."
     ),
+    Issue.STEP_FAILS: "Find out why they fail. With a factory, a system that fails is made again.",
     Issue.SYSTEM_FAILS: "See the error of the system above.",
     Issue.ASSUMPTION_FALSE: "Assume less, or assume it only of the actions of which it is true.",
+    Issue.ACTIONS_OF_LOG: "Say which actions each state has: actions=, or --actions MODULE:FUNCTION.",
+    Issue.NOT_PLAYED: "Resume the run, which plays them, or explore again.",
 }
 
 
-@dataclass(frozen=True)
-class Finding:
-    """Something that is wrong with a system.
+def finding_of(issue: Issue, seen: str) -> Finding:
+    """Returns the finding of an issue, in words that stay with it; `seen` is what was observed."""
+    level = Level.NOTE if issue in NOTED else Level.DOUBT
+    return Finding(issue, seen, MEANINGS[issue], REMEDIES[issue], level)
 
-    Attributes:
-        issue: the kind of issue.
+
+def assumption_finding(assumption: str, seen: str, level: Level = Level.REFUTED) -> Finding:
+    """Returns the finding that a declared assumption is false.
+
+    Args:
+        assumption: its name, such as `deterministic`.
         seen: what was observed.
+        level: `REFUTED` if the draws cannot be if it is true, or all but cannot; `DOUBT` if a test says so that may
+            alarm wrongly.
     """
-
-    issue: Issue
-    seen: str
-
-    @property
-    def meaning(self) -> str:
-        """What it means for the guarantee."""
-        return MEANINGS[self.issue]
-
-    @property
-    def remedy(self) -> str:
-        """What to do about it."""
-        return REMEDIES[self.issue]
-
-    @property
-    def level(self) -> Level:
-        """Whether it makes what is proven doubtful."""
-        return Level.NOTE if self.issue in NOTED else Level.DOUBT
-
-    def __str__(self) -> str:
-        return f"{self.issue.value}. {self.seen} {self.meaning} {self.remedy}"
+    issue = Issue.ASSUMPTION_FALSE
+    return Finding(issue, seen, MEANINGS[issue], REMEDIES[issue], level, assumption)
 
 
 @dataclass(frozen=True)

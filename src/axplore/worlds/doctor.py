@@ -16,17 +16,30 @@ Finding nothing proves nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final, cast
 
 import numpy as np
 
 from axplore.assumptions import NOTHING, Assumptions
 from axplore.errors import InvalidSettingError
+from axplore.labels import clipped
+from axplore.records.findings import Finding, Issue
 from axplore.types import Action, State
 from axplore.worlds.assumption_tests import examined_assumptions
-from axplore.worlds.diagnosis import Diagnosis, Finding, Issue
-from axplore.worlds.probing import LONG_JOURNEY, BrokenSystemError, Change, Failure, Pair, Probe, Question, change_point
-from axplore.worlds.stepped import SteppedWorld
+from axplore.worlds.contract import Examinable
+from axplore.worlds.diagnosis import Diagnosis, finding_of
+from axplore.worlds.probing import (
+    LONG_JOURNEY,
+    BrokenSystemError,
+    Change,
+    Failure,
+    LimitReachedError,
+    Pair,
+    Probe,
+    Question,
+    change_point,
+)
 from axplore.worlds.systems import SystemAdapter, adapter_for, is_system
 
 FALSE_ALARM: Final = 1e-3
@@ -81,8 +94,8 @@ def examine(
         expected_actions: actions that some state should offer.
         max_episode_steps: the step at which the system is known to end an episode; the doctor resets
             before it.
-        max_steps: the largest number of steps.
-        seconds: the time limit.
+        max_steps: the largest number of steps, RESETs included.
+        seconds: the time after which no step begins.
         seed: the seed of the actions that the doctor plays, and of the system's noise if it can be seeded.
         false_alarm: the probability with which any of the tests may alarm on a sound system; and the same for each
             assumption that is true.
@@ -97,10 +110,11 @@ def examine(
     probe = Probe(handle, rng, false_alarm, max_steps, seconds)
     broken = None
     try:
-        _walk(probe, rng, max_steps, max_steps if max_episode_steps is None else max_episode_steps - 1)
+        with suppress(LimitReachedError):
+            _walk(probe, rng, max_steps, max_steps if max_episode_steps is None else max_episode_steps - 1)
     except BrokenSystemError as error:
-        broken = str(error)
-    findings = [Finding(Issue.SYSTEM_FAILS, broken)] if broken else []
+        broken = clipped(str(error))
+    findings = [finding_of(Issue.SYSTEM_FAILS, broken)] if broken else []
     findings += _judge(probe, expected_actions)
     contradictions, sentences = examined_assumptions(probe.draws, assume, false_alarm)
     return Diagnosis(
@@ -115,15 +129,17 @@ def examine(
     )
 
 
-def examine_world(world: SteppedWorld, **settings: Any) -> Diagnosis:
-    """Examines the system of a world. The steps it takes are not counted among those of the world.
+def examine_world(world: Examinable, **settings: Any) -> Diagnosis:
+    """Examines the system of a world. Its steps are among `system_steps` of the world, and not among `steps`.
 
     Args:
         world: the world. Its next order begins with a RESET.
         settings: the other arguments of `examine`.
     """
-    handle, limit = world.lend()
-    return examine(handle, max_episode_steps=limit, **settings)
+    handle, limit = world.borrow_system()
+    diagnosis = examine(handle, max_episode_steps=limit, **settings)
+    world.note_borrowed(diagnosis.steps)
+    return diagnosis
 
 
 def _adapter(system: Any, actions: Sequence[Action] | Callable[[State], Sequence[Action]] | None) -> SystemAdapter:
@@ -163,7 +179,7 @@ def _start_not_fixed(probe: Probe) -> list[Finding]:
         return []
     counted = ", ".join(f"{state!r} {times} times" for state, times in probe.starts.most_common(3))
     more = f" and {len(probe.starts) - 3} more" if len(probe.starts) > 3 else ""
-    return [Finding(Issue.START_NOT_FIXED, f"{probe.resets} resets landed in {counted}{more}.")]
+    return [finding_of(Issue.START_NOT_FIXED, f"{probe.resets} resets landed in {counted}{more}.")]
 
 
 def _time_limit(probe: Probe) -> list[Finding]:
@@ -171,7 +187,7 @@ def _time_limit(probe: Probe) -> list[Finding]:
     if probe.timing.alarmed:
         limit, events, misses = probe.suspected_limit, probe.timing.timed_events, probe.timing.timed_misses
         return [
-            Finding(
+            finding_of(
                 Issue.TIME_LIMIT,
                 f"Step {limit} after a reset led back to the start {events} of {events + misses} times, from any "
                 "state, and the same actions in the same states did not at other times.",
@@ -181,7 +197,7 @@ def _time_limit(probe: Probe) -> list[Finding]:
     if age is not None and all(failure.age == age for failure in probe.failures):
         example = probe.failures[0].message
         return [
-            Finding(
+            finding_of(
                 Issue.TIME_LIMIT,
                 f"Step {age} after a reset failed {len(probe.failures)} times, with actions that had worked: {example}",
             )
@@ -190,7 +206,7 @@ def _time_limit(probe: Probe) -> list[Finding]:
     age = _common_age(ends)
     if age is not None:
         return [
-            Finding(
+            finding_of(
                 Issue.TIME_LIMIT,
                 f"After step {age} {len(ends)} episodes were over, in states that are not terminal at other times.",
             )
@@ -206,7 +222,7 @@ def _behaviour_changes_with_time(probe: Probe) -> list[Finding]:
     if moment is None:
         return []
     return [
-        Finding(
+        finding_of(
             Issue.TIME_LIMIT,
             f"From step {moment} after a reset on, the same actions in the same states lead elsewhere than before: "
             "either there is a time limit, or by then something has usually happened that the key does not show.",
@@ -226,19 +242,19 @@ def _noise_pinned(probe: Probe) -> list[Finding]:
         f"Episodes with the same actions met the same states in all {probe.replays_followed} steps, though the same "
         f"action in the same state leads to different states. {_dependence(probe, Question.REPLAY)}"
     )
-    return [Finding(Issue.NOISE_PINNED, seen)]
+    return [finding_of(Issue.NOISE_PINNED, seen)]
 
 
 def _too_coarse(probe: Probe) -> list[Finding]:
     tested = [question for question in Question if probe.tests[question].alarm is not None]
     if tested:
         strongest = max(tested, key=lambda question: probe.tests[question].margin)
-        return [Finding(Issue.KEY_TOO_COARSE, _dependence(probe, strongest))]
+        return [finding_of(Issue.KEY_TOO_COARSE, _dependence(probe, strongest))]
     if probe.changes:
         change: Change = probe.changes[0]
         before, now = (list(actions) or "none, being terminal" for actions in (change.before, change.now))
         return [
-            Finding(
+            finding_of(
                 Issue.KEY_TOO_COARSE,
                 f"State {change.state!r} offered the actions {before}, and later {now}. {len(probe.changes)} times a "
                 "state offered other actions than before.",
@@ -252,14 +268,14 @@ def _too_fine(probe: Probe) -> list[Finding]:
     new = sum(step > probe.steps // 2 for step in probe.new_at)
     if probe.steps >= FEW_STEPS and new >= MOST_ARE_NEW * late:
         return [
-            Finding(
+            finding_of(
                 Issue.KEY_TOO_FINE,
                 f"{new} of the last {late} steps met a new state; {len(probe.offered)} states in {probe.steps} steps.",
             )
         ]
     if probe.long_journeys >= SEEN_OFTEN and probe.journeys_with_repeats == 0:
         return [
-            Finding(
+            finding_of(
                 Issue.KEY_TOO_FINE,
                 f"No state was met twice between two resets, in {probe.long_journeys} journeys of {LONG_JOURNEY} steps "
                 "and more.",
@@ -276,21 +292,24 @@ def _failing_actions(probe: Probe, expected_actions: Sequence[Action], explained
         failures.setdefault(failure.action, []).append(failure)
     for action, failed in failures.items():
         worked = sum(times for (_, played), times in probe.worked.items() if played == action)
+        # Where it also works, an outcome is lost with a failure; where it never does, there is none to lose.
+        unsteady = [failure for failure in failed if probe.worked[failure.state, action]]
+        example = (unsteady or failed)[0]
         findings.append(
-            Finding(
-                Issue.ACTION_FAILS,
+            finding_of(
+                Issue.STEP_FAILS if unsteady else Issue.ACTION_FAILS,
                 f"Action {action!r} failed {len(failed)} times and worked {worked} times; in state "
-                f"{failed[0].state!r} it raised {failed[0].message}",
+                f"{example.state!r} it raised {example.message}",
             )
         )
     offered = {action for actions in probe.offered.values() for action in actions}
     findings += [
-        Finding(Issue.ACTION_FAILS, f"Action {action!r} was available in none of {len(probe.offered)} states.")
+        finding_of(Issue.ACTION_FAILS, f"Action {action!r} was available in none of {len(probe.offered)} states.")
         for action in expected_actions
         if action not in offered
     ]
     if probe.offered and not offered:
-        findings.append(Finding(Issue.ACTION_FAILS, "The start offers no action, so nothing can be explored."))
+        findings.append(finding_of(Issue.ACTION_FAILS, "The start offers no action, so nothing can be explored."))
     return findings
 
 

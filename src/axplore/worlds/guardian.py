@@ -35,7 +35,7 @@ PARENT_ENDED: Final = signal.SIGUSR1
 SECONDS_BETWEEN_LOOKS: Final = 5.0
 """Seconds between checks that the parent still exists, although a signal should tell."""
 
-SECONDS_TO_KILL: Final = 5.0
+SECONDS_TO_KILL: Final = 20.0
 """Seconds after which processes that cannot be killed, such as those of another user, are left alone."""
 
 
@@ -94,25 +94,32 @@ def _ended() -> Iterator[tuple[int, int]]:
 
 
 def _kill_all() -> Iterator[tuple[int, int]]:
-    """Kills children until there are none. What they leave behind becomes a child too, and its turn comes."""
+    """Kills everything that the command has started until nothing is left.
+
+    Processes that start others faster than they can be killed are stopped first: one that is stopped starts none, so
+    that each look finds fewer that still run.
+    """
     deadline = time.monotonic() + SECONDS_TO_KILL
-    while (children := _children()) and time.monotonic() < deadline:
-        for child in children:
-            with suppress(OSError):
-                os.kill(child, signal.SIGKILL)
+    while (left := _descendants()) and time.monotonic() < deadline:
+        for told in (signal.SIGSTOP, signal.SIGKILL):
+            for process in left:
+                with suppress(OSError):
+                    os.kill(process, told)
         signal.sigtimedwait((signal.SIGCHLD,), 0.01)
         yield from _ended()
 
 
-def _children() -> list[int]:
-    """Returns the processes whose parent this one is."""
-    own, found = str(os.getpid()), []
+def _descendants() -> list[int]:
+    """Returns the processes that descend from this one, itself left out. Orphans among them are its own children."""
+    children: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
             with suppress(OSError), open(f"/proc/{name}/stat", "rb") as stat:
                 after_name = stat.read().rpartition(b")")[2].split()
-                if after_name[1].decode() == own:
-                    found.append(int(name))
+                children.setdefault(int(after_name[1]), []).append(int(name))
+    found = list(children.get(os.getpid(), ()))
+    for process in found:  # grows while it is read
+        found += children.get(process, ())
     return found
 
 

@@ -32,9 +32,9 @@ from gymnasium import spaces
 from gymnasium.wrappers import Autoreset, OrderEnforcing, PassiveEnvChecker, TimeLimit
 
 from axplore.errors import InvalidInputError, InvalidSettingError, UnknownNameError, WorldError
+from axplore.records.findings import FaultKind
 from axplore.types import Action, State
 from axplore.worlds.child_process import isolated
-from axplore.worlds.contract import FaultKind
 from axplore.worlds.stepped import SteppedWorld
 from axplore.worlds.supervision import MAX_FAULTS, START_CHECKS, OnInvalid
 from axplore.worlds.systems import SystemFaultError
@@ -323,10 +323,10 @@ def full_state(grid: Any) -> tuple[State, ...]:
     """Returns the whole state of a MiniGrid environment as a label."""
     moving: list[State] = []
     layout = [grid.mission, f"{grid.width}x{grid.height}"]
-    for place, thing in enumerate(grid.grid.grid):
+    for index, thing in enumerate(grid.grid.grid):
         if thing is None:
             continue
-        row, column = divmod(place, grid.grid.width)
+        row, column = divmod(index, grid.grid.width)
         if thing.type in STATIC:
             layout.append(f"{column} {row} {thing.type} {thing.color}")
         else:

@@ -1,7 +1,9 @@
-"""Watches, while a system is explored, whether what follows a pair depends on the pair before it.
+"""Watches, while a system is explored, whether what follows a pair depends on anything else than the pair.
 
-Every step is recorded as two numbers, and they are counted a batch at a time, so that watching costs little. The test
-is `axplore.statistics.dependence.HistoryTest`: on a system whose labels say all that matters it ever alarms with
+Three circumstances are asked about: the pair played before, the age (the steps since the last RESET), and how often the
+pair was drawn before, which tells early draws from late ones. Every step is recorded as two numbers, and they are
+counted a batch at a time, so that watching costs little. The test of each is
+`axplore.statistics.dependence.HistoryTest`: on a system whose labels say all that matters any of them ever alarms with
 a probability of at most `FALSE_ALARM`, however long it watches and whatever is explored.
 """
 
@@ -9,15 +11,18 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
+from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from axplore.statistics.dependence import Dependence, HistoryTest
 from axplore.types import IntArray
 from axplore.worlds.walkers import INTERRUPTED
 
-FALSE_ALARM: Final = 5e-4
+FALSE_ALARM: Final = 3e-4
 
 FIRST_BATCH: Final = 512
 LARGEST_BATCH: Final = 2**16
@@ -33,17 +38,46 @@ _ACTION_BITS: Final = 20
 """A pair is one number: the index of the state, and that of the action in the last bits."""
 
 
+MOST_CUTS: Final = 16
+"""Of what is recorded between two looks, this many transitions that are new end a batch."""
+
+EARLY_DRAWS: Final = 16
+"""The first period of a pair has this many draws; each later one as many as all before it."""
+
+
+class Circumstance(Enum):
+    """What the successors of a pair may depend on; the value is the end of a sentence about it."""
+
+    ORIGIN = "what came before"
+    AGE = "how long ago the last RESET was"
+    PERIOD = "how long the system has been explored"
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """What a test found, and what it asked about."""
+
+    circumstance: Circumstance
+    dependence: Dependence
+
+
 class WatchedHistory:
-    """Records steps, and asks of every pair whether its successors depend on the pair before it.
+    """Records steps, and asks of every pair whether its successors depend on what else was known before them.
 
     Attributes:
         steps: for each step since the last look the action and the index of the state it led to.
-        test: what has been asked so far.
+        tests: what has been asked so far.
+        alarm: the first alarm, and of several at once the clearest; None if there was none. The contexts of its table
+            are what `pair_of` reads, or the numbers of classes of ages or of periods.
     """
 
     def __init__(self, false_alarm: float = FALSE_ALARM) -> None:
-        self.test = HistoryTest(false_alarm)
+        self.tests = {circumstance: HistoryTest(false_alarm / len(Circumstance)) for circumstance in Circumstance}
+        self.alarm: Alarm | None = None
         self.steps = array("q")
+        self._age = 0  # before the first of the steps
+        self._draws: dict[int, int] = {}  # of each pair before them
+        self._met: set[tuple[int, ...]] = set()  # transitions
         self._capacity = FIRST_BATCH
         self._position = 0  # before the first of the steps
         self._pair = AFTER_RESET  # played before them
@@ -67,32 +101,93 @@ class WatchedHistory:
             self.look()
 
     def look(self) -> None:
-        """Hands what was recorded to the test, and begins the next batch."""
+        """Hands what was recorded to the tests, and begins anew."""
         if not self.steps:
             return
         recorded: IntArray = np.frombuffer(self.steps, dtype=np.int64).reshape(-1, 2)
+        begin = 0
+        for end in [*self._first_sights(recorded), len(recorded)]:
+            if end > begin:
+                self._hand_over(recorded[begin:end])
+                begin = end
+        self.steps = array("q")
+        self._capacity = min(2 * self._capacity, LARGEST_BATCH)
+        if self.alarm is None:
+            self.alarm = next(iter(self.alarms), None)
+
+    def _first_sights(self, recorded: IntArray) -> list[int]:
+        """Returns the places after the first few transitions that were never met before, in ascending order.
+
+        A batch ends there, because successors that are new in one count against the bets, and help from the next one
+        on. Whether it ends is known at each step, so that the tests stay what they are.
+        """
+        positions = np.maximum(np.concatenate(([self._position], recorded[:-1, 1])), 0)
+        places = np.flatnonzero((recorded >= 0).all(axis=1))
+        triples = np.column_stack((positions, recorded))[places]
+        distinct, first = np.unique(triples, axis=0, return_index=True)
+        fresh = [
+            int(places[place]) + 1
+            for triple, place in zip(map(tuple, distinct.tolist()), first.tolist(), strict=True)
+            if triple not in self._met
+        ]
+        self._met.update(map(tuple, distinct.tolist()))
+        return sorted(fresh)[:MOST_CUTS]
+
+    def _hand_over(self, recorded: IntArray) -> None:
+        """Hands a batch to the tests."""
         actions, results = recorded[:, 0], recorded[:, 1]
         positions = np.concatenate(([self._position], results[:-1]))
         positions[positions == INTERRUPTED] = 0  # the new system stands in the initial state
         is_draw = (actions >= 0) & (results >= 0)
         pairs = (positions << _ACTION_BITS) | np.maximum(actions, 0)
         own = np.where(is_draw, pairs, AFTER_RESET)
-        before = np.concatenate(([self._pair], own[:-1]))
-        draws = _counted(before[is_draw], pairs[is_draw], results[is_draw])
-        self._position, self._pair = max(int(results[-1]), 0), int(own[-1])
-        self.test.add((context, pair, successor, times) for (context, pair, successor), times in draws.items())
-        self.steps = array("q")
-        self._capacity = min(2 * self._capacity, LARGEST_BATCH)
+        ages = _ages(is_draw, self._age)
+        drawn = pairs[is_draw]
+        contexts = {
+            Circumstance.ORIGIN: np.concatenate(([self._pair], own[:-1]))[is_draw],
+            Circumstance.AGE: dyadic_class(ages[is_draw]),
+            Circumstance.PERIOD: dyadic_class(self._draws_before(drawn) // EARLY_DRAWS),
+        }
+        for circumstance, known_before in contexts.items():
+            draws = _counted(known_before, drawn, results[is_draw])
+            self.tests[circumstance].add((*triple, times) for triple, times in draws.items())
+        self._position, self._pair, self._age = max(int(results[-1]), 0), int(own[-1]), int(ages[-1])
+
+    def _draws_before(self, pairs: IntArray) -> IntArray:
+        """Returns how often the pair of each draw was drawn before it, [n], and counts these draws too."""
+        before = np.empty(len(pairs), dtype=np.int64)
+        order = np.argsort(pairs, kind="stable")
+        distinct, first, times = np.unique(pairs[order], return_index=True, return_counts=True)
+        for pair, place, count in zip(distinct.tolist(), first.tolist(), times.tolist(), strict=True):
+            drawn = self._draws.get(pair, 0)
+            before[order[place : place + count]] = drawn + np.arange(count)
+            self._draws[pair] = drawn + count
+        return before
 
     @property
-    def alarm(self) -> Dependence | None:
-        """The first alarm, of which pairs and contexts are what `pair_of` reads; None if there was none."""
-        return self.test.alarm
+    def alarms(self) -> list[Alarm]:
+        """What each test that alarmed has found, the clearest first."""
+        found = [Alarm(asked, test.alarm) for asked, test in self.tests.items() if test.alarm is not None]
+        return sorted(found, key=lambda alarm: -alarm.dependence.log_evidence)
+
+
+def dyadic_class(numbers: IntArray) -> IntArray:
+    """Returns the class of each number, [n]: 0 of 0, and k of those from 2^(k - 1) to 2^k - 1."""
+    classes: IntArray = np.frexp(numbers)[1].astype(np.int64)
+    return classes
 
 
 def pair_of(number: int) -> tuple[int, int] | None:
     """Returns the index of the state and that of the action of a pair; None for the beginning after a RESET."""
     return None if number == AFTER_RESET else (number >> _ACTION_BITS, number & ((1 << _ACTION_BITS) - 1))
+
+
+def _ages(is_draw: npt.NDArray[np.bool_], age: int) -> IntArray:
+    """Returns the age at each of the recorded steps, itself included, [n]; whatever is no draw begins anew at 0."""
+    places = np.arange(len(is_draw))
+    since = np.maximum.accumulate(np.where(is_draw, -1 - age, places))
+    ages: IntArray = places - since
+    return ages
 
 
 def _counted(before: IntArray, pairs: IntArray, successors: IntArray) -> Counter[tuple[int, int, int]]:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Final
 
 import numpy as np
 
-from axplore.errors import InvalidOrderError, InvalidSettingError, UnknownStateError
+from axplore.errors import InvalidLabelError, InvalidOrderError, InvalidSettingError, UnknownStateError, WorldError
+from axplore.labels import shortened, written_bytes
+from axplore.records.vectors import NO_BASE, Vectors
+from axplore.storage import MAX_JSON_BYTES
 from axplore.types import RESET_ACTION, Action, FloatArray, IntArray, State
-from axplore.worlds.contract import NOWHERE, Answer, Episodes, Order, Survey, Table, Tour, Visit, WorldSnapshot
+from axplore.worlds.contract import NO_GOAL, NOWHERE, Answer, Episodes, Order, Survey, Tour, Visit, WorldSnapshot
+from axplore.worlds.state_labels import is_mistakable
 
 LARGEST: Final = 2**62
 """The largest number in an order, so that steps can be counted in 64 bits."""
@@ -40,7 +44,7 @@ def check_orders(orders: Sequence[Order], action_counts: IntArray) -> None:
         orders: the orders of one call.
         action_counts: the number of actions of each discovered state, without RESET, [n].
     """
-    for place, order in enumerate(orders):
+    for index, order in enumerate(orders):
         try:
             match order:
                 case Visit():
@@ -54,7 +58,7 @@ def check_orders(orders: Sequence[Order], action_counts: IntArray) -> None:
                 case _:
                     raise InvalidOrderError("it must be a Visit, Episodes, a Tour or a Survey")
         except InvalidOrderError as error:
-            raise InvalidOrderError(f"order {place} of {len(orders)} ({type(order).__name__}): {error}") from None
+            raise InvalidOrderError(f"order {index} of {len(orders)} ({type(order).__name__}): {error}") from None
 
 
 def _check_visit(order: Visit, action_counts: IntArray) -> None:
@@ -69,7 +73,8 @@ def _check_visit(order: Visit, action_counts: IntArray) -> None:
 
 
 def _check_episodes(order: Episodes, action_counts: IntArray) -> None:
-    _check_state("goal", order.goal, action_counts)
+    if order.goal != NO_GOAL:
+        _check_state("goal", order.goal, action_counts)
     _check_whole("times", order.times, least=0)
     _check_whole("horizon", order.horizon, least=1)
     for name, value in (("allowance", order.allowance), ("slack", order.slack)):
@@ -83,8 +88,8 @@ def _check_tour(order: Tour, action_counts: IntArray) -> None:
     _check_whole("max_journey", order.max_journey, least=1)
     _check_whole("max_cuts", order.max_cuts, least=1)
     n_targets, policies, distances = len(order.targets), order.policies, order.distances
-    if isinstance(policies, Table):
-        _check_tables(policies, distances, n_targets, action_counts)
+    if isinstance(policies, Vectors):
+        _check_vectors(policies, distances, n_targets, action_counts)
         return
     _check_integers("the policies", policies)
     if policies.ndim != 2 or len(policies) != n_targets:
@@ -108,18 +113,15 @@ def _check_distances(distances: FloatArray, first_target: int = 0) -> None:
         )
 
 
-def _check_tables(policies: Table, distances: FloatArray | Table, n_targets: int, action_counts: IntArray) -> None:
-    """Refuses tables that do not fit each other or the targets, or that play or say what cannot be."""
-    if not isinstance(distances, Table) or not policies.shape == distances.shape == (n_targets, policies.n_states):
-        raise InvalidOrderError(f"policies and distances must both be tables of {n_targets} targets and as many states")
-    for name, table in (("policies", policies), ("distances", distances)):
-        first, end, states = table.offsets[:-1], table.offsets[1:], table.states
-        rising = np.diff(states, prepend=-1) > 0
-        rising[first[first < end]] = True
-        in_place = len(table.offsets) == n_targets + 1 and table.offsets[0] == 0 and (first <= end).all()
-        fits = in_place and table.offsets[-1] == len(states) == len(table.numbers)
-        if not fits or not (rising & (states >= 0) & (states < table.n_states)).all():
-            raise InvalidOrderError(f"the table of {name} does not list states in ascending order for each target")
+def _check_vectors(policies: Vectors, distances: FloatArray | Vectors, n_targets: int, action_counts: IntArray) -> None:
+    """Refuses vectors that do not fit each other or the targets, or hold invalid actions or distances."""
+    if not isinstance(distances, Vectors) or not policies.shape == distances.shape == (n_targets, policies.length):
+        raise InvalidOrderError(
+            f"policies and distances must both be Vectors, of {n_targets} targets and as many states"
+        )
+    for name, vectors in (("policies", policies), ("distances", distances)):
+        if not vectors.is_consistent or (vectors.base != NO_BASE).any():
+            raise InvalidOrderError(f"the {name} are Vectors that are inconsistent, or that have bases")
     _check_integers("the policies", policies.numbers)
     for target in range(n_targets):
         _check_planned(policies[target], action_counts)
@@ -245,16 +247,16 @@ class Tally:
         pairs = list(zip(states, answer.pair_actions.tolist(), strict=True))
         rows = [self.rows.setdefault(pair, {}) for pair in pairs]
         before = [sum(row.values()) for row in rows]
-        for place, successor, count, first in zip(
+        for index, successor, count, first in zip(
             answer.entry_pairs.tolist(),
             numbers[answer.entry_successors].tolist(),
             answer.entry_counts.tolist(),
             answer.entry_first_draws.tolist(),
             strict=True,
         ):
-            row = rows[place]
+            row = rows[index]
             if successor not in row:
-                self._firsts.append((pairs[place], successor, before[place] + first))
+                self._firsts.append((pairs[index], successor, before[index] + first))
             row[successor] = row.get(successor, 0) + count
 
     def answer(
@@ -267,7 +269,7 @@ class Tally:
         outcomes: Sequence[int] = (),
     ) -> Answer:
         """Returns the answer to an order that is over."""
-        places = {pair: place for place, pair in enumerate(self.rows)}
+        indices = {pair: index for index, pair in enumerate(self.rows)}
         return Answer(
             steps=steps,
             completed=completed,
@@ -277,7 +279,7 @@ class Tally:
             pair_states=_array([state for state, _ in self.rows]),
             pair_actions=_array([action for _, action in self.rows]),
             pair_draws=_array([sum(row.values()) for row in self.rows.values()]),
-            entry_pairs=_array([places[pair] for pair, _, _ in self._firsts]),
+            entry_pairs=_array([indices[pair] for pair, _, _ in self._firsts]),
             entry_successors=_array([successor for _, successor, _ in self._firsts]),
             entry_counts=_array([self.rows[pair][successor] for pair, successor, _ in self._firsts]),
             entry_first_draws=_array([first for _, _, first in self._firsts]),
@@ -285,8 +287,21 @@ class Tally:
         )
 
 
+def no_answer(order: Order) -> Answer:
+    """Returns the answer to an order of which nothing was carried out."""
+    outcomes = [0] * (int(order.horizon) + 2) if isinstance(order, Episodes) else []
+    return Tally().answer(0, 0, 0, 0, 0, outcomes)
+
+
 def _array(values: Sequence[int]) -> IntArray:
     return np.array(values, dtype=np.int64)
+
+
+MAX_STATES_BYTES: Final = MAX_JSON_BYTES // 2
+"""The bytes that states may take in a file; the other half is for what a file says besides."""
+
+STATE_BYTES: Final = 64
+"""What a file says of a state beside its label and actions, at most."""
 
 
 class DiscoveredStates:
@@ -295,25 +310,41 @@ class DiscoveredStates:
     Attributes:
         labels: the labels of the states.
         actions: the actions of each.
-        numbers: the index of each label. All three stay the same objects, so that callers can keep references.
+        numbers: the index of each label.
+        mistakable: the indices of labels that equal others which are not the same; see `is_mistakable`.
+
+    All of these stay the same objects, so that callers can keep references.
     """
 
-    __slots__ = ("actions", "labels", "numbers")
+    __slots__ = ("_actions_bytes", "_written", "actions", "labels", "mistakable", "numbers")
 
     def __init__(self, states: Iterable[tuple[State, tuple[Action, ...]]] = ()) -> None:
         self.labels: Final[list[State]] = []
         self.actions: Final[list[tuple[Action, ...]]] = []
         self.numbers: Final[dict[State, int]] = {}
+        self.mistakable: Final[set[int]] = set()
+        self._written = [0]  # the bytes that the first n states take in a file, for each n
+        self._actions_bytes: dict[tuple[Action, ...], int] = {}
         self.extend(states)
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def add(self, label: State, actions: tuple[Action, ...]) -> int:
-        """Adds a state and returns its index."""
+        """Adds a state and returns its index; refuses one that no file has room for."""
+        written = self._written[-1] + STATE_BYTES + self._bytes_of((label,)) + self._bytes_of_actions(actions)
+        if written > MAX_STATES_BYTES:
+            raise WorldError(
+                f"the labels of {len(self.labels) + 1:,} states and their actions take more than the "
+                f"{MAX_STATES_BYTES:,} bytes that files have for them; the last is {shortened(label)}. Use shorter "
+                "labels, such as numbers or digests: a key function (`key=`) makes one of each observation"
+            )
+        self._written.append(written)
         number = self.numbers[label] = len(self.labels)
         self.labels.append(label)
         self.actions.append(actions)
+        if is_mistakable(label):
+            self.mistakable.add(number)
         return number
 
     def extend(self, states: Iterable[tuple[State, tuple[Action, ...]]]) -> None:
@@ -324,8 +355,22 @@ class DiscoveredStates:
     def forget(self, n_kept: int) -> None:
         """Forgets all states but the first `n_kept`."""
         for label in self.labels[n_kept:]:
-            del self.numbers[label]
-        del self.labels[n_kept:], self.actions[n_kept:]
+            self.mistakable.discard(self.numbers.pop(label))
+        del self.labels[n_kept:], self.actions[n_kept:], self._written[n_kept + 1 :]
+
+    def _bytes_of_actions(self, actions: tuple[Action, ...]) -> int:
+        """The bytes of actions, which most states share."""
+        size = self._actions_bytes.get(actions)
+        if size is None:
+            size = self._actions_bytes[actions] = self._bytes_of(actions)
+        return size
+
+    @staticmethod
+    def _bytes_of(labels: tuple[Hashable, ...]) -> int:
+        try:
+            return sum(map(written_bytes, labels))
+        except InvalidLabelError:  # a model may have labels that no file holds, as long as nothing is saved
+            return 0
 
     def restore(self, snapshot: WorldSnapshot) -> None:
         """Replaces the states by those of a snapshot; refuses a snapshot with another initial state."""

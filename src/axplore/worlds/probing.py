@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from axplore.labels import shortened
+from axplore.labels import clipped, shortened
 from axplore.statistics.dependence import HomogeneityTest, TimingTest
 from axplore.types import Action, IntArray, State
 from axplore.worlds.state_labels import checked_actions, plain_state
@@ -80,6 +80,10 @@ class Change:
     now: tuple[Action, ...]
 
 
+class LimitReachedError(Exception):
+    """Raised in place of a step that a limit leaves no room for."""
+
+
 class BrokenSystemError(Exception):
     """Raised if the system cannot be reset, or gives an answer that cannot be a state."""
 
@@ -103,7 +107,7 @@ class Probe:
             handle: the system.
             rng: the source of the actions played.
             false_alarm: the probability of a false alarm of all tests together.
-            max_steps, seconds: the limits, which may be exceeded by one step.
+            max_steps, seconds: the limits. No step begins after either.
         """
         share = false_alarm / (len(Question) + 1)
         self._adapter, self._rng = handle, rng
@@ -139,6 +143,10 @@ class Probe:
         """Whether a limit is reached."""
         return self.steps >= self._max_steps or time.perf_counter() >= self._ends
 
+    def _stay_within_limits(self) -> None:
+        if self.spent:
+            raise LimitReachedError
+
     @property
     def seconds(self) -> float:
         """The seconds since the beginning."""
@@ -147,6 +155,7 @@ class Probe:
     def reset(self) -> None:
         """Begins an episode."""
         self._close_journey()
+        self._stay_within_limits()
         self.steps += 1
         self.resets += 1
         self.age = 0
@@ -166,13 +175,14 @@ class Probe:
             action: one of `actions`.
             foreseen: the state that an earlier episode met here, if this one has followed it so far.
         """
+        self._stay_within_limits()
         self.steps += 1
         self.age += 1
         pair = (self.state, action)
         try:
             successor = self._adapter.step(action)
         except SYSTEM_ERRORS as error:
-            self.failures.append(Failure(self.state, action, self.age, f"{type(error).__name__}: {error}"))
+            self.failures.append(Failure(self.state, action, self.age, clipped(f"{type(error).__name__}: {error}")))
             return False
         origin, memory = self._last_pair, self._last_outcomes.get(pair)
         self._enter(successor)

@@ -20,23 +20,25 @@ from __future__ import annotations
 
 import json
 import shlex
-import time
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
 from http import HTTPStatus
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from http.client import HTTPException
 from typing import Any, Final, Never
 from urllib.parse import SplitResult, urlsplit
 
+from axplore.addresses import without_secrets
 from axplore.errors import InvalidSettingError, WorldError
+from axplore.labels import label_of_json, shortened
+from axplore.records.findings import FaultKind
 from axplore.types import Action, State
 from axplore.worlds.child_process import LONGEST_LINE, Child
-from axplore.worlds.contract import FaultKind
 from axplore.worlds.stepped import Start, SteppedWorld
 from axplore.worlds.supervision import MAX_FAULTS, START_CHECKS, OnInvalid
 from axplore.worlds.systems import SystemFaultError
+from axplore.worlds.timed_http import TimedExchange
 
 STEP_TIMEOUT: Final = 60.0
 """Seconds after which a program that has not answered has failed."""
@@ -108,6 +110,7 @@ class JsonSystem(ABC):
         self._offered: list[Any] | None = None
         self._actions: dict[State, dict[Action, Any]] = {}
         self._here: State = None
+        self._told: dict[State, Any] = {}
 
     @abstractmethod
     def exchange(self, request: bytes) -> bytes:
@@ -132,7 +135,12 @@ class JsonSystem(ABC):
     def _ask(self, request: dict[str, Any]) -> State:
         line = self.exchange(json.dumps(request).encode())
         answer = _parsed(line)
-        state, terminal = hashable(answer["state"]), answer.get("terminal", False)
+        state, terminal = label_of_json(answer["state"]), answer.get("terminal", False)
+        if (told := self._told.setdefault(state, answer["state"])) != answer["state"]:
+            raise WorldError(
+                f"the states {shortened(told)} and {shortened(answer['state'])} have the same label, "
+                f"{shortened(state)}, as an object becomes a list of its names and values: call one of them otherwise"
+            )
         self._offered = answer.get("actions", self._offered)
         actions = {} if terminal else self._named_actions(line)
         before = self._actions.setdefault(state, actions)
@@ -148,7 +156,7 @@ class JsonSystem(ABC):
         """Returns the actions on offer, by label."""
         if self._offered is None:
             raise _malformed(line, "it must name its actions, at least at the first reset")
-        actions = {hashable(action): action for action in self._offered}
+        actions = {label_of_json(action): action for action in self._offered}
         if len(actions) != len(self._offered):
             raise _malformed(line, "its actions are not all different")
         return actions
@@ -181,19 +189,24 @@ class Server(JsonSystem):
 
     def __init__(self, address: str, step_timeout: float = STEP_TIMEOUT) -> None:
         super().__init__()
-        parts = checked_address(address)
-        connect = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-        self._connection = connect(parts.hostname or "", parts.port, timeout=step_timeout)
-        self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        self._connection = TimedExchange(checked_address(address), step_timeout)
         self._headers = {"Content-Type": "application/json", "Axplore-Session": uuid.uuid4().hex}
         self._timeout = step_timeout
 
+    def reset(self) -> State:
+        """Sends {"reset": true}, over a new connection if the server has closed the one before."""
+        if self._connection.was_closed:
+            self._connection.close()
+        return super().reset()
+
     def exchange(self, request: bytes) -> bytes:
         """Posts a request and returns the body of the answer. A redirect is not followed."""
+        if self._connection.was_closed:
+            # Nothing was sent, so nothing is lost; but a server that died in between no longer knows where it stood.
+            self.close()
+            raise SystemFaultError(FaultKind.CLOSED, "no step was sent to it; the next one begins with a reset")
         try:
-            self._connection.request("POST", self._path, request, self._headers)
-            response = self._connection.getresponse()
-            body = self._body(response)
+            status, body, has_end = self._connection.post(request, self._headers, LONGEST_LINE)
         except TimeoutError:
             self.close()
             raise SystemFaultError(FaultKind.TIMED_OUT, f"no answer within {self._timeout:g} s") from None
@@ -201,25 +214,17 @@ class Server(JsonSystem):
             self.close()
             told = str(error) or type(error).__name__
             raise SystemFaultError(FaultKind.DIED, f"the server cannot be reached: {told}") from None
-        if 300 <= response.status < 400:
+        if len(body) > LONGEST_LINE:
+            self.close()
+            raise SystemFaultError(FaultKind.INVALID, f"an answer of more than {LONGEST_LINE} bytes")
+        if 300 <= status < 400:
             raise SystemFaultError(
-                FaultKind.INVALID, f"status {response.status}: redirects are not followed; give the final address"
+                FaultKind.INVALID, f"status {status}: redirects are not followed; give the final address"
             )
-        if response.status != HTTPStatus.OK:
-            raise SystemFaultError(FaultKind.RAISED, f"status {response.status}: {body[:200].decode(errors='replace')}")
-        return body
-
-    def _body(self, response: HTTPResponse) -> bytes:
-        """Reads an answer of limited length in limited time, however slowly it comes."""
-        body, deadline = b"", time.monotonic() + self._timeout
-        while received := response.read1(65536):
-            body += received
-            if len(body) > LONGEST_LINE:
-                self.close()
-                raise SystemFaultError(FaultKind.INVALID, f"an answer of more than {LONGEST_LINE} bytes")
-            if time.monotonic() > deadline:
-                raise TimeoutError
-        response.close()  # the connection stays open
+        if status != HTTPStatus.OK:
+            raise SystemFaultError(FaultKind.RAISED, f"status {status}: {body[:200].decode(errors='replace')}")
+        if not (has_end or _is_json(body)):
+            raise SystemFaultError(FaultKind.DIED, _shown("its answer has no length and may have been cut off", body))
         return body
 
     def close(self) -> None:
@@ -229,7 +234,8 @@ class Server(JsonSystem):
 
 def checked_address(address: str) -> SplitResult:
     """Returns the parts of an address; refuses one that axplore does not connect to."""
-    wanted = f"{address!r} is not an address of a server: write it as http://HOST:PORT/PATH or https://HOST/PATH"
+    shown = without_secrets(address)
+    wanted = f"{shown!r} is not an address of a server: write it as http://HOST:PORT/PATH or https://HOST/PATH"
     try:
         parts = urlsplit(address)
         port = parts.port
@@ -240,16 +246,6 @@ def checked_address(address: str) -> SplitResult:
     if not address.isascii() or any(character.isspace() for character in address):
         raise InvalidSettingError(wanted)
     return parts
-
-
-def hashable(value: Any) -> State:
-    """Returns a JSON value as a label."""
-    if isinstance(value, list):
-        return tuple(map(hashable, value))
-    if isinstance(value, dict):
-        return tuple((name, hashable(value[name])) for name in sorted(value))
-    label: State = value
-    return label
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
@@ -271,7 +267,19 @@ def _refuse_constant(name: str) -> Never:
     raise ValueError(f"{name} is not a JSON number")
 
 
+def _is_json(text: bytes) -> bool:
+    """Whether a text is complete JSON: no part of an object that is cut off is."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 def _malformed(line: bytes, why: str) -> SystemFaultError:
+    return SystemFaultError(FaultKind.INVALID, _shown(why, line))
+
+
+def _shown(why: str, line: bytes) -> str:
     shown = line.decode(errors="backslashreplace")
-    shown = shown if len(shown) <= 200 else shown[:197] + "..."
-    return SystemFaultError(FaultKind.INVALID, f"{why}: {shown}")
+    return f"{why}: {shown if len(shown) <= 200 else shown[:197] + '...'}"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,16 +12,19 @@ from typing import Final
 
 import numpy as np
 
-from axplore.errors import InvalidSettingError, UnknownStateError
+from axplore.errors import InvalidSettingError, OrdersCutError, UnknownStateError
 from axplore.mdp import TabularMdp
 from axplore.types import Action, IntArray, State
 from axplore.worlds import simulation_kernels as kernels
-from axplore.worlds.contract import NOWHERE, Answer, Episodes, Order, Survey, Tour, Visit, World, WorldSnapshot
-from axplore.worlds.orders import check_orders, checked_seed, order_seed
-from axplore.worlds.simulation_kernels import ENTRIES, PAIRS, STATES, UNDISCOVERED, Progress, UnsignedArray
+from axplore.worlds.contract import NO_GOAL, NOWHERE, Answer, Episodes, Order, Survey, Tour, Visit, World, WorldSnapshot
+from axplore.worlds.orders import LARGEST, check_orders, checked_seed, no_answer, order_seed
+from axplore.worlds.simulation_kernels import ENTRIES, PAIRS, STATES, UNDISCOVERED, OrderProgress, UnsignedArray
 
 STEPS_BETWEEN_PAUSES: Final = 5_000_000
-"""Steps after which compiled code returns to Python, about a second on the largest models, to handle Ctrl-C."""
+"""Steps after which compiled code returns to Python, about a second on the largest models, to handle Ctrl-C,"""
+
+STEPS_BETWEEN_LOOKS: Final = 200_000
+"""or to look at the clock, where that limits it."""
 
 
 class SimulatedWorld(World):
@@ -39,6 +44,9 @@ class SimulatedWorld(World):
         self._record = kernels.new_record(mdp)
         self._position = mdp.initial_index
         self._steps = 0
+        self._beside = 0  # the steps of this process that are not among those
+        self._last_step, self._ends = LARGEST, math.inf
+        self._was_cut = False  # whether a limit ended the last order
         self._calls = 0
         self._labels: tuple[State, ...] = (mdp.initial_state,)
 
@@ -54,6 +62,16 @@ class SimulatedWorld(World):
     def steps(self) -> int:
         """The number of steps taken so far, RESET included."""
         return self._steps
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether a limit leaves no room for a step."""
+        return self._steps >= self._last_step or time.monotonic() >= self._ends
+
+    @property
+    def system_steps(self) -> int:
+        """The number of steps simulated in this process."""
+        return self._steps + self._beside
 
     @property
     def position(self) -> int:
@@ -81,7 +99,17 @@ class SimulatedWorld(World):
         check_orders(orders, self._action_counts[self._discovered()])
         call = self._calls
         self._calls += 1
-        return [self._answer(order, order_seed(self._seed, call, place)) for place, order in enumerate(orders)]
+        answers: list[Answer] = []
+        for index, order in enumerate(orders):
+            answers.append(self._answer(order, order_seed(self._seed, call, index)))
+            if self._was_cut:
+                raise OrdersCutError([*answers, *map(no_answer, orders[index + 1 :])])
+        return answers
+
+    def limit(self, steps: int | None = None, ends: float = math.inf) -> None:
+        """Takes from now on at most a number of steps, and begins none long after a moment; see `World.limit`."""
+        self._last_step = LARGEST if steps is None else self._steps + steps
+        self._ends = ends
 
     @property
     def max_faults(self) -> int:
@@ -98,10 +126,15 @@ class SimulatedWorld(World):
 
     def carry_out_batch(self, order: Order, key: Sequence[int], max_faults: int = 0) -> Answer:  # noqa: ARG002 (of all)
         """Carries out an order, or a batch of one, after a RESET, which is a step; see `Replica`."""
+        if self._steps >= self._last_step:
+            raise OrdersCutError([no_answer(order)])
         self._position = self._mdp.initial_index
         self._steps += 1
         answer = self._answer(order, order_seed(self._seed, *key))
-        return replace(answer, steps=answer.steps + 1)
+        answer = replace(answer, steps=answer.steps + 1)
+        if self._was_cut:
+            raise OrdersCutError([answer])
+        return answer
 
     def snapshot(self) -> WorldSnapshot:
         """Returns everything that has changed since the world was made, for `restore` with the same model and seed."""
@@ -120,7 +153,10 @@ class SimulatedWorld(World):
             )
         self._number(0, discovered)
         self._position = int(discovered[position])
+        undone = self._steps - snapshot.steps
         self._steps = snapshot.steps
+        self._beside += undone
+        self._last_step = LARGEST if self._last_step == LARGEST else self._last_step - undone
         self._calls = snapshot.calls
 
     def _indices_of(self, labels: Sequence[State]) -> IntArray:
@@ -150,21 +186,28 @@ class SimulatedWorld(World):
     def _answer(self, order: Order, seed: np.random.SeedSequence) -> Answer:
         stream = seed.generate_state(4, np.uint64).astype(np.uint64)
         outcomes = np.zeros(int(order.horizon) + 2 if isinstance(order, Episodes) else 0, dtype=np.int64)
-        advance = self._kernel_of(order, stream, outcomes)
-        progress = Progress(position=self._position)
+        room = self._last_step - self._steps
+        advance = self._kernel_of(order, stream, outcomes, room)
+        progress = OrderProgress(position=self._position)
+        pause = STEPS_BETWEEN_PAUSES if math.isinf(self._ends) else STEPS_BETWEEN_LOOKS
         try:
-            while not progress.over:
-                before = progress.steps
-                progress = advance(progress, STEPS_BETWEEN_PAUSES)
+            is_out = False
+            while not progress.over and not is_out:
+                before, is_late = progress.steps, time.monotonic() >= self._ends
+                progress = advance(progress, 0 if is_late else min(pause, room - before))
                 self._position = progress.position
                 self._steps += progress.steps - before
+                is_out = is_late or progress.steps >= room
+            self._was_cut = not progress.over
+            if isinstance(order, Episodes) and self._was_cut:
+                outcomes[-1] += progress.journey > 0  # see `Answer`
             return self._counted(progress, outcomes)
         finally:
             self._clear()
 
     def _kernel_of(
-        self, order: Order, stream: UnsignedArray, outcomes: IntArray
-    ) -> Callable[[Progress, int], Progress]:
+        self, order: Order, stream: UnsignedArray, outcomes: IntArray, room: int
+    ) -> Callable[[OrderProgress, int], OrderProgress]:
         """Returns a function that continues the order from its progress, for at most a number of steps."""
         match order:
             case Visit():
@@ -176,8 +219,8 @@ class SimulatedWorld(World):
             case Episodes():
                 return partial(
                     kernels.run_episodes, self._tables, self._record, stream, np.atleast_2d(_writable(order.policy)),
-                    self._index_of(order.goal), int(order.times), int(order.horizon), float(order.allowance),
-                    float(order.slack), bool(order.always_reset), outcomes,
+                    self._goal_of(order), int(order.times), int(order.horizon), float(order.allowance),
+                    float(order.slack), bool(order.always_reset), outcomes, room,
                 )  # fmt: skip
             case Tour():
                 return partial(
@@ -191,6 +234,10 @@ class SimulatedWorld(World):
                     kernels.begun_survey(order, self._tables, self._record), int(order.max_depth), int(order.plays),
                 )  # fmt: skip
 
+    def _goal_of(self, order: Episodes) -> int:
+        """Returns the model's index of the goal of episodes; one that no state has if there is no goal."""
+        return self._mdp.n_states if order.goal == NO_GOAL else self._index_of(order.goal)
+
     def _index_of(self, number: int) -> int:
         return int(self._record.discovered[number])
 
@@ -200,7 +247,7 @@ class SimulatedWorld(World):
         pairs = record.pairs[: record.totals[PAIRS]].astype(np.int64)
         return pairs, record.entries[: record.totals[ENTRIES]].astype(np.int64)
 
-    def _counted(self, progress: Progress, outcomes: IntArray) -> Answer:
+    def _counted(self, progress: OrderProgress, outcomes: IntArray) -> Answer:
         """Returns the answer to an order that is over."""
         mdp, record = self._mdp, self._record
         pairs, entries = self._touched()
@@ -214,7 +261,7 @@ class SimulatedWorld(World):
             pair_states=record.numbers[pair_states].astype(np.int64),
             pair_actions=pairs - mdp.state_pairs[pair_states],
             pair_draws=record.pair_draws[pairs],
-            entry_pairs=record.pair_places[mdp.transition_pairs[entries]],
+            entry_pairs=record.pair_indices[mdp.transition_pairs[entries]],
             entry_successors=record.numbers[mdp.successors[entries]].astype(np.int64),
             entry_counts=record.entry_counts[entries],
             entry_first_draws=record.entry_first_draws[entries],

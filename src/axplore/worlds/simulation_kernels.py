@@ -1,9 +1,9 @@
 """Compiled code that carries out orders on a known model.
 
-States here are the model's own indices; `Record.numbers` gives their indices in the order of discovery, called
-numbers in this module to tell the two apart. Successors are
-drawn by the alias method (Walker 1977; tables by Vose 1991) from the bits of xoshiro256++ (Blackman and Vigna
-2021), one word per draw; a row with one successor draws nothing.
+States here are the model's own indices; `KernelTally.numbers` gives their indices in the order of discovery, called
+numbers in this module to tell the two apart. Successors are drawn by the alias method (Walker 1977; tables by Vose
+1991) from the bits of xoshiro256++ (Blackman and Vigna 2021), one word per draw; a row with one successor draws
+nothing.
 
 Why it is written like this, measured on the confusing chain:
 
@@ -11,11 +11,10 @@ Why it is written like this, measured on the confusing chain:
 - The words of the stream are local variables, and every kernel spells out how a transition is counted. A function
   that takes the arrays counts their references at every step, which takes ten times as long as the step itself.
 - A step of a tour takes 1.7 to 2.1 times as long as a step of a visit. Most of that is reading at every play which pair
-  to play: with one fixed pair it was 1.2 to 1.4 times. The nearest target is remembered: with 300 targets it was
-      computed 3,300
-  times in 26 million steps.
-- The stream is our own because calling a `numpy.random.Generator` from compiled code takes 6 ns per draw instead of 1
-  ns.
+  to play: with one fixed pair it was 1.2 to 1.4 times. The nearest target is remembered: with 300
+  targets it was computed 3,300 times in 26 million steps.
+- The stream is our own because a `numpy.random.Generator` takes 6 ns per draw when compiled code calls it, and this
+  one 1 ns.
 """
 
 from __future__ import annotations
@@ -27,15 +26,16 @@ import numpy.typing as npt
 
 from axplore.compilation import compiled, compiled_inner
 from axplore.mdp import TabularMdp
+from axplore.records.vectors import Vectors
 from axplore.types import FloatArray, IntArray
-from axplore.worlds.contract import Survey, Table, Tour
+from axplore.worlds.contract import Survey, Tour
 
 UnsignedArray: TypeAlias = npt.NDArray[np.uint64]
 
 UNDISCOVERED: Final = np.uint64(2**64 - 1)
 NO_TARGET: Final = np.uint64(2**64 - 1)
 PAIRS, ENTRIES, STATES = 0, 1, 2
-"""Indices into `Record.totals`."""
+"""Indices into `KernelTally.totals`."""
 
 _ONE: Final = np.uint64(1)
 _UNIT: Final = 2.0**-53
@@ -62,7 +62,7 @@ class Tables(NamedTuple):
     aliases: UnsignedArray
 
 
-class Record(NamedTuple):
+class KernelTally(NamedTuple):
     """The states discovered so far, and the transitions met in the current order.
 
     Only the elements listed in `pairs` and `entries` differ from zero, so that the cost of an order depends only on
@@ -72,7 +72,7 @@ class Record(NamedTuple):
         numbers: the number of each state, or UNDISCOVERED, [S].
         discovered: the states by number, [S].
         pair_draws: the number of draws from each pair, [P].
-        pair_places: the index of each pair in `pairs`, [P].
+        pair_indices: the index of each pair in `pairs`, [P].
         entry_counts: the number of times each transition was met, [T].
         entry_first_draws: the draw of its pair at which it was first met, [T].
         pairs: the pairs drawn, in the order in which they were first met, [P].
@@ -83,7 +83,7 @@ class Record(NamedTuple):
     numbers: UnsignedArray
     discovered: UnsignedArray
     pair_draws: IntArray
-    pair_places: IntArray
+    pair_indices: IntArray
     entry_counts: IntArray
     entry_first_draws: IntArray
     pairs: UnsignedArray
@@ -91,7 +91,7 @@ class Record(NamedTuple):
     totals: IntArray
 
 
-class Progress(NamedTuple):
+class OrderProgress(NamedTuple):
     """The progress of an order.
 
     Attributes:
@@ -114,7 +114,7 @@ class Progress(NamedTuple):
 
 
 class PolicyTable(NamedTuple):
-    """A `Table` of policies in the form that kernels read."""
+    """`Vectors` of policies in the form that kernels read."""
 
     rest: IntArray
     offsets: UnsignedArray
@@ -123,7 +123,7 @@ class PolicyTable(NamedTuple):
 
 
 class DistanceTable(NamedTuple):
-    """A `Table` of distances in the form that kernels read."""
+    """`Vectors` of distances in the form that kernels read."""
 
     rest: FloatArray
     offsets: UnsignedArray
@@ -131,7 +131,7 @@ class DistanceTable(NamedTuple):
     numbers: FloatArray
 
 
-class TourProgress(NamedTuple):
+class TourArrays(NamedTuple):
     """A `Tour`, and what is left of it. A target is given by its index in `Tour.targets`.
 
     Plays are sorted by target, and within a target as in the order. Kernels write to the second group of attributes.
@@ -139,7 +139,7 @@ class TourProgress(NamedTuple):
     Attributes:
         policies: [t, n]; without rows if there is a table of them.
         distances: [t, n], with n at least 1; likewise.
-        policy_table, distance_table: as a `Table`; without rows if there is an array of them.
+        policy_table, distance_table: the same as `Vectors`; without rows if there is an array of them.
         pairs: the pair of the model that each play draws from, [m].
         times: the number of times it was asked for, [m].
         target_plays: the index of the first play of each target, and the number of plays, [t + 1].
@@ -214,13 +214,13 @@ def tables_of(mdp: TabularMdp) -> Tables:
     )
 
 
-def new_record(mdp: TabularMdp) -> Record:
+def new_record(mdp: TabularMdp) -> KernelTally:
     """Returns an empty record, in which only the initial state is discovered."""
-    record = Record(
+    record = KernelTally(
         numbers=np.full(mdp.n_states, UNDISCOVERED, dtype=np.uint64),
         discovered=np.zeros(mdp.n_states, dtype=np.uint64),
         pair_draws=np.zeros(mdp.n_pairs, dtype=np.int64),
-        pair_places=np.zeros(mdp.n_pairs, dtype=np.int64),
+        pair_indices=np.zeros(mdp.n_pairs, dtype=np.int64),
         entry_counts=np.zeros(mdp.n_transitions, dtype=np.int64),
         entry_first_draws=np.zeros(mdp.n_transitions, dtype=np.int64),
         pairs=np.zeros(mdp.n_pairs, dtype=np.uint64),
@@ -233,13 +233,10 @@ def new_record(mdp: TabularMdp) -> Record:
     return record
 
 
-def tour_progress_of(tour: Tour, tables: Tables, record: Record) -> TourProgress:
+def tour_progress_of(tour: Tour, tables: Tables, record: KernelTally) -> TourArrays:
     """Returns the progress of a tour that has not begun."""
     targets = tour.targets.astype(np.int64)
     (n_targets, n_planned), policies, distances = tour.policies.shape, tour.policies, tour.distances
-    no_table = Table(n_planned, np.zeros(0), np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0))
-    policy_table = policies if isinstance(policies, Table) else no_table
-    distance_table = distances if isinstance(distances, Table) else no_table
     waiting = np.full(targets.max(initial=-1) + 1, NO_TARGET, dtype=np.uint64)
     waiting[targets] = np.arange(n_targets)
     play_targets = waiting[tour.states].astype(np.int64)
@@ -250,12 +247,12 @@ def tour_progress_of(tour: Tour, tables: Tables, record: Record) -> TourProgress
     np.add.at(outstanding, play_targets, tour.times.astype(np.int64))
     # Without planned states all targets are equally near.
     in_array = np.zeros((n_targets, 1)) if not n_planned else distances
-    return TourProgress(
+    return TourArrays(
         # Kernels are compiled again for read-only arrays.
         policies=np.require(_without_table(policies), np.int64, ["C", "W"]),
         distances=np.require(_without_table(in_array), np.float64, ["C", "W"]),
-        policy_table=PolicyTable(*_table_arrays(policy_table, np.int64)),
-        distance_table=DistanceTable(*_table_arrays(distance_table, np.float64)),
+        policy_table=PolicyTable(*_table_arrays(policies, np.int64)),
+        distance_table=DistanceTable(*_table_arrays(distances, np.float64)),
         pairs=(first_pairs + tour.actions.astype(np.uint64))[by_target],
         times=times,
         target_plays=np.searchsorted(play_targets[by_target], np.arange(n_targets + 1)).astype(np.uint64),
@@ -268,17 +265,19 @@ def tour_progress_of(tour: Tour, tables: Tables, record: Record) -> TourProgress
     )
 
 
-def _without_table(numbers: npt.NDArray[Any] | Table) -> npt.NDArray[Any]:
-    """Returns the array; one without rows in place of a table."""
-    return np.zeros((0, numbers.n_states)) if isinstance(numbers, Table) else numbers
+def _without_table(numbers: npt.NDArray[Any] | Vectors) -> npt.NDArray[Any]:
+    """Returns the array; an empty array for vectors."""
+    return np.zeros((0, numbers.length)) if isinstance(numbers, Vectors) else numbers
 
 
-def _table_arrays(table: Table, dtype: type[np.generic]) -> tuple[npt.NDArray[Any], ...]:
-    offsets, states = table.offsets.astype(np.uint64), table.states.astype(np.uint64)
-    return table.rest.astype(dtype), offsets, states, table.numbers.astype(dtype)
+def _table_arrays(numbers: npt.NDArray[Any] | Vectors, dtype: type[np.generic]) -> tuple[npt.NDArray[Any], ...]:
+    """Returns the arrays of vectors; those of none for an array."""
+    vectors = numbers if isinstance(numbers, Vectors) else Vectors.of((), numbers.shape[1], dtype)
+    rest, offsets, states, entries = vectors.compressed()
+    return rest.astype(dtype), offsets.astype(np.uint64), states.astype(np.uint64), entries.astype(dtype)
 
 
-def begun_survey(survey: Survey, tables: Tables, record: Record) -> SurveyProgress:
+def begun_survey(survey: Survey, tables: Tables, record: KernelTally) -> SurveyProgress:
     """Prepares a survey: the transitions that it names are known, and the depths that follow from them."""
     n_states, n_pairs = len(tables.state_pairs) - 1, len(tables.row_offsets) - 1
     progress = SurveyProgress(
@@ -304,6 +303,7 @@ def lower_depth(survey: SurveyProgress, state_pairs: UnsignedArray, state: int, 
     if depth >= depths[state]:
         return
     depths[state] = depth
+    # A queue: depths only fall, and states are visited in ascending depth from here, so few are visited twice.
     first = 0
     while first < len(waiting):
         here = waiting[first]
@@ -322,6 +322,7 @@ def find_unplayed(
     """Writes the route to the nearest pair that is to be played, the pair included; whether there is one."""
     leads_to, depths, queue = survey.leads_to, survey.depths, survey.queue
     searches, reached_by, reached_from = survey.searches, survey.reached_by, survey.reached_from
+    # `searches` holds the number of the search that met a state last, which saves clearing an array for each search.
     survey.totals[SEARCHES] += 1
     search = survey.totals[SEARCHES]
     queue[0] = position
@@ -333,6 +334,7 @@ def find_unplayed(
         if depths[here] <= max_depth:
             for pair in range(state_pairs[here], state_pairs[here + 1]):
                 if leads_to[pair] == UNPLAYED:
+                    # Written backwards, from the pair to where the agent stands; it is played from its end.
                     survey.route[0] = pair
                     length = 1
                     while here != position:
@@ -349,6 +351,7 @@ def find_unplayed(
                 reached_from[after] = here
                 queue[n_queued] = after
                 n_queued += 1
+        # RESET comes after all actions of a state: of equally short ways, one by actions counts (see `Survey`).
         if searches[initial] != search:
             searches[initial] = search
             reached_by[initial] = BY_RESET
@@ -418,21 +421,22 @@ def choose(
 ) -> np.uint64:
     """Returns the entry of a row that a random word chooses: its upper 53 bits give the column and the point in it."""
     # Always below `width`: the largest value, (1 - 2^-53) * width, rounds down.
-    place = np.int64(word >> _11) * _UNIT * np.int64(width)
-    column = np.int64(place)
+    point = np.int64(word >> _11) * _UNIT * np.int64(width)
+    column = np.int64(point)
     entry = first + np.uint64(column)
-    return entry if place - column < thresholds[entry] else aliases[entry]
+    return entry if point - column < thresholds[entry] else aliases[entry]
 
 
 @compiled
-def note_first(record: Record, pair: np.uint64, entry: np.uint64, successor: np.uint64) -> None:
+def note_first(record: KernelTally, pair: np.uint64, entry: np.uint64, successor: np.uint64) -> None:
     """Records a transition met for the first time in this order; the draw of its pair has been counted already."""
     totals = record.totals
     draw = record.pair_draws[pair]
     if draw == 1:
         record.pairs[totals[PAIRS]] = pair
-        record.pair_places[pair] = totals[PAIRS]
+        record.pair_indices[pair] = totals[PAIRS]
         totals[PAIRS] += 1
+    # In the order in which they were first met, which is that of the arrays of `Answer`.
     record.entries[totals[ENTRIES]] = entry
     record.entry_first_draws[entry] = draw
     totals[ENTRIES] += 1
@@ -445,7 +449,7 @@ def note_first(record: Record, pair: np.uint64, entry: np.uint64, successor: np.
 @compiled
 def visit(
     tables: Tables,
-    record: Record,
+    record: KernelTally,
     stream: UnsignedArray,
     policy: IntArray,
     target: int,
@@ -453,9 +457,9 @@ def visit(
     times: int,
     max_journey: int,
     max_cuts: int,
-    progress: Progress,
+    progress: OrderProgress,
     max_steps: int,
-) -> Progress:
+) -> OrderProgress:
     """Continues a `Visit` for at most `max_steps` steps; `target` is a state of the model.
 
     It is compiled once for policies [n] and once for [max_journey, n]; neither has the branches of the other.
@@ -466,12 +470,14 @@ def visit(
     numbers, pair_draws, entry_counts = record.numbers, record.pair_draws, record.entry_counts
     goal_pair = state_pairs[goal] + np.uint64(action)
     planned = np.uint64(policy.shape[-1])
+    # Local copies (see above), written back at the end: whoever continues the order draws on from the same point.
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
     state, steps, completed, cuts = np.uint64(progress.position), progress.steps, progress.completed, progress.cuts
     journey, cuts_in_a_row = progress.journey, progress.cuts_in_a_row
     pause = steps + max_steps
     while completed < times and cuts_in_a_row < max_cuts and steps < pause:
         steps += 1
+        # A policy that depends on the step is followed from the initial state only.
         if policy.ndim == 2 and journey == 0 and state != initial:
             state = initial
             continue
@@ -491,6 +497,7 @@ def visit(
             by_state = policy[np.uint64(journey)] if policy.ndim == 2 else policy
             journey += 1
             number = numbers[state]
+            # States discovered after the order was given have no plan: the agent resets.
             if number >= planned or by_state[number] < 0:
                 state = initial
                 continue
@@ -507,13 +514,13 @@ def visit(
             note_first(record, pair, entry, state)
     stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
     over = completed >= times or cuts_in_a_row >= max_cuts
-    return Progress(int(np.int64(state)), steps, completed, completed, 0, cuts, journey, cuts_in_a_row, over)
+    return OrderProgress(int(np.int64(state)), steps, completed, completed, 0, cuts, journey, cuts_in_a_row, over)
 
 
 @compiled
 def run_episodes(
     tables: Tables,
-    record: Record,
+    record: KernelTally,
     stream: UnsignedArray,
     policy: IntArray,
     target: int,
@@ -523,12 +530,13 @@ def run_episodes(
     slack: float,
     always_reset: bool,
     outcomes: IntArray,
-    progress: Progress,
+    limit: int,
+    progress: OrderProgress,
     max_steps: int,
-) -> Progress:
-    """Continues `Episodes` for at most `max_steps` steps; the policy is [1, n] or [horizon, n].
+) -> OrderProgress:
+    """Continues `Episodes` for about `max_steps` steps; the policy is [1, n] or [horizon, n].
 
-    It adds to the outcomes as `Answer` has them, [horizon + 2].
+    It adds to the outcomes as `Answer` has them, [horizon + 2]. After `limit` steps of all, it takes none.
     """
     initial, goal = np.uint64(tables.initial), np.uint64(target)
     state_pairs, row_offsets, successors = tables.state_pairs, tables.row_offsets, tables.successors
@@ -541,11 +549,15 @@ def run_episodes(
     arrivals, travelled, journey = progress.arrivals, progress.travelled, progress.journey
     stopped = False
     pause = steps + max_steps
-    while completed < times and not stopped and steps < pause:
+    while completed < times and not stopped:
+        # A RESET that begins an episode is a step of the world and not of the episode.
         if journey == 0 and (state != initial or always_reset):
+            if steps >= pause:
+                break
             state = initial
             steps += 1
         if state == goal or journey == horizon:
+            # The index is the number of steps to the goal; the last one is for episodes that missed it.
             arrivals += state == goal
             outcomes[np.uint64(journey if state == goal else horizon + 1)] += 1
             travelled += journey
@@ -553,6 +565,8 @@ def run_episodes(
             journey = 0
             stopped = travelled > completed * allowance + slack
             continue
+        if steps >= limit or (steps >= pause and journey > 0):  # no pause between the RESET of an episode and its step
+            break
         number = numbers[state]
         action = policy[np.uint64(journey if staged else 0), number] if number < planned else -1
         journey += 1
@@ -572,7 +586,7 @@ def run_episodes(
         if entry_counts[entry] == 1:
             note_first(record, pair, entry, state)
     stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
-    return Progress(
+    return OrderProgress(
         int(np.int64(state)), steps, completed, arrivals, travelled, 0, journey, 0, completed >= times or stopped
     )
 
@@ -581,6 +595,7 @@ def run_episodes(
 def number_in(table: PolicyTable | DistanceTable, target: np.uint64, state: np.uint64) -> Any:
     """Returns the number of a target and a state in a table."""
     first, end = table.offsets[target], table.offsets[target + _ONE]
+    # The states of a target ascend: bisection.
     while first < end:
         middle = (first + end) >> _ONE
         if table.states[middle] < state:
@@ -593,34 +608,35 @@ def number_in(table: PolicyTable | DistanceTable, target: np.uint64, state: np.u
 
 
 @compiled
-def nearest_target(tour_state: TourProgress, number: np.uint64) -> np.uint64:
+def nearest_target(tour_state: TourArrays, number: np.uint64) -> np.uint64:
     """Returns the nearest target with outstanding plays, of equal ones the first; there must be one."""
     distances, outstanding = tour_state.distances, tour_state.outstanding
     has_table, table = len(distances) == 0, tour_state.distance_table
     chosen, least = NO_TARGET, np.inf
-    for place in range(len(outstanding)):
-        target = np.uint64(place)
+    for index in range(len(outstanding)):
+        target = np.uint64(index)
         if outstanding[target] == 0:
             continue
         distance = number_in(table, target, number) if has_table else distances[target, number]
         if chosen == NO_TARGET or distance < least:
             chosen, least = target, distance
+    # Kept until that target has nothing outstanding: others only drop out, so it stays the nearest until then.
     tour_state.nearest[number] = chosen
     return chosen
 
 
 @compiled
-def tour(  # noqa: PLR0912, PLR0915 (a function call would take longer than the step, see above)
+def tour(  # noqa: C901, PLR0912, PLR0915 (a function call would take longer than the step, see above)
     tables: Tables,
-    record: Record,
+    record: KernelTally,
     stream: UnsignedArray,
-    tour_state: TourProgress,
+    tour_state: TourArrays,
     times: int,
     max_journey: int,
     max_cuts: int,
-    progress: Progress,
+    progress: OrderProgress,
     max_steps: int,
-) -> Progress:
+) -> OrderProgress:
     """Continues a `Tour` for at most `max_steps` steps; `times` is the sum of the plays asked for."""
     initial = np.uint64(tables.initial)
     state_pairs, row_offsets, successors = tables.state_pairs, tables.row_offsets, tables.successors
@@ -640,6 +656,7 @@ def tour(  # noqa: PLR0912, PLR0915 (a function call would take longer than the 
         steps += 1
         number = numbers[state]
         target = waiting[number] if number < up_to_last else NO_TARGET
+        # A play is due here. The largest remaining share is played, so that all pairs of a state progress alike.
         if target != NO_TARGET:
             play, end = target_plays[target], target_plays[target + _ONE]
             if end - play > _ONE:  # a single play has no share to compare, and a division takes as long as a draw
@@ -670,6 +687,7 @@ def tour(  # noqa: PLR0912, PLR0915 (a function call would take longer than the 
                 heading = nearest[asking]
                 if heading == NO_TARGET or outstanding[heading] == 0:
                     heading = nearest_target(tour_state, asking)
+            # A state without a plan, or with RESET planned.
             action = -1
             if number < planned:
                 action = number_in(policy_table, heading, number) if has_table else policies[heading, number]
@@ -690,26 +708,28 @@ def tour(  # noqa: PLR0912, PLR0915 (a function call would take longer than the 
     stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
     tour_state.heading[0] = heading
     over = completed >= times or cuts_in_a_row >= max_cuts
-    return Progress(int(np.int64(state)), steps, completed, completed, 0, cuts, journey, cuts_in_a_row, over)
+    return OrderProgress(int(np.int64(state)), steps, completed, completed, 0, cuts, journey, cuts_in_a_row, over)
 
 
 @compiled
 def survey(
     tables: Tables,
-    record: Record,
+    record: KernelTally,
     stream: UnsignedArray,
     known: SurveyProgress,
     max_depth: int,
     plays: int,
-    progress: Progress,
+    progress: OrderProgress,
     max_steps: int,
-) -> Progress:
+) -> OrderProgress:
     """Goes on with a `Survey` for at most `max_steps` steps."""
     initial, state_pairs, row_offsets = tables.initial, tables.state_pairs, tables.row_offsets
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
     state, steps, completed = progress.position, progress.steps, progress.completed
     pause, surprised, finished = steps + max_steps, False, False
     while completed < plays and not surprised and steps < pause:
+        # A route is played to its end, since what is known of the way is taken for certain; then the next one is
+        # searched.
         if known.totals[ROUTE] == 0 and not find_unplayed(known, state_pairs, initial, state, max_depth):
             finished = True
             break
@@ -734,7 +754,8 @@ def survey(
             completed += 1
             known.leads_to[chosen] = state
             lower_depth(known, state_pairs, state, known.depths[before] + 1)
+        # The assumption that every pair has one outcome is refuted, and the order ends.
         surprised = known.leads_to[chosen] != state
     stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
     over = completed >= plays or surprised or finished
-    return Progress(state, steps, completed, completed, 0, 0, 0, 0, over)
+    return OrderProgress(state, steps, completed, completed, 0, 0, 0, 0, over)

@@ -18,9 +18,8 @@ import numpy as np
 
 from axplore.errors import InvalidLabelError, WorldError
 from axplore.labels import encode_label, shortened
-from axplore.memory import Memory
+from axplore.records.findings import FaultKind
 from axplore.types import Action, State
-from axplore.worlds.contract import FaultKind
 from axplore.worlds.systems import SystemAdapter, SystemFaultError, is_worth_a_line
 
 _logger = logging.getLogger("axplore")
@@ -32,6 +31,9 @@ PLAIN_TYPES: Final[dict[type, Callable[[Any], State]]] = {
     bytes: bytes,
 }
 """Converts a value of a subclass to the plain one that it equals."""
+
+PLAIN_KINDS: Final = "biufSU"
+"""NumPy's kinds of scalars that equal plain values: truth values, numbers, bytes and text."""
 
 INVALID_STATE: Final = "invalid"
 """The label of the state that stands for all answers that are not states, if the user asks for it."""
@@ -57,6 +59,7 @@ def plain_state(answer: Any, method: str = "step") -> State:
         try:
             state = _plain(answer)
             encode_label(state)
+            _check_equal(answer, state)
         except (InvalidLabelError, RecursionError) as error:
             reason = f"{shortened(answer)} is not a state: {error}"
         else:
@@ -95,30 +98,6 @@ def with_invalid_state(adapter: SystemAdapter) -> SystemAdapter:
     return replace(adapter, step=step, actions=actions_of)
 
 
-def with_memory(adapter: SystemAdapter, memory: Memory) -> SystemAdapter:
-    """Returns the same system with the situations of a memory as its states; its own answers are their outputs."""
-    follower = memory.follower()
-    output: State = memory.outputs[0]
-
-    def reset() -> State:
-        nonlocal output
-        output = adapter.reset()
-        return follower.reset(plain_state(output, "reset"))
-
-    def step(action: Action) -> State:
-        nonlocal output
-        output = adapter.step(action)
-        try:
-            return follower.step(action, output)
-        except TypeError:  # not hashable, so it is not a state
-            return output
-
-    def actions_of(_: State) -> tuple[Action, ...]:
-        return adapter.actions(output)
-
-    return replace(adapter, reset=reset, step=step, actions=actions_of)
-
-
 def check_same_kind(known: State, answer: State) -> None:
     """Refuses an answer that equals a known state but looks different: True and 1 are equal in Python.
 
@@ -128,6 +107,24 @@ def check_same_kind(known: State, answer: State) -> None:
         raise WorldError(
             f"the states {shortened(known)} and {shortened(answer)} are equal in Python, so they would be counted "
             "as one: a truth value equals a number. Use other labels, text for example"
+        )
+
+
+def hint_at_rewards(start: State, answer: State) -> None:
+    """Warns if the first answer to a step looks like the state with a reward, which would be a part of the label."""
+    looks_like_it = (
+        isinstance(answer, tuple)
+        and 2 <= len(answer) <= max(LENGTHS_OF_STEPS)
+        and not isinstance(start, tuple)
+        and type(answer[0]) is type(start)
+        and isinstance(answer[1], float | np.floating)
+    )
+    if looks_like_it:
+        _logger.warning(
+            "step returned %s and reset %s: if the second value is a reward, return the state alone; otherwise each "
+            "reward makes a state of its own",
+            shortened(answer),
+            shortened(start),
         )
 
 
@@ -168,7 +165,7 @@ def _mistake(answer: Any, method: str) -> str | None:
 
 def _plain(answer: Any) -> State:
     """Returns the plain value that an answer equals; raises if there is none."""
-    if isinstance(answer, np.generic):
+    if isinstance(answer, np.generic) and answer.dtype.kind in PLAIN_KINDS:
         answer = answer.item()
     if answer is None or isinstance(answer, bool):
         return answer
@@ -184,16 +181,37 @@ def _plain(answer: Any) -> State:
     raise InvalidLabelError(_what_to_do(answer))
 
 
+def _check_equal(answer: Any, state: State) -> None:
+    """Refuses an answer that does not equal the label made of it: it would be a new state each time."""
+    try:
+        is_equal = hash(answer) == hash(state) and bool(answer == state)
+    except Exception as error:  # whatever a type of a user's own may raise
+        raise InvalidLabelError(f"it cannot be compared with {shortened(state)}: {type(error).__name__}") from None
+    if not is_equal:
+        raise InvalidLabelError(
+            f"it is of type {type(answer).__qualname__}, and does not equal {shortened(state)}; return plain text, "
+            "numbers, bytes, or tuples or frozensets of these"
+        )
+
+
+ADVICE: Final[tuple[tuple[Any, str], ...]] = (
+    (dict, "a dict cannot be hashed; return a tuple of the values that make up the state"),
+    (set, "a set cannot be hashed; return frozenset(...) of it"),
+    (np.datetime64 | np.timedelta64, "a date or a duration is a number in a unit; return str(...) of it"),
+    (np.void, "a record of NumPy is no plain value; return tuple(...) of its fields, or bytes"),
+)
+"""What to return in place of a value of some types."""
+
+
 def _what_to_do(answer: Any) -> str:
     kind = type(answer).__qualname__
     if isinstance(answer, Enum):
         return f"it is a member of the Enum {kind}; return its name"
     if isinstance(answer, list | np.ndarray):
         return f"a value of type {kind} cannot be hashed; return tuple(...) of it"
-    if isinstance(answer, dict):
-        return "a dict cannot be hashed; return a tuple of the values that make up the state"
-    if isinstance(answer, set):
-        return "a set cannot be hashed; return frozenset(...) of it"
+    for kinds, advice in ADVICE:
+        if isinstance(answer, kinds):
+            return advice
     if is_dataclass(answer):
         return "return dataclasses.astuple(...) of it"
     return (
@@ -202,7 +220,17 @@ def _what_to_do(answer: Any) -> str:
     )
 
 
+def is_mistakable(label: State) -> bool:
+    """Returns whether a label equals another one, with a truth value in place of a number or the other way round."""
+    if isinstance(label, tuple | frozenset):
+        return any(map(is_mistakable, label))
+    return isinstance(label, int | float) and label in (0, 1)
+
+
 def _is_same_kind(known: Any, answer: Any) -> bool:
     if isinstance(known, tuple):
         return all(map(_is_same_kind, known, answer))
+    if isinstance(known, frozenset):
+        as_known = {item: item for item in known}
+        return all(_is_same_kind(as_known[item], item) for item in answer)
     return isinstance(known, bool) == isinstance(answer, bool | np.bool_)

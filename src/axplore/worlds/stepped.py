@@ -6,33 +6,43 @@ It carries out the same orders as a simulated world, with the same meaning. What
 - A state must always offer the same actions. That is checked in every order; see docs/worlds.md.
 - It may give an answer that is not a state. This ends the exploration, or counts as a state of its own; it is never
   left out.
-- It may fail: raise, hang or die. The failed step is not counted, and `faults` describes it. If a factory was given,
-  the world makes a new system, which stands in the initial state, and continues; that is one step. A journey that was
-  interrupted has neither arrived nor been cut: it starts again. An interrupted episode is run again, and its
+- It may fail: raise, hang or die. What the failed step led to is not counted, and `faults` describes it. If a factory
+  was given, the world makes a new system, which is reset, and continues: both are steps. A journey that was interrupted
+  has neither arrived nor been cut: it starts again. An interrupted episode is run again, and its
   outcome is that it missed the goal.
-- It may end an episode by itself after a number of steps. The world resets before that: on a visit or a tour the
-  journey counts as cut, and an episode continues as if the policy had played RESET.
+- It may end an episode by itself after a number of steps. The world resets before that: the journey or the episode
+  counts as cut, and an episode that is cut has missed the goal.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Final, Literal, TypeAlias
 
-from axplore.errors import InvalidSettingError, TooManyFaultsError, WorldError
-from axplore.memory import Memory
-from axplore.statistics.dependence import Dependence
+from axplore.errors import InvalidSettingError, OrdersCutError, TooManyFaultsError, WorldError
+from axplore.records.findings import Fault
 from axplore.types import RESET_ACTION, Action, Reset, State
-from axplore.worlds.contract import NOWHERE, Answer, Fault, Order, World, WorldSnapshot
-from axplore.worlds.hindsight import WatchedHistory
-from axplore.worlds.orders import LARGEST, DiscoveredStates, Tally, check_orders, checked_seed
-from axplore.worlds.state_labels import check_same_kind, checked_actions, plain_state
+from axplore.worlds.contract import NOWHERE, Answer, Examinable, Order, Restarts, WorldSnapshot
+from axplore.worlds.hindsight import Alarm, WatchedHistory
+from axplore.worlds.orders import LARGEST, DiscoveredStates, Tally, check_orders, checked_seed, no_answer
+from axplore.worlds.renewals import Renewals
+from axplore.worlds.state_labels import check_same_kind, checked_actions, hint_at_rewards, plain_state
 from axplore.worlds.supervision import MAX_FAULTS, START_CHECKS, OnInvalid, SupervisedSystem, SystemRecipe
-from axplore.worlds.systems import SYSTEM_ERRORS, Factory, System, SystemAdapter
-from axplore.worlds.walkers import INTERRUPTED, Agent, Chooser, Outcome, Walker, free_episode, observed_walk, walker_of
+from axplore.worlds.systems import SYSTEM_ERRORS, Factory, System, SystemAdapter, View
+from axplore.worlds.walkers import (
+    CUT,
+    INTERRUPTED,
+    Agent,
+    Chooser,
+    Walker,
+    WalkResult,
+    free_episode,
+    observed_walk,
+    walker_of,
+)
 
 Start: TypeAlias = Literal["fixed", "virtual"]
 
@@ -42,7 +52,7 @@ MANY_STARTS: Final = 10
 _logger = logging.getLogger("axplore")
 
 
-class SteppedWorld(World):
+class SteppedWorld(Examinable):
     """A system as a `World`."""
 
     def __init__(
@@ -77,11 +87,14 @@ class SteppedWorld(World):
         self._seed = checked_seed(seed)
         self._recipe = SystemRecipe(system, actions, start == "virtual", on_invalid)
         self._max_episode_steps = max_episode_steps
-        self._steps_between_resets = LARGEST if max_episode_steps is None else max_episode_steps - 1
         self._system = SupervisedSystem(self._recipe, self._seed, max_faults, start_checks)
         self._discovered = DiscoveredStates([(self._system.start, self._system.start_actions)])
         self._actions, self._numbers = self._discovered.actions, self._discovered.numbers
-        self._agent = Agent(position=0, steps=0, deadline=self._steps_between_resets)
+        self._mistakable = self._discovered.mistakable
+        limit = LARGEST if max_episode_steps is None else max_episode_steps - 1
+        self._agent = Agent(position=0, steps=0, limit=limit, deadline=limit)
+        self._beside = self._system.start_resets  # the steps of the system that are not among those of the agent
+        self._was_cut = False  # whether a limit ended the last order
         self._needs_reset = False
         self._calls = 0
         self._tally = Tally()
@@ -127,7 +140,28 @@ class SteppedWorld(World):
         check_orders(orders, self._discovered.action_counts())
         call = self._calls
         self._calls += 1
-        return [self._answer(order, (call, index)) for index, order in enumerate(orders)]
+        answers: list[Answer] = []
+        for index, order in enumerate(orders):
+            answers.append(self._answer(order, (call, index)))
+            if self._was_cut:
+                raise OrdersCutError([*answers, *map(no_answer, orders[index + 1 :])])
+        return answers
+
+    def limit(self, steps: int | None = None, ends: float = math.inf) -> None:
+        """Takes from now on at most a number of steps, and begins none after a moment; see `World.limit`."""
+        agent = self._agent
+        agent.last_step = LARGEST if steps is None else agent.steps + steps
+        agent.ends = None if math.isinf(ends) else ends
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether a limit leaves no room for a step."""
+        return self._agent.is_spent
+
+    @property
+    def system_steps(self) -> int:
+        """The steps of the system in this process, also those that are not among `steps`."""
+        return self._agent.steps + self._beside
 
     def replica_factory(self) -> Callable[[], SteppedWorld]:
         """Returns a function that makes worlds like this one in any process; see `Replica`.
@@ -138,8 +172,6 @@ class SteppedWorld(World):
             raise InvalidSettingError(
                 "each worker makes its own system, which needs a factory: give a function that makes the system"
             )
-        if self.memory is not None:
-            raise InvalidSettingError("workers cannot follow a system with a memory: leave workers out")
         return partial(
             SteppedWorld,
             self._recipe.source,
@@ -163,7 +195,10 @@ class SteppedWorld(World):
         """Carries out an order, or a batch of one, after a RESET, which is a step; see `Replica`."""
         self._needs_reset = True
         self._system.max_faults = len(self._system.faults) + max_faults
-        return self._answer(order, tuple(key))
+        answer = self._answer(order, tuple(key))
+        if self._was_cut:
+            raise OrdersCutError([answer])
+        return answer
 
     @property
     def position(self) -> int:
@@ -172,28 +207,20 @@ class SteppedWorld(World):
 
     def snapshot(self) -> WorldSnapshot:
         """Returns the current snapshot."""
-        return replace(self._discovered.snapshot(self.steps, self._calls), memory=self.memory)
+        return self._discovered.snapshot(self.steps, self._calls)
 
     def restore(self, snapshot: WorldSnapshot) -> None:
         """Resumes from a snapshot of the same system. The next order begins with a RESET."""
-        if snapshot.memory != self.memory:
-            self.remember(snapshot.memory)
         self._discovered.restore(snapshot)
-        self._agent.steps, self._calls = snapshot.steps, snapshot.calls
+        agent, undone = self._agent, self._agent.steps - snapshot.steps
+        agent.steps, self._calls = snapshot.steps, snapshot.calls
+        self._beside += undone  # the system has taken them all the same
+        agent.last_step = LARGEST if agent.last_step == LARGEST else agent.last_step - undone
         self._needs_reset = True
 
-    @property
-    def memory(self) -> Memory | None:
-        """What tells situations apart, which are then the states; None if the answers of the system are."""
-        return self._system.memory
-
-    def remember(self, memory: Memory | None) -> None:
-        """Takes the situations of a memory for states, or without one the answers of the system.
-
-        All states but the initial one are forgotten, and the test of the history begins anew. The next order begins
-        with a RESET.
-        """
-        self._system.remember(memory)
+    def relabel(self, view: View | None) -> None:
+        """Sees the system through a view that may label its states otherwise; see `Examinable.relabel`."""
+        self._system.relabel(view)
         self._discovered.forget(1)
         self._worked.clear()
         self._needs_reset = True
@@ -207,53 +234,62 @@ class SteppedWorld(World):
                 system would end the episode by itself, which ends the walk.
         """
         self._needs_reset = True
-        self._carry_out(observed_walk(self._agent, self._discovered, choose), (self._calls, 0))
+        answer = self._carry_out(observed_walk(self._agent, self._discovered, choose), (self._calls, 0))
         self._calls += 1
+        if self._was_cut:
+            raise OrdersCutError([answer])
 
-    def lend(self) -> tuple[SystemAdapter, int | None]:
+    def borrow_system(self) -> tuple[SystemAdapter, int | None]:
         """Returns the system itself, for an examination, and the step at which it ends episodes, if any.
 
-        Steps of the examination are not counted. The next order begins with a RESET.
+        Its steps are not among `steps`: see `note_borrowed`. The next order begins with a RESET.
         """
         self._needs_reset = True
         return self._system.adapter, self._max_episode_steps
 
-    def run_episode(self, choose: Callable[[State, int], Action | Reset], goal: State, horizon: int) -> int | None:
-        """Runs one episode of any policy, which may roll dice or remember, from a RESET towards a goal.
+    def note_borrowed(self, steps: int) -> None:
+        """Adds steps that a borrower has taken to `system_steps`."""
+        self._beside += steps
 
-        Its steps are those of the world, and its transitions are not counted.
-
-        Args:
-            choose: what to play, given the label of the state and the number of steps of the episode so far. In a
-                terminal state, and where the system would end the episode by itself, RESET is played without asking.
-            goal: the label of the state to reach; it need not have been met.
-            horizon: the steps after which the episode ends.
-
-        Returns:
-            The steps to the goal, or more than the horizon if it was missed; None if the system failed on the way.
-        """
+    def run_episode(
+        self, choose: Callable[[State, int], Action | Reset], goal: State, horizon: int, restarts: Restarts
+    ) -> Answer:
+        """Runs one episode of any policy from a RESET towards a goal; see `Examinable.run_episode`."""
         self._needs_reset = True
-        walker = free_episode(self._agent, self._discovered, choose, goal, horizon)
+        walker = free_episode(self._agent, self._discovered, choose, goal, horizon, restarts)
         answer = self._carry_out(walker, (self._calls, 0))
         self._calls += 1
-        return answer.travelled if answer.completed else None
+        if self._was_cut:
+            raise OrdersCutError([answer])
+        return answer
+
+    def vary_ages(self) -> None:
+        """Resets from now on at random ages, where that disturbs neither an episode nor a journey by steps."""
+        if self._agent.renewals is None:
+            self._agent.renewals = Renewals(self._seed, self._agent.steps)
+            self._agent.renewal = self._agent.renewals.due_after(self._agent.steps)
 
     def watch_history(self) -> None:
-        """Tests from now on, at every step, whether what follows a pair depends on the pair before it."""
+        """Tests from now on, at every step, whether what follows a pair depends on more than the pair."""
         self._history = self._history or WatchedHistory()
 
     @property
     def has_alarmed(self) -> bool:
-        """Whether the test of the history has found something by its last look."""
+        """Whether a test of the history has found something by its last look."""
         return self._history is not None and self._history.alarm is not None
 
     @property
-    def history_alarm(self) -> Dependence | None:
-        """What the test of the history has found so far; None if nothing, or if it is not asked."""
+    def history_alarm(self) -> Alarm | None:
+        """What the tests of the history have found first; None if nothing, or if they are not asked."""
         if self._history is None:
             return None
         self._history.look()
         return self._history.alarm
+
+    @property
+    def other_alarms(self) -> Sequence[Alarm]:
+        """What each of the tests of the history that alarmed has found so far."""
+        return () if self._history is None else self._history.alarms
 
     def close(self) -> None:
         """Closes the system."""
@@ -264,22 +300,38 @@ class SteppedWorld(World):
 
     def _carry_out(self, walker: Walker, key: tuple[int, ...]) -> Answer:
         agent, before = self._agent, self._agent.steps
-        if self._system.begin(key, agent.steps):
-            self._stand_at_start()
         self._tally = Tally()
         self._checks_start = True
-        if self._needs_reset:
+        self._was_cut = False
+        self._begin(key)
+        if self._needs_reset and not self._was_cut:
             self._reset()
             if self._history is not None:
                 self._history.break_off()
+        needs_reset = self._needs_reset and self._was_cut
         self._needs_reset = True  # until the order is over, because an exception leaves the system anywhere
         outcome = self._follow(walker)
-        self._needs_reset = False
+        self._needs_reset = needs_reset or self._system.is_down
         for state, action in self._tally.rows:
             self._worked.setdefault(state, set()).add(action)
         if self._recipe.virtual_start and not self._has_hinted:
             self._hint_at_starts()
         return self._tally.answer(agent.steps - before, *outcome)
+
+    def _begin(self, key: tuple[int, ...]) -> None:
+        """Gives the system the stream of an order; starts another one if there is none that works."""
+        agent = self._agent
+        n_resets = self._system.begin(key, agent.steps, agent.room)
+        if n_resets:  # a new system is running
+            agent.steps += n_resets
+            agent.begin()
+        if self._system.is_down:
+            self._cut()
+
+    def _cut(self) -> int:
+        """Notes that a limit is reached, and returns CUT."""
+        self._was_cut = True
+        return CUT
 
     def _hint_at_starts(self) -> None:
         """Warns once if the virtual start has so many successors that few states can be within the radius."""
@@ -294,20 +346,22 @@ class SteppedWorld(World):
                 sum(starts.values()),
             )
 
-    def _follow(self, walker: Walker) -> Outcome:
+    def _follow(self, walker: Walker) -> WalkResult:
         """Plays what a walker yields, and sends it the resulting states."""
         play, reset, tell = self._play, self._reset, walker.send
         try:
             chosen = next(walker)
+            if self._was_cut:
+                tell(CUT)
             if self._history is not None:
                 return self._follow_watched(walker, chosen, self._history)
             while True:
                 chosen = tell(reset() if chosen == RESET_ACTION else play(chosen))
         except StopIteration as end:
-            outcome: Outcome = end.value
+            outcome: WalkResult = end.value
             return outcome
 
-    def _follow_watched(self, walker: Walker, chosen: int, history: WatchedHistory) -> Outcome:
+    def _follow_watched(self, walker: Walker, chosen: int, history: WatchedHistory) -> WalkResult:
         """Does the same, and records every step for the test of whether the history matters."""
         play, reset, tell = self._play, self._reset, walker.send
         while True:
@@ -315,14 +369,18 @@ class SteppedWorld(World):
             note = history.steps.append
             for _ in range(history.room):
                 position = reset() if chosen == RESET_ACTION else play(chosen)
+                if position == CUT:
+                    tell(CUT)
                 note(chosen)
                 note(position)
                 chosen = tell(position)
             history.look()
 
     def _play(self, action: int) -> int:
-        """Plays an action, counts the transition and returns the index of the next state, or INTERRUPTED."""
+        """Plays an action, counts the transition and returns the index of the next state, or INTERRUPTED, or CUT."""
         agent = self._agent
+        if agent.steps >= agent.last_step or (agent.ends is not None and agent.is_spent):
+            return self._cut()
         position = agent.position
         agent.steps += 1
         try:
@@ -335,6 +393,8 @@ class SteppedWorld(World):
             successor = self._discover(label, action)
             if successor == INTERRUPTED:
                 return INTERRUPTED
+        if successor in self._mistakable:
+            check_same_kind(self._discovered.labels[successor], label)
         pair = (position, action)
         try:
             self._tally.rows[pair][successor] += 1
@@ -346,18 +406,24 @@ class SteppedWorld(World):
         return successor
 
     def _reset(self) -> int:
-        """Resets the system, and returns the index of the initial state, 0."""
+        """Resets the system, and returns the index of the initial state, 0, or CUT."""
         agent = self._agent
+        if agent.is_spent:
+            return self._cut()
         agent.steps += 1
-        self._system.reset(agent.steps, check_actions=self._checks_start)
+        agent.steps += self._system.reset(agent.steps, agent.room, check_actions=self._checks_start)
+        if self._system.is_down:
+            return self._cut()
         self._checks_start = False
-        agent.position, agent.deadline = 0, agent.steps + self._steps_between_resets
+        agent.begin()
         return 0
 
     def _discover(self, label: State, action: int) -> int:
         """Returns the index of a state entered for the first time; INTERRUPTED if the answer is not a state."""
         try:
             state = plain_state(label)
+            if len(self._discovered) == 1:
+                hint_at_rewards(self._discovered.labels[0], label)
             return self._discovered.add(state, checked_actions(state, self._system.adapter.actions(label)))
         except SYSTEM_ERRORS as error:
             return self._recover(error, action)
@@ -369,7 +435,6 @@ class SteppedWorld(World):
         system that changes and too rare to cost anything. Refuses a state that is not what it was before.
         """
         known = self._discovered.labels[state]
-        check_same_kind(known, label)
         try:
             self._system.check_actions(known, label, self._actions[state])
         except SYSTEM_ERRORS as error:
@@ -378,7 +443,10 @@ class SteppedWorld(World):
         return True
 
     def _recover(self, error: BaseException, action: int) -> int:
-        """Restarts the system after an action failed in the current state."""
+        """Restarts the system after an action failed in the current state.
+
+        Where a limit leaves no room for that, the system is down, and the next step is cut.
+        """
         if isinstance(error, WorldError):  # the system cannot be explored, and a new one could not either
             raise error
         agent = self._agent
@@ -386,17 +454,12 @@ class SteppedWorld(World):
         pair = agent.position, action
         has_worked = pair in self._tally.rows or action in self._worked.get(agent.position, ())
         try:
-            self._system.recover(error, label, played, agent.steps, has_worked)
+            agent.steps += self._system.recover(error, label, played, agent.steps, agent.room, has_worked)
         except TooManyFaultsError as too_many:
             too_many.n_draws = self._tally.n_draws
             raise
-        self._stand_at_start()
+        agent.begin()
         return INTERRUPTED
-
-    def _stand_at_start(self) -> None:
-        """Records that a new system is running, which stands in the initial state."""
-        self._agent.position = 0
-        self._agent.deadline = self._agent.steps + self._steps_between_resets
 
 
 def _check_settings(

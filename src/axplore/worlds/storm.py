@@ -121,7 +121,7 @@ class StormSystem:
             self._actions[state] = action_names(self._engine.choice_names())
             self.labels[state] = frozenset(self._engine.labels())
         # Per state: the same name may have another index elsewhere.
-        self._choices = {name: place for place, name in enumerate(self._actions[state])}
+        self._choices = {name: index for index, name in enumerate(self._actions[state])}
         return state
 
 
@@ -129,7 +129,7 @@ def action_names(choices: Iterable[str]) -> tuple[str, ...]:
     """Returns distinct labels for the choices of a state from their names, which may be empty or equal."""
     names = list(choices)
     times = Counter(names)
-    return tuple(name if name and times[name] == 1 else f"{name}#{place}" for place, name in enumerate(names))
+    return tuple(name if name and times[name] == 1 else f"{name}#{index}" for index, name in enumerate(names))
 
 
 class _ProgramEngine:
@@ -140,7 +140,7 @@ class _ProgramEngine:
         from stormpy.simulator import SimulatorActionMode, create_simulator
 
         _check_kind(program.model_type)
-        self._by_name, self._by_place = SimulatorActionMode.GLOBAL_NAMES, SimulatorActionMode.INDEX_LEVEL
+        self._by_name, self._by_index = SimulatorActionMode.GLOBAL_NAMES, SimulatorActionMode.INDEX_LEVEL
         self._simulator = create_simulator(program)
         self._report = self._simulator.restart()
         # Restoring a stored state is thousands of times faster than asking for the initial one.
@@ -160,7 +160,7 @@ class _ProgramEngine:
     def choice_names(self) -> list[str]:
         self._simulator.set_action_mode(self._by_name)
         names = list(self._simulator.available_actions())
-        self._simulator.set_action_mode(self._by_place)  # two choices may share a name
+        self._simulator.set_action_mode(self._by_index)  # two choices may share a name
         return names
 
     def labels(self) -> Iterable[str]:
@@ -220,11 +220,11 @@ class _SparseEngine:
     def choice_names(self) -> list[str]:
         if "deadlock" in self.labels():  # Storm adds a loop that the model does not have
             return []
-        places = range(self._simulator.nr_available_actions())
+        indices = range(self._simulator.nr_available_actions())
         if not self._model.has_choice_labeling():
-            return [""] * len(places)
+            return [""] * len(indices)
         index, labelling = self._model.get_choice_index, self._model.choice_labeling
-        return ["+".join(sorted(labelling.get_labels_of_choice(index(self._number, place)))) for place in places]
+        return ["+".join(sorted(labelling.get_labels_of_choice(index(self._number, choice)))) for choice in indices]
 
     def labels(self) -> Iterable[str]:
         names: Iterable[str] = self._model.labeling.get_labels_of_state(self._number)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
@@ -17,18 +18,19 @@ from axplore.errors import (
     UnfixedStartError,
     WorldError,
 )
-from axplore.labels import shortened
-from axplore.memory import Memory
+from axplore.labels import clipped, shortened
+from axplore.records.findings import Fault, FaultKind
+from axplore.records.order import Labels
 from axplore.types import Action, State
-from axplore.worlds.contract import Fault, FaultKind
-from axplore.worlds.orders import order_seed
-from axplore.worlds.state_labels import checked_actions, plain_state, with_invalid_state, with_memory
+from axplore.worlds.orders import LARGEST, order_seed
+from axplore.worlds.state_labels import check_same_kind, checked_actions, plain_state, with_invalid_state
 from axplore.worlds.systems import (
     SYSTEM_ERRORS,
     Factory,
     System,
     SystemAdapter,
     SystemFaultError,
+    View,
     adapter_for,
     is_system,
     is_worth_a_line,
@@ -37,6 +39,19 @@ from axplore.worlds.systems import (
 
 START_CHECKS: Final = 5
 """The number of resets with which a new world checks that its start is fixed."""
+
+_most_checks: ContextVar[int] = ContextVar("most_checks", default=LARGEST)
+
+
+@contextmanager
+def few_start_checks(max_steps: int | None) -> Iterator[None]:
+    """Lets worlds that are made meanwhile reset their system at most this many times, and in any case once."""
+    token = _most_checks.set(LARGEST if max_steps is None else max(1, max_steps))
+    try:
+        yield
+    finally:
+        _most_checks.reset(token)
+
 
 MAX_FAULTS: Final = 100
 """The number of faults that a world recovers from."""
@@ -88,14 +103,15 @@ class SupervisedSystem:
         step: the method of that system, kept here to save a lookup at every step.
         start: the label of the state that every reset leads to.
         start_actions: the actions of that state.
+        start_resets: the number of resets with which the start was checked.
+        is_down: whether it failed and there was no room to start another: see `restart`.
         faults: the faults so far.
         max_faults: the number of faults to recover from.
-        memory: what tells its situations apart, which are then its states; None if its answers are.
     """
 
     __slots__ = (
-        "_bare", "_faults_before", "_key", "_recipe", "_seed", "_times",
-        "adapter", "faults", "max_faults", "memory", "start", "start_actions", "step",
+        "_bare", "_faults_before", "_key", "_recipe", "_seed", "_times", "_view",
+        "adapter", "faults", "is_down", "max_faults", "start", "start_actions", "start_resets", "step",
     )  # fmt: skip
 
     def __init__(self, recipe: SystemRecipe, seed: int, max_faults: int, start_checks: int) -> None:
@@ -105,54 +121,65 @@ class SupervisedSystem:
         self._faults_before = 0
         self._times: Counter[tuple[object, ...]] = Counter()  # the number of times that each fault has happened
         self.max_faults = max_faults
-        self.memory: Memory | None = None
+        self._view: View | None = None
         self.faults: list[Fault] = []
+        self.is_down = False
+        self.start_resets = min(start_checks, _most_checks.get())
         try:
             self._start()
             answer = self.adapter.reset()
             self.start = plain_state(answer, "reset")
             self.start_actions = checked_actions(self.start, self.adapter.actions(answer))
-            for _ in range(start_checks - 1):
+            for _ in range(self.start_resets - 1):
                 self._check_start(self.adapter.reset())
         except AxploreError:
             raise
         except SYSTEM_ERRORS as error:
-            raise WorldError(f"the system cannot be started and reset: {_told(error)}") from error
+            raise WorldError(f"the system cannot be started and reset: {_describe(error)}") from error
         if not self.start_actions:
             raise InvalidInputError(
                 f"nothing can be explored: the start, {shortened(self.start)}, offers no actions. Is `actions` empty, "
                 "or does is_terminal(state) call it terminal?"
             )
 
-    def begin(self, key: tuple[int, ...], steps: int) -> bool:
-        """Gives the noise the stream of an order; returns whether the system failed at that and was restarted."""
+    def begin(self, key: tuple[int, ...], steps: int, room: int) -> int:
+        """Gives the noise the stream of an order, and starts another system if there is none or this one fails.
+
+        Args:
+            key: the key of the order.
+            steps: the steps of the world.
+            room: the number of resets that are possible.
+
+        Returns:
+            The number of resets with which another system was started; the last stands in the initial state.
+        """
         self._key = key
         self._faults_before = len(self.faults)
+        if self.is_down:
+            return self._restart(steps, room)
         try:
             self.adapter.reseed(order_seed(self._seed, *key))
         except WorldError:
             raise
         except SYSTEM_ERRORS as error:
-            self.recover(error, None, None, steps)
-            return True
-        return False
+            return self.recover(error, None, None, steps, room)
+        return 0
 
-    def remember(self, memory: Memory | None) -> None:
-        """Takes the situations of a memory for states from the next RESET on; without one, the system's answers."""
-        if memory is not None and memory.labels[0] != self.start:
-            raise InvalidInputError(
-                f"the memory is of another system: this one starts in {shortened(self.start)}, and there it is "
-                f"{shortened(memory.labels[0])}"
-            )
-        self.memory = memory
+    def relabel(self, view: View | None) -> None:
+        """Sees the system through a view from the next RESET on; without one, as it is."""
+        self._view = view
         self._adapt()
 
-    def reset(self, steps: int, *, check_actions: bool = False) -> None:
+    def reset(self, steps: int, room: int, *, check_actions: bool = False) -> int:
         """Resets the system; one that fails is replaced by another, which then stands in the initial state.
 
         Args:
             steps: the steps of the world, including this one.
+            room: the number of further resets that are possible.
             check_actions: whether to see that the start still offers the same actions.
+
+        Returns:
+            The number of further resets that it took.
         """
         try:
             answer = self.adapter.reset()
@@ -162,7 +189,8 @@ class SupervisedSystem:
         except WorldError:
             raise
         except SYSTEM_ERRORS as error:
-            self.recover(error, None, None, steps)
+            return self.recover(error, None, None, steps, room)
+        return 0
 
     def check_actions(self, state: State, answer: State, before: tuple[Action, ...]) -> None:
         """Refuses a state just entered that offers other actions than it did before, in whatever order.
@@ -180,33 +208,52 @@ class SupervisedSystem:
             )
 
     def recover(
-        self, error: BaseException, state: State | None, action: Action | None, steps: int, has_worked: bool = True
-    ) -> None:
-        """Replaces a system that failed by another, which stands in the initial state.
+        self,
+        error: BaseException,
+        state: State | None,
+        action: Action | None,
+        steps: int,
+        room: int,
+        has_worked: bool = True,
+    ) -> int:
+        """Replaces a system that failed by another, which stands in the initial state; or leaves it down.
 
         Args:
             error: how it failed.
             state, action: the pair that was being played; None if it was being reset.
             steps: the steps of the world, including that one.
+            room: the number of resets that are possible; if they do not suffice, the system is down.
             has_worked: whether the same action has worked in the same state.
+
+        Returns:
+            The number of resets that it took.
 
         Raises:
             InvalidAnswerError: its answer was not a state, which a new system would not change.
             WorldError: there were too many faults, or another system cannot be made.
         """
-        while True:
-            self._note(error, state, action, steps, has_worked)
-            with suppress(*SYSTEM_ERRORS):
-                self.adapter.close()
+        self._note(error, state, action, steps, has_worked)
+        with suppress(*SYSTEM_ERRORS):
+            self.adapter.close()
+        return self._restart(steps, room)
+
+    def _restart(self, steps: int, room: int) -> int:
+        """Starts another system, which stands in the initial state; returns the number of resets that it took."""
+        self.is_down = True
+        for n_resets in range(1, room + 1):
             try:
                 self._start()
                 self._check_start(self.adapter.reset())
             except WorldError:
                 raise
-            except SYSTEM_ERRORS as another:
-                error, state, action, has_worked = another, None, None, True
+            except SYSTEM_ERRORS as error:
+                self._note(error, None, None, steps, has_worked=True)
+                with suppress(*SYSTEM_ERRORS):
+                    self.adapter.close()
                 continue
-            return
+            self.is_down = False
+            return n_resets
+        return max(0, room)
 
     def _start(self) -> None:
         self._bare = self._recipe.make()
@@ -215,16 +262,19 @@ class SupervisedSystem:
         self.adapter.reseed(order_seed(self._seed, *self._key, len(self.faults) - self._faults_before))
 
     def _adapt(self) -> None:
-        """Puts the memory, if there is one, between the system and the world."""
+        """Puts the view, if there is one, between the system and the world."""
         bare = self._bare
-        self.adapter: SystemAdapter = bare if self.memory is None else with_memory(bare, self.memory)
+        self.adapter: SystemAdapter = bare if self._view is None else self._view(bare)
         self.step = self.adapter.step
 
     def _check_start(self, answer: State) -> None:
         if type(answer) is type(self.start) and answer == self.start:
+            check_same_kind(self.start, answer)
             return
         label = plain_state(answer, "reset")
-        if label != self.start:
+        if label == self.start:
+            check_same_kind(self.start, label)
+        else:
             raise UnfixedStartError(
                 f"resets land in different states, {shortened(self.start)} and {shortened(label)}, so RESET is "
                 "not what every proof assumes. Fix the start, or put a virtual state before it: "
@@ -236,7 +286,9 @@ class SupervisedSystem:
     ) -> None:
         """Records a fault; raises if a new system would not help, or cannot be made."""
         kind = error.kind if isinstance(error, SystemFaultError) else FaultKind.RAISED
-        fault = Fault(kind, _told(error), state, action, steps)
+        is_unplayed = kind is FaultKind.CLOSED or (state is None and action is None)
+        pair = None if is_unplayed else Labels([state, action])
+        fault = Fault(kind, _describe(error), pair, steps)
         self.faults.append(fault)
         if kind is FaultKind.INVALID:
             raise InvalidAnswerError(
@@ -261,5 +313,8 @@ class SupervisedSystem:
             _logger.warning("%s; restarting it (fault %d%s)", fault, len(self.faults), often)
 
 
-def _told(error: BaseException) -> str:
-    return str(error) if isinstance(error, SystemFaultError | AxploreError) else f"{type(error).__name__}: {error}"
+def _describe(error: BaseException) -> str:
+    """Returns what a failure says of itself, cut to a length that can be shown."""
+    return clipped(
+        str(error) if isinstance(error, SystemFaultError | AxploreError) else f"{type(error).__name__}: {error}"
+    )

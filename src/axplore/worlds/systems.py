@@ -20,8 +20,8 @@ from typing import Any, Final, Protocol, TypeAlias
 import numpy as np
 
 from axplore.errors import InvalidInputError
+from axplore.records.findings import FaultKind
 from axplore.types import Action, State
-from axplore.worlds.contract import FaultKind
 
 VIRTUAL_START: Final = "virtual start"
 """The label of the state that precedes a random start."""
@@ -100,6 +100,10 @@ class SystemAdapter:
     def can_be_reseeded(self) -> bool:
         """Whether its noise follows the random streams that it is given."""
         return self.reseed is not _nothing
+
+
+View: TypeAlias = Callable[[SystemAdapter], SystemAdapter]
+"""Returns the same system with other labels."""
 
 
 def is_system(thing: object) -> bool:

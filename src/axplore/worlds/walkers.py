@@ -1,12 +1,14 @@
 """Walkers: how an agent that is stepped in Python carries out each kind of order.
 
 A walker is a generator. It yields what to play in the current state, an action or RESET_ACTION, and is sent the index
-of the next state, or INTERRUPTED if the system failed and was restarted. It returns the outcome of the order. So one
-loop steps the system, whatever the order is.
+of the next state; or INTERRUPTED if the system failed and was restarted; or CUT if a limit was reached, so that nothing
+was played and the walker must end. It returns the outcome of the order. So one loop steps the system, whatever the
+order is.
 """
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
@@ -14,12 +16,17 @@ from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
 from axplore.errors import UnknownActionError
+from axplore.records.vectors import Vectors
 from axplore.types import RESET, RESET_ACTION, Action, Reset, State
-from axplore.worlds.contract import Episodes, Order, Survey, Table, Tour, Visit
-from axplore.worlds.orders import DiscoveredStates
+from axplore.worlds.contract import Episodes, Order, Restarts, Survey, Tour, Visit
+from axplore.worlds.orders import LARGEST, DiscoveredStates
+from axplore.worlds.renewals import Renewals
 
 INTERRUPTED: Final = -2
 """Sent to a walker instead of a state: the journey is lost, and the agent stands in the initial state."""
+
+CUT: Final = -3
+"""Sent to a walker instead of a state: nothing was played, and nothing more can be."""
 
 
 @dataclass(slots=True)
@@ -29,15 +36,57 @@ class Agent:
     Attributes:
         position: the index of its state.
         steps: the steps taken so far, RESET included.
-        deadline: the steps after which it must be reset, before the system ends the episode by itself.
+        limit: the steps from one RESET to the next after which it must be reset, before the system ends the episode by
+            itself.
+        deadline: the steps after which that is the case.
+        last_step: the steps after which it must not be stepped.
+        ends: the moment after which it must not be stepped, by the clock of `time.monotonic`; None for no such moment.
+        renewals: what chooses the ages at which it is reset without need; None if it never is.
+        renewal: the steps after which that is the case.
+        is_returning: whether it is on the way back from such a RESET.
     """
 
     position: int
     steps: int
+    limit: int
     deadline: int
+    last_step: int = LARGEST
+    ends: float | None = None
+    renewals: Renewals | None = None
+    renewal: int = LARGEST
+    is_returning: bool = False
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether it must not be stepped any more."""
+        return self.steps >= self.last_step or (self.ends is not None and time.monotonic() >= self.ends)
+
+    @property
+    def room(self) -> int:
+        """The number of steps that it may take."""
+        return 0 if self.is_spent else self.last_step - self.steps
+
+    def begin(self) -> None:
+        """Stands in the initial state after a RESET."""
+        self.position, self.deadline = 0, self.steps + self.limit
+        if self.renewals is not None:
+            self.renewal = self.renewals.due_after(self.steps)
+
+    def renew(self, lost: int) -> int:
+        """Returns RESET_ACTION, which is played without need and ends a journey after this many steps."""
+        if self.renewals is not None:
+            self.renewals.pay(lost)
+            self.is_returning = True
+        return RESET_ACTION
+
+    def arrive(self, journey: int) -> None:
+        """Says that it is where it was going, after this many steps."""
+        if self.is_returning and self.renewals is not None:
+            self.renewals.pay_way_back(journey)
+        self.is_returning = False
 
 
-class Outcome(NamedTuple):
+class WalkResult(NamedTuple):
     """The result of an order apart from the transitions met; see `Answer`."""
 
     completed: int
@@ -47,7 +96,7 @@ class Outcome(NamedTuple):
     outcomes: Sequence[int] = ()
 
 
-Walker: TypeAlias = Generator[int, int, Outcome]
+Walker: TypeAlias = Generator[int, int, WalkResult]
 
 Chooser: TypeAlias = Callable[[State, tuple[Action, ...]], Action | None]
 """Given the label of a state and its actions, returns what to play; None ends the walk."""
@@ -78,12 +127,17 @@ def _visit(order: Visit, agent: Agent) -> Walker:
         if staged and journey == 0 and (position != 0 or is_late):
             position = yield RESET_ACTION
         elif is_late or (journey == max_journey and position != target):
-            cuts, cuts_in_a_row, journey = cuts + 1, cuts_in_a_row + 1, 0
             if position != 0 or not staged:
                 position = yield RESET_ACTION
+            if position != CUT:
+                cuts, cuts_in_a_row, journey = cuts + 1, cuts_in_a_row + 1, 0
+        elif agent.steps >= agent.renewal and not staged:
+            lost, journey = journey, 0
+            position = yield agent.renew(lost)
         elif position == target:
+            agent.arrive(journey)
             position = yield action
-            if position != INTERRUPTED:
+            if position >= 0:
                 completed += 1
                 journey = cuts_in_a_row = 0
         else:
@@ -92,7 +146,9 @@ def _visit(order: Visit, agent: Agent) -> Walker:
             position = yield chosen
         if position == INTERRUPTED:
             position = journey = 0
-    return Outcome(completed, completed, 0, cuts)
+        elif position == CUT:
+            break
+    return WalkResult(completed, completed, 0, cuts)
 
 
 def _run_episodes(order: Episodes, agent: Agent) -> Walker:
@@ -101,15 +157,21 @@ def _run_episodes(order: Episodes, agent: Agent) -> Walker:
     planned, goal = order.policy.shape[-1], int(order.goal)
     times, horizon = int(order.times), int(order.horizon)
     position = agent.position
-    completed = arrivals = travelled = journey = 0
+    needed = min(horizon, agent.limit)
+    completed = arrivals = travelled = cuts = journey = 0
     outcomes = [0] * (horizon + 2)
     while completed < times:
-        if journey == 0 and (position != 0 or order.always_reset):
+        if journey == 0 and (position != 0 or order.always_reset or agent.steps + needed > agent.deadline):
             position = yield RESET_ACTION
-        if position == goal or journey == horizon:
-            arrivals += position == goal
-            outcomes[journey if position == goal else -1] += 1
-            travelled += journey
+            if position == CUT:
+                break
+        has_arrived = position == goal
+        is_cut = not has_arrived and journey < horizon and agent.steps >= agent.deadline
+        if has_arrived or is_cut or journey == horizon:
+            arrivals += has_arrived
+            cuts += is_cut
+            outcomes[journey if has_arrived else -1] += 1
+            travelled += journey if has_arrived else horizon
             completed += 1
             journey = 0
             if travelled > completed * order.allowance + order.slack:
@@ -117,11 +179,14 @@ def _run_episodes(order: Episodes, agent: Agent) -> Walker:
             continue
         chosen = policies[journey if staged else 0][position] if position < planned else RESET_ACTION
         journey += 1
-        position = yield RESET_ACTION if agent.steps >= agent.deadline else chosen
+        position = yield chosen
         if position == INTERRUPTED:
             outcomes[-1] += 1  # to forget it would favour short episodes, which are interrupted less often
             position = journey = 0
-    return Outcome(completed, arrivals, travelled, 0, outcomes)
+        elif position == CUT:
+            outcomes[-1] += journey > 1  # for the same reason; before its first step, nothing is known to be forgotten
+            break
+    return WalkResult(completed, arrivals, travelled, cuts, outcomes)
 
 
 def free_episode(
@@ -130,43 +195,50 @@ def free_episode(
     choose: Callable[[State, int], Action | Reset],
     goal: State,
     horizon: int,
+    restarts: Restarts,
 ) -> Walker:
-    """Returns the walker of one episode of any policy; see `SteppedWorld.run_episode`.
-
-    It is not completed if the system failed, and has travelled beyond the horizon if it missed the goal.
-    """
+    """Returns the walker of one episode of any policy; see `Examinable.run_episode`."""
     labels, actions = discovered.labels, discovered.actions
     position = journey = 0
     while labels[position] != goal:
         if journey == horizon:
-            return Outcome(1, 0, horizon + 1, 0)
+            return WalkResult(1, 0, horizon, 0)
         offered, chosen = actions[position], RESET_ACTION
-        if offered and agent.steps < agent.deadline:
-            action = choose(labels[position], journey)
-            if action is not RESET:
-                if action not in offered:
-                    raise UnknownActionError(
-                        f"the policy plays {action!r} in state {labels[position]!r}, which has {list(offered)!r} and "
-                        "RESET"
-                    )
-                chosen = offered.index(action)
+        is_late = agent.steps >= agent.deadline
+        if is_late and restarts is not Restarts.ALWAYS:
+            return WalkResult(1, 0, journey, 1)
+        if offered and not is_late:
+            chosen = choice_among(offered, choose(labels[position], journey), labels[position])
+        if chosen == RESET_ACTION and restarts is Restarts.NEVER:
+            return WalkResult(1, 0, journey, 0)
         journey += 1
         position = yield chosen
-        if position == INTERRUPTED:
-            return Outcome(0, 0, 0, 0)
-    return Outcome(1, 1, journey, 0)
+        if position < 0:
+            return WalkResult(0, 0, 0, 0)
+    return WalkResult(1, 1, journey, 0)
+
+
+def choice_among(offered: tuple[Action, ...], action: Action | Reset, state: State) -> int:
+    """Returns the index of what a policy plays in a state, or RESET_ACTION; refuses what the state does not offer."""
+    if action is RESET:
+        return RESET_ACTION
+    if action not in offered:
+        raise UnknownActionError(
+            f"the policy plays {action!r} in state {state!r}, which has {list(offered)!r} and RESET"
+        )
+    return offered.index(action)
 
 
 def observed_walk(agent: Agent, discovered: DiscoveredStates, choose: Chooser) -> Walker:
     """Returns the walker that plays what a function chooses; see `SteppedWorld.walk`."""
     position = 0
-    while position != INTERRUPTED:
+    while position >= 0:
         offered = discovered.actions[position]
         action = choose(discovered.labels[position], offered)
         if action is None or agent.steps >= agent.deadline:
             break
         position = yield offered.index(action)
-    return Outcome(1, 0, 0, 0)
+    return WalkResult(1, 0, 0, 0)
 
 
 def _tour(order: Tour, agent: Agent) -> Walker:
@@ -180,12 +252,17 @@ def _tour(order: Tour, agent: Agent) -> Walker:
     while progress.outstanding and cuts_in_a_row < max_cuts:
         target = waiting.get(position)
         if agent.steps >= agent.deadline or (journey == max_journey and target is None):
-            cuts, cuts_in_a_row, journey, heading = cuts + 1, cuts_in_a_row + 1, 0, None
             position = yield RESET_ACTION
+            if position != CUT:
+                cuts, cuts_in_a_row, journey, heading = cuts + 1, cuts_in_a_row + 1, 0, None
+        elif agent.steps >= agent.renewal:
+            lost, journey, heading = journey, 0, None
+            position = yield agent.renew(lost)
         elif target is not None:
+            agent.arrive(journey)
             play, state = progress.next_play(target), position
             position = yield actions[play]
-            if position != INTERRUPTED:
+            if position >= 0:
                 progress.strike_off(play, state)
                 heading = None
                 journey = cuts_in_a_row = 0
@@ -196,15 +273,17 @@ def _tour(order: Tour, agent: Agent) -> Walker:
             position = yield policies[heading][position] if position < planned else RESET_ACTION
         if position == INTERRUPTED:
             position, journey, heading = 0, 0, None
+        elif position == CUT:
+            break
     completed = times - progress.outstanding
-    return Outcome(completed, completed, 0, cuts)
+    return WalkResult(completed, completed, 0, cuts)
 
 
 class _RowsOf:
-    """The policies of a table, which are made when they are asked for."""
+    """Policies that are made when they are asked for."""
 
-    def __init__(self, table: Table) -> None:
-        self._row = lru_cache(maxsize=64)(lambda target: table[target].tolist())
+    def __init__(self, policies: Vectors) -> None:
+        self._row = lru_cache(maxsize=64)(lambda target: policies[target].tolist())
 
     def __getitem__(self, target: int) -> list[int]:
         row: list[int] = self._row(target)
@@ -229,7 +308,7 @@ class TourProgress:
 
     def __init__(self, tour: Tour) -> None:
         targets: list[int] = tour.targets.tolist()
-        self.policies = _RowsOf(tour.policies) if isinstance(tour.policies, Table) else tour.policies.tolist()
+        self.policies = _RowsOf(tour.policies) if isinstance(tour.policies, Vectors) else tour.policies.tolist()
         self.planned = tour.policies.shape[1]
         self.waiting = {state: target for target, state in enumerate(targets)}
         self.actions: list[int] = tour.actions.tolist()
@@ -268,7 +347,7 @@ class TourProgress:
             open_targets = [target for target, remaining in enumerate(self._remaining) if remaining]
             if self.planned:
                 distances = self._distances[:, asking].tolist()
-                target = min(open_targets, key=lambda place: float(distances[place]))
+                target = min(open_targets, key=lambda index: float(distances[index]))
             else:
                 target = open_targets[0]
             self._nearest[asking] = target
@@ -282,12 +361,16 @@ def _survey(order: Survey, agent: Agent, actions: Sequence[Sequence[Action]]) ->
     while completed < order.plays:
         if agent.steps >= agent.deadline:
             position, route = (yield RESET_ACTION), []
+            if position == CUT:
+                break
             continue
         route = route or known.route_to_unplayed(position, max_depth)
         if not route:
             break
         state, action = position, route.pop()
         position = yield action
+        if position == CUT:
+            break
         if position == INTERRUPTED:
             position, route = 0, []
         elif action != RESET_ACTION:
@@ -297,7 +380,7 @@ def _survey(order: Survey, agent: Agent, actions: Sequence[Sequence[Action]]) ->
                 known.note(state, action, position)
             elif expected != position:
                 break
-    return Outcome(completed, completed, 0, 0)
+    return WalkResult(completed, completed, 0, 0)
 
 
 class SurveyedGraph:

@@ -1,5 +1,5 @@
 "use strict";
-// The data from Python: states, layout, transitions, policies and answers. A state is given by its place: those of the
+// The data from Python: states, layout, transitions, policies and answers. A state is given by its index: those of the
 // atlas come first, in order of admission, then those of the frontier. This script only looks things up.
 const atlas = (() => {
   const content = JSON.parse(document.getElementById("content").textContent);
@@ -16,42 +16,42 @@ const atlas = (() => {
     Object.entries(content.arrays).map(async ([name, packed]) => { arrays[name] = await unpacked(packed); }));
 
   const { members, labels } = content;
-  const isMember = (place) => place < members;
-  const statusOf = (place) => content.statusNames[content.statuses[place]];
-  const classOf = (place) => statusOf(place).replace(" ", "-");
-  const actionsOf = (place) => content.actionLists[content.actionListOf[place]];
+  const isMember = (index) => index < members;
+  const statusOf = (index) => content.statusNames[content.statuses[index]];
+  const classOf = (index) => statusOf(index).replace(" ", "-");
+  const actionsOf = (index) => content.actionLists[content.actionListOf[index]];
   /** Whether a state of the atlas has no action but RESET. */
-  const onlyResets = (place) => isMember(place) && actionsOf(place).length === 0;
-  const actionName = (place, action) => (action === content.reset ? "RESET" : actionsOf(place)[action]);
+  const onlyResets = (index) => isMember(index) && actionsOf(index).length === 0;
+  const actionName = (index, action) => (action === content.reset ? "RESET" : actionsOf(index)[action]);
 
   /** The expected steps to a state, as text. */
-  function steps(place) {
-    if (!content.proven) return isMember(place) ? `about ${content.lowerText[place]} expected steps` : "on the frontier";
-    if (!isMember(place)) return `at least ${content.lowerText[place]} expected steps`;
-    const [lower, upper] = [content.lowerText[place], content.upperText[place]];
+  function steps(index) {
+    if (!content.proven) return isMember(index) ? `about ${content.lowerText[index]} expected steps` : "on the frontier";
+    if (!isMember(index)) return `at least ${content.lowerText[index]} expected steps`;
+    const [lower, upper] = [content.lowerText[index], content.upperText[index]];
     return `${lower === upper ? lower : `${lower} to ${upper}`} expected steps`;
   }
 
-  function describe(place) {
-    const status = content.proven ? `${statusOf(place)}, ` : "";
-    const doubt = !content.proven && isMember(place) ? ", not proven" : "";
-    return `${labels[place]}: ${status}${steps(place)}${doubt}${onlyResets(place) ? "; only resets" : ""}`;
+  function describe(index) {
+    const status = content.proven ? `${statusOf(index)}, ` : "";
+    const doubt = !content.proven && isMember(index) ? ", not proven" : "";
+    return `${labels[index]}: ${status}${steps(index)}${doubt}${onlyResets(index) ? "; only resets" : ""}`;
   }
 
   /** Whether the page has the policy of a goal; if there are very many, it has those of the first goals. */
   const hasPolicy = (goal) => goal < content.widths.length;
 
   /** What a policy plays at a step of its journey, which a RESET restarts: the index of an action, or content.reset. */
-  function choice(goal, place, step) {
+  function choice(goal, index, step) {
     const width = content.widths[goal], horizon = content.horizons[goal];
-    if (!isMember(place) || place >= width || place === goal || (horizon && step >= horizon)) return content.reset;
-    return arrays.choices[arrays.policyOffsets[goal] + (horizon ? step * width : 0) + place];
+    if (!isMember(index) || index >= width || index === goal || (horizon && step >= horizon)) return content.reset;
+    return arrays.choices[arrays.policyOffsets[goal] + (horizon ? step * width : 0) + index];
   }
 
   /** The states after an action with their frequencies, the most frequent first; none if it was never played. */
-  function outcomes(place, action) {
+  function outcomes(index, action) {
     if (action === content.reset) return [[0, 1]];
-    const pair = arrays.statePairs[place] + action, visits = arrays.visits[pair], found = [];
+    const pair = arrays.statePairs[index] + action, visits = arrays.visits[pair], found = [];
     for (let entry = arrays.rowOffsets[pair]; visits && entry < arrays.rowOffsets[pair + 1]; entry++) {
       found.push([arrays.successors[entry], arrays.counts[entry] / visits]);
     }
@@ -61,11 +61,11 @@ const atlas = (() => {
   /** The states that a policy may meet, the nearest first, each with the step of the journey at which it first does. */
   function met(goal) {
     const first = new Map([[0, 0]]), seen = new Set(["0 0"]), waiting = [[0, 0]];
-    for (const [place, step] of waiting) {
-      const action = choice(goal, place, step);
+    for (const [index, step] of waiting) {
+      const action = choice(goal, index, step);
       if (action === content.reset) continue;
       const next = content.horizons[goal] ? step + 1 : 0;
-      for (const [successor] of outcomes(place, action)) {
+      for (const [successor] of outcomes(index, action)) {
         const node = `${successor} ${next}`;
         if (successor < 0 || !isMember(successor) || successor === goal || seen.has(node)) continue;
         seen.add(node);
@@ -81,9 +81,9 @@ const atlas = (() => {
   /** Whether the page has the answers for a goal: its most likely route and arrival probabilities. */
   const hasAnswers = (goal) => goal < content.answered;
 
-  /** The places on the most likely route to a goal, as many as the page has, and their number; null if there is none. */
+  /** The indices on the most likely route to a goal, as many as the page has, and their number; null if there is none. */
   function route(goal) {
-    return content.routeLengths[goal] ? { places: part("routes", "routeOffsets", goal), length: content.routeLengths[goal] } : null;
+    return content.routeLengths[goal] ? { indices: part("routes", "routeOffsets", goal), length: content.routeLengths[goal] } : null;
   }
 
   /** The probability of having arrived after 0, 1, ... steps: by the observed frequencies, and proven lower bounds. */

@@ -7,9 +7,9 @@ const selection = (() => {
   /** Calls a listener with the chosen state, or null, whenever another is chosen. */
   const onChange = (listener) => { listeners.push(listener); };
 
-  function choose(place) {
-    chosen = place;
-    for (const listener of listeners) listener(place);
+  function choose(index) {
+    chosen = index;
+    for (const listener of listeners) listener(index);
     remember();
   }
 
@@ -31,15 +31,15 @@ const selection = (() => {
   }
 
   /** Chooses a state that nobody asked for: the address does not mention it. */
-  function suggest(place) {
+  function suggest(index) {
     restoring = true;
-    choose(place);
+    choose(index);
     restoring = false;
   }
 
   keep("state", () => (chosen === null ? null : atlas.labels[chosen]), (label) => {
-    const place = atlas.labels.indexOf(label);
-    if (place >= 0) choose(place);
+    const index = atlas.labels.indexOf(label);
+    if (index >= 0) choose(index);
   });
   document.addEventListener("keydown", (event) => { if (event.key === "Escape" && chosen !== null) choose(null); });
 

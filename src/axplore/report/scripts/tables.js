@@ -20,15 +20,15 @@
   document.addEventListener("click", (event) => {
     const goal = event.target.closest("button.goal"), sort = event.target.closest("button.sort");
     if (goal) {
-      selection.choose(+goal.dataset.place);
+      selection.choose(+goal.dataset.index);
       byId("panel").focus();
       byId("panel").scrollIntoView({ block: "nearest" });
     }
     if (sort) sortBy(sort.closest("th"));
   });
 
-  selection.onChange((place) => {
+  selection.onChange((index) => {
     for (const row of document.querySelectorAll("tr.chosen")) row.classList.remove("chosen");
-    document.querySelector(`button.goal[data-place="${place}"]`)?.closest("tr").classList.add("chosen");
+    document.querySelector(`button.goal[data-index="${index}"]`)?.closest("tr").classList.add("chosen");
   });
 })();

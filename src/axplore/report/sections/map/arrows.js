@@ -7,14 +7,14 @@ const arrows = (() => {
 
   /** Draws the actions of a policy in the states that it may meet; returns how many of them have no arrow. */
   function draw(goal, met) {
-    const places = [...met.keys()].filter((place) => spots.has(place));
-    for (const place of places.slice(0, content.limits.arrows)) {
-      const action = choice(goal, place, met.get(place));
-      if (action === content.reset) drawReset(place);
-      else if (isGrid) drawMove(place, action);
-      else for (const [successor, part] of outcomes(place, action)) drawArrow(place, successor, part);
+    const indices = [...met.keys()].filter((index) => spots.has(index));
+    for (const index of indices.slice(0, content.limits.arrows)) {
+      const action = choice(goal, index, met.get(index));
+      if (action === content.reset) drawReset(index);
+      else if (isGrid) drawMove(index, action);
+      else for (const [successor, part] of outcomes(index, action)) drawArrow(index, successor, part);
     }
-    return Math.max(0, places.length - content.limits.arrows);
+    return Math.max(0, indices.length - content.limits.arrows);
   }
 
   function head(x, y, dx, dy, length) {
@@ -23,8 +23,8 @@ const arrows = (() => {
     return svg("path", { class: "arrow-head", d: `M${x} ${y}L${bx + sx} ${by + sy}L${bx - sx} ${by - sy}Z` });
   }
 
-  function drawReset(place) {
-    const { x } = spots.get(place), y = spots.get(place).y + (isGrid ? 0.18 * size : 0), r = (isGrid ? 0.42 : 0.5) * size;
+  function drawReset(index) {
+    const { x } = spots.get(index), y = spots.get(index).y + (isGrid ? 0.18 * size : 0), r = (isGrid ? 0.42 : 0.5) * size;
     layers.way.append(svg("path", { class: "reset", "stroke-width": Math.max(1, 0.14 * size), d: `M${x + r} ${y}A${r} ${r} 0 1 1 ${x} ${y - r}` }));
     layers.way.append(head(x + 0.35 * size, y - r, 1, 0, 0.4 * size));
   }
@@ -35,12 +35,12 @@ const arrows = (() => {
     if (tendencies.has(name)) return tendencies.get(name);
     // At a wall an action tends elsewhere: such states count only if there are no others.
     const moves = { free: [0, 0, 0], held: [0, 0, 0] };
-    for (const place of content.layout.drawn) {
-      const action = atlas.isMember(place) ? atlas.actionsOf(place).indexOf(name) : -1;
-      const found = action < 0 ? [] : outcomes(place, action);
-      const sum = found.some(([successor]) => successor === place) ? moves.held : moves.free;
+    for (const index of content.layout.drawn) {
+      const action = atlas.isMember(index) ? atlas.actionsOf(index).indexOf(name) : -1;
+      const found = action < 0 ? [] : outcomes(index, action);
+      const sum = found.some(([successor]) => successor === index) ? moves.held : moves.free;
       for (const [successor, part] of found) {
-        const from = spots.get(place), to = spots.get(successor);
+        const from = spots.get(index), to = spots.get(successor);
         if (to) [to.x - from.x, to.y - from.y, 1].forEach((value, i) => { sum[i] += part * value; });
       }
     }
@@ -52,16 +52,16 @@ const arrows = (() => {
   }
 
   /** In a grid: where an action led as fine lines, and the direction in which it tends as an arrow. */
-  function drawMove(place, action) {
-    const from = spots.get(place);
-    for (const [successor, part] of outcomes(place, action)) {
+  function drawMove(index, action) {
+    const from = spots.get(index);
+    for (const [successor, part] of outcomes(index, action)) {
       const to = spots.get(successor);
-      if (!to || successor === place) continue;
+      if (!to || successor === index) continue;
       const reach = Math.min(1, (0.97 * size) / Math.hypot(to.x - from.x, to.y - from.y));
       layers.way.append(svg("line", { class: "arrow", "stroke-width": 0.03 * size + 0.07 * size * part, "stroke-dasharray": 0.1 * size,
         x1: from.x, y1: from.y, x2: from.x + reach * (to.x - from.x), y2: from.y + reach * (to.y - from.y) }));
     }
-    const direction = tendency(atlas.actionName(place, action));
+    const direction = tendency(atlas.actionName(index, action));
     if (!direction) {
       layers.way.append(svg("circle", { class: "arrow-head", cx: from.x, cy: from.y, r: 0.2 * size }));
       return;
@@ -75,8 +75,8 @@ const arrows = (() => {
     layers.way.append(head(from.x + dx * tip, from.y + dy * tip, dx, dy, 0.55 * size));
   }
 
-  function drawArrow(place, successor, part) {
-    const from = spots.get(place), to = spots.get(successor);
+  function drawArrow(index, successor, part) {
+    const from = spots.get(index), to = spots.get(successor);
     if (!to || part < 0.01) return;
     const width = Math.max(0.8, Math.min(4, 0.2 * size) * Math.sqrt(part));
     const opacity = 0.35 + 0.65 * part;

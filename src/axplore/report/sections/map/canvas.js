@@ -9,7 +9,7 @@ const canvas = (() => {
   const layers = { ground: svg("g"), tree: svg("g"), nodes: svg("g"), way: svg("g"), names: svg("g") };
   map.append(...Object.values(layers));
   map.classList.toggle("grid-map", isGrid);
-  const spots = new Map(layout.drawn.map((place, i) => [place, { x: layout.x[i], y: layout.y[i] }]));
+  const spots = new Map(layout.drawn.map((index, i) => [index, { x: layout.x[i], y: layout.y[i] }]));
   const nodes = new Map();
   /** The size of names on narrow screens, and that below which names of cells are left out, in pixels. */
   const NAME_PIXELS = 11, LEAST_PIXELS = 5;
@@ -45,10 +45,10 @@ const canvas = (() => {
 
   /** The tree of short ways around the initial state: faint lines, or in a grid bridges between neighbours. */
   function drawTree() {
-    for (const [place, to] of spots) {
-      const from = spots.get(content.waysIn[place]);
-      if (place === 0 || !from || (isGrid && Math.hypot(to.x - from.x, to.y - from.y) > 2.01 * size)) continue;
-      layers.tree.append(svg("line", { class: isMember(place) ? "branch" : "branch frontier", "data-place": place,
+    for (const [index, to] of spots) {
+      const from = spots.get(content.waysIn[index]);
+      if (index === 0 || !from || (isGrid && Math.hypot(to.x - from.x, to.y - from.y) > 2.01 * size)) continue;
+      layers.tree.append(svg("line", { class: isMember(index) ? "branch" : "branch frontier", "data-index": index,
         x1: from.x, y1: from.y, x2: to.x, y2: to.y }));
     }
     if (isGrid) layers.tree.style.strokeWidth = `${0.8 * size}px`;
@@ -73,16 +73,16 @@ const canvas = (() => {
     return parts;
   }
 
-  function drawNode(place) {
-    const { x, y } = spots.get(place), status = atlas.statusOf(place);
+  function drawNode(index) {
+    const { x, y } = spots.get(index), status = atlas.statusOf(index);
     const half = isGrid ? size - Math.max(0.5, size * 0.09) : size;
     const node = svg("g", {
-      class: `node ${atlas.classOf(place)}${isMember(place) ? "" : " frontier"}${place === 0 ? " initial" : ""}`,
-      id: `state-${place}`, "data-place": place, role: "button", tabindex: place === 0 ? 0 : -1, "aria-pressed": "false",
+      class: `node ${atlas.classOf(index)}${isMember(index) ? "" : " frontier"}${index === 0 ? " initial" : ""}`,
+      id: `state-${index}`, "data-index": index, role: "button", tabindex: index === 0 ? 0 : -1, "aria-pressed": "false",
       transform: `translate(${x} ${y})`,
-    }, svg("title", {}, atlas.describe(place)), ...symbol(status, half, isMember(place)));
-    if (atlas.onlyResets(place)) node.append(svg("path", { class: "terminal", d: outline(status, (isGrid ? 0.93 : 0.82) * half) }));
-    nodes.set(place, node);
+    }, svg("title", {}, atlas.describe(index)), ...symbol(status, half, isMember(index)));
+    if (atlas.onlyResets(index)) node.append(svg("path", { class: "terminal", d: outline(status, (isGrid ? 0.93 : 0.82) * half) }));
+    nodes.set(index, node);
     layers.nodes.append(node);
   }
 
@@ -91,35 +91,35 @@ const canvas = (() => {
   const clusters = new Map();
 
   function drawClusters() {
-    for (const place of layout.drawn) {
-      const anchor = content.clusterOf[place];
-      if (anchor >= 0) clusters.set(anchor, [...(clusters.get(anchor) ?? []), place]);
+    for (const index of layout.drawn) {
+      const anchor = content.clusterOf[index];
+      if (anchor >= 0) clusters.set(anchor, [...(clusters.get(anchor) ?? []), index]);
     }
-    for (const [anchor, places] of clusters) {
-      const { x, y } = spots.get(places[places.length >> 1]), from = spots.get(anchor), half = Math.max(1.9 * size, 13);
-      const said = `${places.length} states behind ${labels[anchor]}; a click shows them`;
+    for (const [anchor, indices] of clusters) {
+      const { x, y } = spots.get(indices[indices.length >> 1]), from = spots.get(anchor), half = Math.max(1.9 * size, 13);
+      const said = `${indices.length} states behind ${labels[anchor]}; a click shows them`;
       const symbol = svg("g", { class: "cluster", role: "button", tabindex: 0, "aria-label": said, transform: `translate(${x} ${y})` },
         svg("title", {}, said), svg("rect", { x: -half, y: -0.8 * half, width: 2 * half, height: 1.6 * half, rx: 0.5 * half }),
-        svg("text", { class: "value", y: 0.35 * half, "font-size": 0.9 * half }, `+${places.length}`));
+        svg("text", { class: "value", y: 0.35 * half, "font-size": 0.9 * half }, `+${indices.length}`));
       const line = svg("line", { class: "branch frontier", x1: from.x, y1: from.y, x2: x, y2: y });
       symbol.addEventListener("click", () => openCluster(anchor));
       symbol.addEventListener("keydown", (event) => {
         if (event.key !== "Enter" && event.key !== " ") return;
         event.preventDefault();
         openCluster(anchor);
-        nodes.get(places[0]).focus();
+        nodes.get(indices[0]).focus();
       });
-      clusters.set(anchor, { places, parts: [symbol, line] });
+      clusters.set(anchor, { indices, parts: [symbol, line] });
       layers.tree.prepend(line);
       layers.nodes.append(symbol);
-      setHidden(places, true);
+      setHidden(indices, true);
     }
   }
 
-  function setHidden(places, isHidden) {
-    for (const place of places) {
-      nodes.get(place).classList.toggle("clustered", isHidden);
-      layers.tree.querySelector(`[data-place="${place}"]`)?.classList.toggle("clustered", isHidden);
+  function setHidden(indices, isHidden) {
+    for (const index of indices) {
+      nodes.get(index).classList.toggle("clustered", isHidden);
+      layers.tree.querySelector(`[data-index="${index}"]`)?.classList.toggle("clustered", isHidden);
     }
   }
 
@@ -129,41 +129,41 @@ const canvas = (() => {
     if (!cluster) return;
     clusters.delete(anchor);
     cluster.parts.forEach((part) => part.remove());
-    setHidden(cluster.places, false);
+    setHidden(cluster.indices, false);
     drawNames();
   }
 
   function drawNames() {
     layers.names.replaceChildren();
-    const visible = layout.drawn.filter((place) => {
-      const { x, y } = spots.get(place);
+    const visible = layout.drawn.filter((index) => {
+      const { x, y } = spots.get(index);
       return x >= view.x && x <= view.x + view.width && y >= view.y && y <= view.y + view.height &&
-        !nodes.get(place).matches(".unmet, .clustered");
+        !nodes.get(index).matches(".unmet, .clustered");
     });
     if (visible.length > content.limits.names) return;
     const pixel = view.width / (map.clientWidth || width);
-    if (isGrid) visible.forEach((place) => nameCell(place, pixel));
+    if (isGrid) visible.forEach((index) => nameCell(index, pixel));
     else nameNodes(visible, Math.max((16 * view.width) / width, NAME_PIXELS * pixel));
   }
 
-  function nameCell(place, pixel) {
-    const { x, y } = spots.get(place), node = nodes.get(place);
-    const ink = isMember(place) && !node.classList.contains("pending") ? node.ink : "var(--soft)";
+  function nameCell(index, pixel) {
+    const { x, y } = spots.get(index), node = nodes.get(index);
+    const ink = isMember(index) && !node.classList.contains("pending") ? node.ink : "var(--soft)";
     const text = (words, left, top, font, anchor) => {
       const element = svg("text", { class: "name", x: left, y: top, "font-size": font }, words);
       Object.assign(element.style, { fill: ink, textAnchor: anchor, opacity: node.classList.contains("beyond") ? 0.35 : 1 });
       layers.names.append(element);
     };
-    const name = short(labels[place], 10);
+    const name = short(labels[index], 10);
     const font = Math.min(Math.max(0.36 * size, NAME_PIXELS * pixel), (3 * size) / name.length, 0.55 * size);
     if (font >= LEAST_PIXELS * pixel) text(name, x - 0.85 * size, y - 0.85 * size + 0.8 * font, font, "start");
-    if (isMember(place) && selection.chosen === null) text(content.shownSteps[place].toFixed(1), x, y + 0.35 * size, 0.62 * size, "middle");
+    if (isMember(index) && selection.chosen === null) text(content.shownSteps[index].toFixed(1), x, y + 0.35 * size, 0.62 * size, "middle");
   }
 
   /** Names beside nodes, the chosen one first, wherever they cover neither a node nor another name. */
   function nameNodes(visible, font) {
-    const boxes = visible.map((place) => {
-      const { x, y } = spots.get(place);
+    const boxes = visible.map((index) => {
+      const { x, y } = spots.get(index);
       return [x - 0.7 * size, y - 0.7 * size, x + 0.7 * size, y + 0.7 * size];
     });
     const fits = (x, y, text) => {
@@ -176,8 +176,8 @@ const canvas = (() => {
       return true;
     };
     const { chosen } = selection;
-    for (const place of new Set(visible.includes(chosen) ? [chosen, ...visible] : visible)) {
-      const { x, y } = spots.get(place), text = short(labels[place]);
+    for (const index of new Set(visible.includes(chosen) ? [chosen, ...visible] : visible)) {
+      const { x, y } = spots.get(index), text = short(labels[index]);
       const aside = 1.2 * size + 0.31 * font * text.length;
       [[x, y - 1.25 * size - 2], [x, y + 1.25 * size + font], [x + aside, y + 0.35 * font], [x - aside, y + 0.35 * font]]
         .some(([left, top]) => fits(left, top, text));

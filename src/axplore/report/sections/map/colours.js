@@ -8,12 +8,12 @@ const colours = (() => {
   const OF_STATUS = { certified: "var(--certified)", open: "var(--open)", "set aside": "var(--aside)" };
   const log = (visits) => Math.log10(1 + visits);
   const MEASURES = {
-    steps: { unit: "expected steps", of: (place) => content.shownSteps[place] },
+    steps: { unit: "expected steps", of: (index) => content.shownSteps[index] },
     width: {
       unit: "width of the bounds",
-      of: (place) => (content.upper[place] === null ? null : content.upper[place] - content.lower[place]),
+      of: (index) => (content.upper[index] === null ? null : content.upper[index] - content.lower[index]),
     },
-    visits: { unit: "visits, logarithmic", of: (place) => log(content.visits[place]) },
+    visits: { unit: "visits, logarithmic", of: (index) => log(content.visits[index]) },
   };
 
   function onRamp(part) {
@@ -29,27 +29,27 @@ const colours = (() => {
     const measure = MEASURES[mode];
     const values = measure ? layout.drawn.filter(isMember).map(measure.of).filter((value) => value !== null) : [];
     const low = Math.min(...values), high = Math.max(...values);
-    const colourOf = (place) => {
-      if (!isMember(place)) return { fill: "", ink: "var(--ink)" };
-      if (!measure) return { fill: OF_STATUS[statusOf(place)], ink: "var(--paper)" };
-      const value = measure.of(place);
+    const colourOf = (index) => {
+      if (!isMember(index)) return { fill: "", ink: "var(--ink)" };
+      if (!measure) return { fill: OF_STATUS[statusOf(index)], ink: "var(--paper)" };
+      const value = measure.of(index);
       return value === null ? { fill: "var(--line)", ink: "var(--ink)" } : onRamp(high > low ? (value - low) / (high - low) : 0);
     };
-    for (const [place, node] of canvas.nodes) {
-      const colour = colourOf(place);
+    for (const [index, node] of canvas.nodes) {
+      const colour = colourOf(index);
       node.querySelector(".shape").style.fill = colour.fill;
       node.ink = colour.ink;
       const inner = node.querySelector(".terminal");
       if (inner) inner.style.stroke = colour.ink;
     }
-    if (canvas.isGrid) for (const branch of canvas.layers.tree.children) branch.style.stroke = colourOf(+branch.dataset.place).fill;
+    if (canvas.isGrid) for (const branch of canvas.layers.tree.children) branch.style.stroke = colourOf(+branch.dataset.index).fill;
     drawLegend(mode, low, high);
     canvas.drawNames();
   }
 
   function drawLegend(mode, low, high) {
     const items = [];
-    const present = new Set(layout.drawn.map((place) => `${statusOf(place)}|${isMember(place)}`));
+    const present = new Set(layout.drawn.map((index) => `${statusOf(index)}|${isMember(index)}`));
     const meaning = content.proven
       ? { "certified|true": "certified", "open|true": "in the atlas, not fully proven", "open|false": "open: on the frontier, undecided", "set aside|false": "set aside: proven too far" }
       : { "open|true": "found, not proven", "open|false": "on the frontier, not proven" };

@@ -7,17 +7,17 @@ const panel = (() => {
   const axes = () => svg("path", { class: "axis", d: "M40 15V120H330" });
 
   /** What a policy plays in a state, and where that led. */
-  function sentence(goal, place, step) {
-    const action = choice(goal, place, step);
-    const item = html("li", {}, "in ", html("b", {}, labels[place]));
+  function sentence(goal, index, step) {
+    const action = choice(goal, index, step);
+    const item = html("li", {}, "in ", html("b", {}, labels[index]));
     if (action === content.reset) {
       item.append(" RESET");
       return item;
     }
-    const found = outcomes(place, action);
+    const found = outcomes(index, action);
     const parts = found.slice(0, 4).map(([successor, part]) => `${successor < 0 ? "elsewhere" : labels[successor]} (${percent(part)})`);
     if (found.length > 4) parts.push(`${found.length - 4} others`);
-    item.append(" play ", html("b", {}, atlas.actionName(place, action)), parts.length ? `, which led to ${parts.join(", ")}` : "");
+    item.append(" play ", html("b", {}, atlas.actionName(index, action)), parts.length ? `, which led to ${parts.join(", ")}` : "");
     return item;
   }
 
@@ -26,7 +26,7 @@ const panel = (() => {
     if (!route) return [html("p", {}, "No route through the states of the atlas was observed.")];
     const list = html("ol", { id: "route" });
     // A route has no RESET, so the step of the journey is the index in the list.
-    [...route.places].slice(0, route.length - 1).forEach((place, step) => list.append(sentence(goal, place, step)));
+    [...route.indices].slice(0, route.length - 1).forEach((index, step) => list.append(sentence(goal, index, step)));
     const parts = [html("p", {}, "The most likely route:"), list];
     const rest = route.length - 1 - list.childElementCount;
     if (rest > 0) parts.push(html("p", {}, `… and ${rest} more states.`));
@@ -35,14 +35,14 @@ const panel = (() => {
   }
 
   function wholePolicy(goal, met) {
-    const places = [...met.keys()], { listed } = content.limits;
-    const whole = html("details", {}, html("summary", {}, `The whole policy: ${places.length} states may be met`));
+    const indices = [...met.keys()], { listed } = content.limits;
+    const whole = html("details", {}, html("summary", {}, `The whole policy: ${indices.length} states may be met`));
     whole.addEventListener("toggle", () => {
       if (whole.childElementCount > 1) return;
       const steps = html("ul", { id: "whole-policy" });
-      for (const place of places.slice(0, listed)) steps.append(sentence(goal, place, met.get(place)));
+      for (const index of indices.slice(0, listed)) steps.append(sentence(goal, index, met.get(index)));
       whole.append(steps);
-      if (places.length > listed) whole.append(html("p", {}, `${places.length - listed} more are in the atlas.`));
+      if (indices.length > listed) whole.append(html("p", {}, `${indices.length - listed} more are in the atlas.`));
     });
     return whole;
   }
@@ -113,21 +113,21 @@ const panel = (() => {
   }
 
   /** The parts of the panel of a state; `met` are the states that its policy may meet, if it has one. */
-  function parts(place, met) {
+  function parts(index, met) {
     const shown = [
-      html("p", {}, html("span", { class: `badge ${atlas.classOf(place)}` }, content.proven ? atlas.statusOf(place) : "not proven")),
-      html("p", { class: "steps", id: "panel-steps" }, atlas.steps(place)), html("p", { id: "panel-reason" }, content.reasons[place])];
-    if (content.pictures[place]) shown.unshift(html("img", { class: "picture", src: content.pictures[place], alt: `Picture of ${labels[place]}` }));
-    if (content.breakEven[place]) shown.push(html("p", { id: "panel-break-even" }, content.breakEven[place]));
-    if (!atlas.isMember(place)) return shown;
-    if (content.byEpisodes[place]) shown.push(html("p", { id: "panel-by-episodes" }, content.byEpisodes[place]));
-    shown.push(html("p", {}, `Found at step ${number(content.foundAt[place])}; ${number(content.visits[place])} visits.`));
-    if (place === 0) return [...shown, html("p", {}, "RESET leads here.")];
+      html("p", {}, html("span", { class: `badge ${atlas.classOf(index)}` }, content.proven ? atlas.statusOf(index) : "not proven")),
+      html("p", { class: "steps", id: "panel-steps" }, atlas.steps(index)), html("p", { id: "panel-reason" }, content.reasons[index])];
+    if (content.pictures[index]) shown.unshift(html("img", { class: "picture", src: content.pictures[index], alt: `Picture of ${labels[index]}` }));
+    if (content.breakEven[index]) shown.push(html("p", { id: "panel-break-even" }, content.breakEven[index]));
+    if (!atlas.isMember(index)) return shown;
+    if (content.byEpisodes[index]) shown.push(html("p", { id: "panel-by-episodes" }, content.byEpisodes[index]));
+    shown.push(html("p", {}, `Found at step ${number(content.foundAt[index])}; ${number(content.visits[index])} visits.`));
+    if (index === 0) return [...shown, html("p", {}, "RESET leads here.")];
     if (!met) return [...shown, html("p", {}, "Its policy is in the atlas, but too large for this page.")];
-    shown.push(html("h4", {}, "Route"), ...(atlas.hasAnswers(place) ? way(place) : []), wholePolicy(place, met));
-    if (atlas.hasAnswers(place)) shown.push(...chances(place));
+    shown.push(html("h4", {}, "Route"), ...(atlas.hasAnswers(index) ? way(index) : []), wholePolicy(index, met));
+    if (atlas.hasAnswers(index)) shown.push(...chances(index));
     else shown.push(html("p", {}, "Its most likely route and arrival probability are in the atlas, but were left out of this page."));
-    return content.proven ? [...shown, ...bounds(place)] : shown;
+    return content.proven ? [...shown, ...bounds(index)] : shown;
   }
 
   return { parts };

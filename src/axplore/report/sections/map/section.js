@@ -17,14 +17,14 @@ atlas.ready.then(() => {
     const everything = within >= +radius.max;
     const metBy = Math.max(...content.numbers.slice(0, stage));
     const counts = { inside: 0, perhaps: 0, beyond: 0 };
-    for (let place = 0; place < labels.length; place++) {
-      const isIn = atlas.isMember(place), lower = content.lower[place], upper = content.proven ? content.upper[place] : lower;
+    for (let index = 0; index < labels.length; index++) {
+      const isIn = atlas.isMember(index), lower = content.lower[index], upper = content.proven ? content.upper[index] : lower;
       const isBeyond = lower > within || (!content.proven && !isIn);
       counts[upper !== null && upper <= within && isIn ? "inside" : isBeyond ? "beyond" : "perhaps"]++;
-      const pending = stage < members && place >= stage, node = nodes.get(place);
+      const pending = stage < members && index >= stage, node = nodes.get(index);
       node?.classList.toggle("beyond", !everything && isBeyond);
       node?.classList.toggle("pending", pending);
-      node?.classList.toggle("unmet", pending && content.numbers[place] > metBy);
+      node?.classList.toggle("unmet", pending && content.numbers[index] > metBy);
     }
     byId("radius-value").textContent = within.toFixed(1);
     byId("replay-value").textContent = `${stage} of ${members}, at step ${number(content.foundAt[stage - 1])}`;
@@ -33,7 +33,7 @@ atlas.ready.then(() => {
       : `Within ${within.toFixed(1)} steps by the explorer’s estimates: ${counts.inside} states; nothing is proven.`;
     for (const branch of canvas.layers.tree.children) {
       for (const name of ["unmet", "beyond", "pending"]) {
-        branch.classList.toggle(name, nodes.get(+branch.dataset.place)?.classList.contains(name) ?? false);
+        branch.classList.toggle(name, nodes.get(+branch.dataset.index)?.classList.contains(name) ?? false);
       }
     }
     canvas.drawNames();
@@ -104,42 +104,42 @@ atlas.ready.then(() => {
 
   // ---- a state is chosen ----------------------------------------------------------------------------------------
 
-  selection.onChange((place) => {
-    const before = map.querySelector(".node.chosen"), node = nodes.get(place);
+  selection.onChange((index) => {
+    const before = map.querySelector(".node.chosen"), node = nodes.get(index);
     before?.classList.remove("chosen");
     before?.setAttribute("aria-pressed", "false");
     arrows.clear();
-    if (place === null) {
+    if (index === null) {
       byId("panel-title").textContent = "Choose a state";
       byId("panel-body").replaceChildren(html("p", {}, "No state is chosen."));
       canvas.drawNames();
       return;
     }
-    canvas.openCluster(content.clusterOf[place]);
+    canvas.openCluster(content.clusterOf[index]);
     node?.classList.add("chosen");
     node?.setAttribute("aria-pressed", "true");
-    const isGoal = atlas.isMember(place) && place > 0, met = isGoal && atlas.hasPolicy(place) ? atlas.met(place) : null;
-    byId("panel-title").textContent = isGoal ? `Route to ${labels[place]}` : labels[place];
-    byId("panel-body").replaceChildren(...panel.parts(place, met));
-    const hidden = met ? arrows.draw(place, met) : 0;
+    const isGoal = atlas.isMember(index) && index > 0, met = isGoal && atlas.hasPolicy(index) ? atlas.met(index) : null;
+    byId("panel-title").textContent = isGoal ? `Route to ${labels[index]}` : labels[index];
+    byId("panel-body").replaceChildren(...panel.parts(index, met));
+    const hidden = met ? arrows.draw(index, met) : 0;
     if (hidden) byId("panel-body").append(html("p", {}, `${hidden} more distant states have no arrow.`));
-    if (node) rove(place);
+    if (node) rove(index);
     canvas.drawNames();
-    say(`${atlas.describe(place)}. ${content.reasons[place]}`);
+    say(`${atlas.describe(index)}. ${content.reasons[index]}`);
   });
 
   // ---- keys and search ------------------------------------------------------------------------------------------
 
   let roving = 0;
-  function rove(place) {
+  function rove(index) {
     nodes.get(roving)?.setAttribute("tabindex", -1);
-    roving = place;
-    nodes.get(place).setAttribute("tabindex", 0);
+    roving = index;
+    nodes.get(index).setAttribute("tabindex", 0);
   }
 
   /** The nearest state in a direction; states off to the side count as farther. */
-  function neighbour(place, dx, dy) {
-    const from = spots.get(place);
+  function neighbour(index, dx, dy) {
+    const from = spots.get(index);
     let best = null, least = Infinity;
     for (const [other, to] of spots) {
       const ahead = (to.x - from.x) * dx + (to.y - from.y) * dy;
@@ -154,10 +154,10 @@ atlas.ready.then(() => {
   map.addEventListener("keydown", (event) => {
     const node = event.target.closest(".node");
     if (!node) return;
-    const place = +node.dataset.place;
-    const next = event.key === "Home" ? 0 : directions[event.key] ? neighbour(place, ...directions[event.key]) : null;
+    const index = +node.dataset.index;
+    const next = event.key === "Home" ? 0 : directions[event.key] ? neighbour(index, ...directions[event.key]) : null;
     if (event.key === "Enter" || event.key === " ") {
-      selection.choose(place);
+      selection.choose(index);
       if (event.key === "Enter") byId("panel").focus();
     } else if (event.key !== "Home" && !directions[event.key]) {
       return;
@@ -170,17 +170,17 @@ atlas.ready.then(() => {
   });
   map.addEventListener("click", (event) => {
     const node = event.target.closest(".node");
-    if (node) selection.choose(+node.dataset.place);
+    if (node) selection.choose(+node.dataset.index);
   });
 
   function find(text) {
     const wanted = text.trim().toLowerCase();
     const names = labels.map((label) => label.toLowerCase());
-    const place = [(name) => name === wanted, (name) => name.startsWith(wanted), (name) => name.includes(wanted)]
+    const index = [(name) => name === wanted, (name) => name.startsWith(wanted), (name) => name.includes(wanted)]
       .map((matches) => names.findIndex(matches)).find((found) => found >= 0);
-    if (!wanted || place === undefined) say(`There is no state ${text}.`);
-    else selection.choose(place);
-    byId("search").setAttribute("aria-invalid", String(place === undefined));
+    if (!wanted || index === undefined) say(`There is no state ${text}.`);
+    else selection.choose(index);
+    byId("search").setAttribute("aria-invalid", String(index === undefined));
   }
 
   byId("labels").append(...labels.slice(0, content.limits.suggested).map((label) => html("option", { value: label })));

@@ -1,0 +1,148 @@
+"""Which actions behave differently in two runs: outcomes gained and lost, and probabilities that changed.
+
+Every action that both runs drew is tested: can one distribution explain its outcomes in both? The test is that of
+`axplore.statistics.dependence`, with the run as the context. It holds whatever the runs chose to draw and whenever they
+ended. The error is shared among all actions: the pair of the i-th state that the old run counted, which has A actions,
+has the part w_i / A of it, as in Eq. 2 of docs/algorithms/certified.md. So of two runs of one system, any action at all
+is called changed with a probability of at most one minus the confidence.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from axplore.labels import encode_label, readable
+from axplore.statistics.confidence import pair_weights
+from axplore.statistics.dependence import log_evidence_of_two
+from axplore.types import Action, State
+
+if TYPE_CHECKING:
+    from axplore.atlas.atlas import Atlas
+
+
+Routes: TypeAlias = dict[tuple[State, Action], dict[State, State]]
+"""For each pair the goals on whose way it is played, and the next state on that way."""
+
+
+@dataclass(frozen=True)
+class RowChange:
+    """An action of a state that is proven to behave differently.
+
+    Attributes:
+        state, action: the pair.
+        old, new: how often it led to each next state in each run.
+        behind: the states to which the most likely route, of either run, plays it.
+        worse: whether it leads less often to where routes of the old run went on.
+        confidence: that of all changed actions together.
+    """
+
+    state: State
+    action: Action
+    old: Mapping[State, int]
+    new: Mapping[State, int]
+    behind: tuple[State, ...]
+    worse: bool
+    confidence: float
+
+    @property
+    def gained(self) -> tuple[State, ...]:
+        """Outcomes that only the new run has met."""
+        return tuple(state for state in self.new if state not in self.old)
+
+    @property
+    def lost(self) -> tuple[State, ...]:
+        """Outcomes that only the old run has met."""
+        return tuple(state for state in self.old if state not in self.new)
+
+    def __str__(self) -> str:
+        drawn = sum(self.old.values()), sum(self.new.values())
+        parts = [
+            f"{readable(state)} {_outcome(self.old.get(state), self.new.get(state), *drawn)}"
+            for state in sorted(
+                {**self.old, **self.new}, key=lambda state: -self.old.get(state, 0) - self.new.get(state, 0)
+            )
+        ]
+        where = f"{readable(self.action)} in {readable(self.state)}"
+        draws = f"{drawn[0]:,} and {drawn[1]:,} draws"
+        return f"{where}: {', '.join(parts)}: changed (confidence {self.confidence:g}, {draws})"
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the change as JSON values; labels are written as in files."""
+        return {
+            "state": encode_label(self.state),
+            "action": encode_label(self.action),
+            "old": [[encode_label(state), times] for state, times in self.old.items()],
+            "new": [[encode_label(state), times] for state, times in self.new.items()],
+            "gained": [encode_label(state) for state in self.gained],
+            "lost": [encode_label(state) for state in self.lost],
+            "behind": [encode_label(state) for state in self.behind],
+            "worse": self.worse,
+            "confidence": self.confidence,
+        }
+
+
+def _outcome(before: int | None, now: int | None, drawn_before: int, drawn_now: int) -> str:
+    if before is None:
+        return f"new ({(now or 0) / drawn_now:.3g})"
+    if now is None:
+        return f"gone ({before / drawn_before:.3g} before)"
+    return f"{before / drawn_before:.0%} → {now / drawn_now:.0%}"
+
+
+def changed_rows(old: Atlas, new: Atlas, confidence: float) -> tuple[RowChange, ...]:
+    """Returns the actions that are proven to behave differently, those with the strongest evidence first."""
+    found = []
+    drawn_now = {(state, action): counts for state, action, counts, _ in _rows(new)}
+    for state, action, before, weight in _rows(old):
+        now = drawn_now.get((state, action))
+        if not before or not now:
+            continue
+        evidence = log_evidence_of_two(before, now)
+        if evidence >= -math.log((1.0 - confidence) * weight):
+            found.append((evidence, (state, action), before, now))
+    if not found:
+        return ()
+    routes = _routes_by_pair(old), _routes_by_pair(new)
+    found.sort(key=lambda item: -item[0])
+    return tuple(_change(pair, before, now, routes, confidence) for _, pair, before, now in found)
+
+
+def _change(
+    pair: tuple[State, Action],
+    before: Mapping[State, int],
+    now: Mapping[State, int],
+    routes: tuple[Routes, Routes],
+    confidence: float,
+) -> RowChange:
+    relied_on = routes[0].get(pair, {})
+    behind = dict.fromkeys([*relied_on, *routes[1].get(pair, {})])
+    n_before, n_now = sum(before.values()), sum(now.values())
+    worse = any(now.get(next_state, 0) / n_now < before[next_state] / n_before for next_state in relied_on.values())
+    return RowChange(*pair, before, now, tuple(behind), worse, confidence)
+
+
+def _rows(atlas: Atlas) -> Iterator[tuple[State, Action, dict[State, int], float]]:
+    """Yields the state, the action, the counts by next state and the weight of each pair."""
+    counts = atlas.counts
+    weights = pair_weights(counts).tolist()
+    for index, number in enumerate(counts.states.tolist()):
+        first = int(counts.state_pairs[index])
+        for choice, action in enumerate(counts.actions[index]):
+            entries = slice(*counts.row_offsets[first + choice : first + choice + 2].tolist())
+            met = zip(counts.successors[entries].tolist(), counts.counts[entries].tolist(), strict=True)
+            yield counts.order[number], action, {counts.order[n]: times for n, times in met}, weights[first + choice]
+
+
+def _routes_by_pair(atlas: Atlas) -> Routes:
+    """Returns for each pair the goals on whose most likely route it is played, and where each route goes from there."""
+    routes: Routes = {}
+    for goal in atlas.states[1:]:
+        if atlas.proven and not math.isfinite(atlas.bounds(goal).upper):
+            continue
+        route = atlas.path(goal)
+        for state, action, next_state in zip(route.states, route.actions, route.states[1:], strict=False):
+            routes.setdefault((state, action), {})[goal] = next_state
+    return routes

@@ -1,0 +1,337 @@
+"""The claim that a policy keeps a bound, by its episodes.
+
+A record says of one test that the policy, played from the initial state and restarted by RESET after `horizon` steps
+without the goal, reaches the goal within `bound` expected steps. That is proven by the outcomes of the episodes alone,
+without the rows: an episode that took k steps multiplies what was staked by 1 - λ (k - bound) / (horizon + 1), and one
+that missed by 1 - λ. If the policy took longer than the bound, that product would be a supermartingale that starts at
+1, so it would hardly ever reach 1 / level. docs/algorithms/episodes.md has the proof.
+
+A miss may be counted as dearer than a restart: as `tail` more steps, where a restart takes 1 + `bound`. Then
+horizon + tail - bound stands in place of horizon + 1, and the record proves more: the policy *that does not restart*
+keeps the bound too, if from wherever it may stand after `horizon` steps it needs at most `tail` more.
+
+Levels are given to *lines* of tests. The tests of a line are numbered by *turns* 1, 2, ...; each began only after the
+one before it was proven. So one level, share / (line (line + 1)), serves a whole line, however long it gets, and a
+record is worth nothing unless all earlier turns of its line stand beside it and are proven too.
+
+Every draw of an episode is counted in the rows too. So a record is refused if the rows cannot hold its episodes, or
+prove that its policy takes longer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from axplore.certificate.bounds import ROUNDING as CORRECTION
+from axplore.certificate.claim_checks import ClaimCheck
+from axplore.certificate.kinds.kind import Checking, Kind, subject_of
+from axplore.certificate.kinds.tested_optimality import optimal_by_test, played
+from axplore.certificate.levels import EPISODES
+from axplore.certificate.ranges import LEAST_STEPS, MOST_STEPS, check_real, check_whole
+from axplore.errors import InvalidInputError
+from axplore.records.counts import Counts
+from axplore.records.episodes import EpisodeRecord
+from axplore.records.vectors import Vector
+from axplore.types import RESET_ACTION, BoolArray, IntArray
+
+if TYPE_CHECKING:
+    from axplore.certificate.bellman import Sweeper
+    from axplore.certificate.conclusions import Draft
+    from axplore.certificate.document import Certificate
+
+ROUNDING: Final = 1e-13
+"""An error that sums of logarithms do not reach, relative to the sum of the sizes of their terms."""
+
+LEAST_STAKE: Final = 1e-100
+"""The smallest part of a wealth that may be staked."""
+
+SWEEPS: Final = 100
+"""How often, at most, a lower bound of what a policy takes is improved; each is a lower bound."""
+
+SETTLED: Final = 1e-6
+"""A lower bound that grows by less than this in a sweep is not improved further."""
+
+
+class EpisodesKind(Kind[EpisodeRecord]):
+    """A policy reaches the goal within a bound, whatever the labels hide."""
+
+    record, name, words = EpisodeRecord, "episodes", "reachable"
+
+    def check_shape(self, claim: EpisodeRecord, certificate: Certificate) -> None:
+        check_ranges(claim)
+        check_whole("the goal of a record of episodes", claim.goal, 1, len(certificate.known) - 1)
+        if certificate.assumed is not None:
+            raise InvalidInputError("tests by episodes need the part of δ that assumptions take")
+
+    def checks(self, claims: Sequence[EpisodeRecord], checking: Checking) -> Iterator[ClaimCheck]:
+        certificate = checking.certificate
+        refusals = check_records(claims, EpisodeSetting(EPISODES * certificate.delta, certificate.counts))
+        for record, refused in zip(claims, refusals, strict=True):
+            why_not = refused or _contradiction(record, checking.sweeper)
+            by = "by states admitted before it" if record.plays_before_goal else "by all known states"
+            why = f"{record.n_episodes} episodes {by}: within {record.bound:.6g} expected steps"
+            why += f", of {certificate.reach:.6g}, whatever the labels hide"
+            words = self.words if record.plays_before_goal else "at most"
+            subject = subject_of(certificate, record.goal), record.goal
+            yield ClaimCheck(words, *subject, why_not is None, why_not or why)
+        yield from self._check_tested(checking)
+
+    def _check_tested(self, checking: Checking) -> Iterator[ClaimCheck]:
+        """Checks of each policy that is near-optimal by its test whether all claims that this rests on are proven."""
+        for goal, tested in optimal_by_test(checking.certificate).items():
+            lower, upper = tested.lower, tested.upper
+            why = f"between {lower:.6g} and {upper:.6g} expected steps, at most {upper - lower:.6g} from the best"
+            holds = goal not in checking.failed
+            why = why if holds else "it rests on a claim that is not proven"
+            yield ClaimCheck("near-optimal", subject_of(checking.certificate, goal), goal, holds, why)
+
+    def conclude(self, claims: Sequence[EpisodeRecord], draft: Draft) -> None:
+        certificate, n_known = draft.certificate, len(draft.certificate.known)
+        for record in reversed(claims):
+            if record.bound <= certificate.reach and record.plays_before_goal:
+                draft.reached.add(record.goal)
+                if record.goal not in draft.ways:  # what the region proves comes first
+                    draft.use(
+                        record.goal, Vector.of(played(record, n_known), RESET_ACTION), record.bound, record.horizon
+                    )
+        for goal, tested in optimal_by_test(certificate).items():
+            draft.optimal.add(goal)
+            draft.use(goal, tested.way.policy, tested.upper)
+
+
+def check_ranges(record: EpisodeRecord) -> None:
+    """Refuses numbers that no test has."""
+    for name in ("goal", "horizon", "line", "turn"):
+        check_whole(f"{name!r} in a record of episodes", getattr(record, name), 1)
+    for name, least in (("policy", RESET_ACTION), ("outcomes", 0)):
+        for item in getattr(record, name):
+            check_whole(f"{name!r} in a record of episodes", item, least)
+    for name in ("bound", "tail"):
+        check_real(f"{name!r} in a record of episodes", getattr(record, name), LEAST_STEPS, MOST_STEPS)
+    for name in ("fractions", "weights"):
+        for item in getattr(record, name):
+            check_real(f"{name!r} in a record of episodes", item, LEAST_STAKE, 1.0)
+
+
+@dataclass(frozen=True)
+class EpisodeSetting:
+    """What the records of a certificate are checked against.
+
+    Attributes:
+        share: the part of δ that all tests by episodes have together, as a probability.
+        counts: every draw, those of the episodes included; the states counted are the known ones.
+    """
+
+    share: float
+    counts: Counts
+
+    @cached_property
+    def n_actions(self) -> list[int]:
+        """Of each known state beside RESET, in the order of admission, [n]."""
+        return [len(actions) for actions in self.counts.actions]
+
+    @cached_property
+    def entries(self) -> IntArray:
+        """How often a draw led to each state, [n + others]."""
+        led = np.bincount(self.counts.successors, self.counts.counts, minlength=len(self.counts.order))
+        return led.astype(np.int64)
+
+
+def check_records(records: Sequence[EpisodeRecord], setting: EpisodeSetting) -> tuple[str | None, ...]:
+    """For each record None if it is accepted, or else the reason why it is not."""
+    by_turn: dict[tuple[int, int], list[int]] = {}
+    for number, record in enumerate(records):
+        by_turn.setdefault((record.line, record.turn), []).append(number)
+    refusals = [refusal(record, setting) or _unsupported(record, records, setting) for record in records]
+    proven_turns: dict[int, int] = {}
+    for (line, turn), numbers in sorted(by_turn.items()):
+        first = numbers[0]
+        if len(numbers) > 1:
+            for number in numbers:
+                refusals[number] = f"turn {turn} of line {line} stands {len(numbers)} times"
+        elif proven_turns.get(line, 0) != turn - 1:
+            refusals[first] = refusals[first] or f"turn {turn - 1} of its line {line} is missing, or not proven"
+        elif refusals[first] is None:
+            proven_turns[line] = turn
+    return tuple(refusals)
+
+
+def refusal(record: EpisodeRecord, setting: EpisodeSetting) -> str | None:
+    """Why a record, taken by itself, does not prove its bound at the level of its line; None if it does."""
+    misfit = _policy_misfit(record, setting) or _test_misfit(record)
+    if misfit:
+        return misfit
+    if not 0 < setting.share < 1:
+        return f"a share of {setting.share:g} of the error leaves nothing to tests by episodes"
+    needed, wealth = -math.log(level_of(record.line, setting.share)), log_wealth(record)
+    if not wealth >= needed:
+        return f"its {record.n_episodes} episodes gain {wealth:.6g} nats, of {needed:.6g}"
+    return None
+
+
+def _policy_misfit(record: EpisodeRecord, setting: EpisodeSetting) -> str | None:
+    """What is wrong with the goal and the policy; None if nothing is."""
+    if not record.goal < len(setting.n_actions):
+        return "its goal is no known state"
+    if len(record.policy) > len(setting.n_actions):
+        return "its policy plays in states that are not known"
+    if any(action >= n for action, n in zip(record.policy, setting.n_actions, strict=False)):
+        return "its policy plays an action that does not exist"
+    if record.policy[:1] in ((), (RESET_ACTION,)):
+        return "its policy never leaves the initial state"
+    return None
+
+
+def _test_misfit(record: EpisodeRecord) -> str | None:
+    """What is wrong with the outcomes and the bets; None if nothing is."""
+    if len(record.outcomes) != record.horizon + 2:
+        return f"it has {len(record.outcomes)} outcomes, which do not fit a horizon of {record.horizon} steps"
+    if record.tail < 1.0 + record.bound:
+        return f"its misses are counted as {record.tail:g} more steps, fewer than a restart takes"
+    if record.outcomes[0]:
+        return "no episode can reach another state than the initial one without a step"
+    if not record.fractions or len(record.fractions) != len(record.weights) or max(record.fractions) >= 1:
+        return "its bets are invalid"
+    if math.fsum(record.weights) > 1:
+        return "it stakes more than the wealth it starts with"
+    return None
+
+
+def level_of(line: int, share: float) -> float:
+    """The level of a line; those of all lines sum to the share, because 1/(j (j + 1)) = 1/j - 1/(j + 1)."""
+    return share / (line * (line + 1.0))
+
+
+def log_wealth(record: EpisodeRecord) -> float:
+    """The logarithm of the final wealth, rounded down."""
+    terms = [_log_wealth_of(record, *bet) for bet in zip(record.fractions, record.weights, strict=True)]
+    largest = max(terms)
+    return largest + math.log(math.fsum(math.exp(term - largest) for term in terms)) - ROUNDING
+
+
+def _log_wealth_of(record: EpisodeRecord, fraction: float, weight: float) -> float:
+    terms = [math.log(weight)]
+    for steps, times in enumerate(record.outcomes):
+        missed = steps > record.horizon
+        loss = 1.0 if missed else (steps - record.bound) / (record.horizon + (record.tail - record.bound))
+        if times:
+            terms.append(times * math.log1p(-fraction * loss))
+    return math.fsum(terms) - ROUNDING * (1.0 + math.fsum(map(abs, terms)))
+
+
+def _unsupported(record: EpisodeRecord, records: Sequence[EpisodeRecord], setting: EpisodeSetting) -> str | None:
+    """Why the rows, which count every draw of the episodes, cannot hold these; None if they can."""
+    reached = sum(other.n_arrivals for other in records if other.goal == record.goal)
+    entered = int(setting.entries[record.goal])
+    if reached > entered:
+        return f"its episodes reached the goal {reached} times, the draws only {entered} times"
+    first = record.policy[0]
+    begun = sum(other.n_arrivals for other in records if other.policy[:1] == (first,))
+    drawn = int(setting.counts.visits[first])
+    if begun > drawn:
+        return f"{begun} arrivals begin with an action of the initial state that was drawn {drawn} times"
+    return _impossible_arrival(record, setting.counts)
+
+
+def _impossible_arrival(record: EpisodeRecord, counts: Counts) -> str | None:
+    """What no walk along the draws that were counted can have done under the policy; None if there is nothing."""
+    walk = _Walk.of(record, counts)
+    if record.n_arrivals > walk.n_entries:
+        return f"its policy entered the goal {walk.n_entries} times, fewer than its {record.n_arrivals} arrivals"
+    taken = [steps for steps, times in enumerate(record.outcomes[:-1]) if times]
+    possible = walk.arrivals(max(taken, default=0))
+    for steps in taken:
+        if not possible[steps]:
+            return f"no draws that were counted lead its policy to the goal in {steps} steps"
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class _Walk:
+    """Where a policy may lead by what was drawn: RESET, and a state without a row, lead to the initial state.
+
+    Attributes:
+        goal: an index.
+        n_seen: the number of states seen.
+        sources, targets: the steps that are possible, [e] each.
+        n_entries: how often the draws of the policy led to the goal.
+    """
+
+    goal: int
+    n_seen: int
+    sources: IntArray
+    targets: IntArray
+    n_entries: int
+
+    @classmethod
+    def of(cls, record: EpisodeRecord, counts: Counts) -> _Walk:
+        policy = np.full(len(counts.order), RESET_ACTION)
+        policy[: len(record.policy)] = record.policy
+        plays = np.flatnonzero(policy != RESET_ACTION)
+        state_of_pair = np.full(len(counts.row_offsets) - 1, -1)
+        state_of_pair[counts.state_pairs[plays] + policy[plays]] = plays
+        sources = state_of_pair[counts.entry_pairs]
+        is_played = sources >= 0
+        resets = np.flatnonzero(policy == RESET_ACTION)
+        return cls(
+            goal=record.goal,
+            n_seen=len(counts.order),
+            sources=np.concatenate((sources[is_played], resets)),
+            targets=np.concatenate((counts.successors[is_played], np.zeros(len(resets), dtype=np.int64))),
+            n_entries=int(counts.counts[is_played & (counts.successors == record.goal)].sum()),
+        )
+
+    def arrivals(self, most: int) -> BoolArray:
+        """Whether the goal can be met for the first time after 0, 1, ..., `most` steps, [most + 1]."""
+        possible = np.zeros(most + 1, dtype=np.bool_)
+        here = np.zeros(self.n_seen, dtype=np.bool_)
+        here[0] = True
+        met: dict[bytes, int] = {}
+        for steps in range(1, most + 1):
+            if here.tobytes() in met:  # from here on everything repeats
+                period = steps - met[here.tobytes()]
+                possible[steps:] = np.resize(possible[steps - period : steps], most + 1 - steps)
+                break
+            met[here.tobytes()] = steps
+            reached = self.targets[here[self.sources]]
+            here = np.zeros(self.n_seen, dtype=np.bool_)
+            here[reached] = True
+            possible[steps], here[self.goal] = here[self.goal], False
+        return possible
+
+
+def _contradiction(record: EpisodeRecord, sweeper: Sweeper) -> str | None:
+    """What the rows prove against a record; None if nothing."""
+    steps = least_steps(record, sweeper)
+    if steps > record.bound:
+        return f"its policy takes more than {steps:.6g} expected steps by the rows, of {record.bound:.6g} claimed"
+    return None
+
+
+def least_steps(record: EpisodeRecord, sweeper: Sweeper) -> float:
+    """A lower bound, over the region, of the expected steps of a policy that may also RESET whenever it likes.
+
+    The policy that restarts after a horizon is one of these. From below, every sweep gives a lower bound.
+    """
+    n_known = len(sweeper.state_pairs) - 1
+    policy = played(record, n_known)
+    plays = np.flatnonzero(policy != RESET_ACTION)
+    pairs = sweeper.state_pairs[plays] + policy[plays]
+    lower = np.zeros(n_known)
+    nothing_more = np.full(n_known, -np.inf)
+    for _ in range(SWEEPS):
+        better = np.full(n_known, 1.0 + lower[0])
+        means = sweeper.least_means(lower, record.goal, nothing_more)
+        better[plays] = np.minimum(better[plays], 1.0 + means[pairs])
+        better[0] = 1.0 + means[pairs[0]]  # RESET leads nowhere from there
+        better[record.goal] = 0.0
+        gained, lower = float((better - lower).max()), better
+        if gained < SETTLED or lower[0] / (1.0 + CORRECTION) > record.bound:
+            break
+    return float(lower[0]) / (1.0 + CORRECTION)

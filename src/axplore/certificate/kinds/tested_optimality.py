@@ -1,0 +1,88 @@
+"""Policies that are near-optimal by a test: three claims about one goal from which it follows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from axplore.certificate.bounds import corrected_upper, lower_steps, upper_steps
+from axplore.records.claims import AnyClaim, AtLeast, AtMost, NearOptimal
+from axplore.records.episodes import EpisodeRecord
+from axplore.target import Objective
+from axplore.types import RESET_ACTION, IntArray
+
+if TYPE_CHECKING:
+    from axplore.certificate.document import Certificate
+
+
+@dataclass(frozen=True, eq=False)
+class OptimalByTest:
+    """Three claims about one goal from which it follows that a policy is near-optimal.
+
+    Attributes:
+        record: the policy, cut after the horizon of its test and charged with its tail then, keeps the bound.
+        way: the policy never needs more than that tail, so it keeps the bound without being cut.
+        at_least: no policy takes fewer steps than this one is allowed to take, less ε.
+    """
+
+    record: EpisodeRecord
+    way: AtMost
+    at_least: AtLeast
+
+    @property
+    def upper(self) -> float:
+        """The most expected steps of the policy."""
+        return min(self.record.bound, upper_steps(self.way))
+
+    @property
+    def lower(self) -> float:
+        """The fewest expected steps of any policy."""
+        return lower_steps(self.at_least)
+
+
+def optimal_by_test(certificate: Certificate) -> dict[int, OptimalByTest]:
+    """For each known state of which no other claim says so, why its policy is near-optimal by a test, if it is.
+
+    There is one claim of each kind for a goal at most: where there are more, nothing is concluded.
+    """
+    if certificate.objective is not Objective.OPTIMAL:
+        return {}
+    others = {claim.goal for claim in certificate.of(NearOptimal)}
+    ways, bounds = _single(certificate.of(AtMost)), _single(certificate.of(AtLeast))
+    best: dict[int, OptimalByTest] = {}
+    records = certificate.of(EpisodeRecord)
+    for record in sorted(records, key=lambda record: record.bound, reverse=True):  # the least one counts
+        goal = record.goal
+        if goal in ways and goal in bounds and goal not in others and goal < len(certificate.known):
+            tested = OptimalByTest(record, ways[goal], bounds[goal])
+            if _closes_tail(tested) and record.bound - tested.lower <= certificate.epsilon:
+                best[goal] = tested
+    return best
+
+
+def played(record: EpisodeRecord, n_known: int) -> IntArray:
+    """The policy of a test for all known states, [n]."""
+    policy = np.full(n_known, RESET_ACTION, dtype=np.int64)
+    policy[: len(record.policy)] = record.policy[:n_known]
+    return policy
+
+
+def _closes_tail(tested: OptimalByTest) -> bool:
+    """Whether the way is that of the test, and takes at most its tail from every state, known or not."""
+    record, way = tested.record, tested.way
+    if len(record.policy) > way.policy.length:
+        return False
+    differs = played(record, way.policy.length) != way.policy.whole
+    differs[record.goal] = False  # nothing is played there
+    upper = corrected_upper(way.upper.whole)
+    return not differs.any() and max(1.0 + upper[0], upper.max()) <= record.tail
+
+
+def _single(claims: Sequence[AnyClaim]) -> dict[int, AnyClaim]:
+    """The claims about goals of which there is one only, by goal."""
+    times = Counter(claim.goal for claim in claims)
+    return {claim.goal: claim for claim in claims if times[claim.goal] == 1}

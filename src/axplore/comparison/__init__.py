@@ -1,0 +1,1 @@
+"""Comparisons: explorers over seeds on one world, and runs side by side."""

@@ -1,1 +1,0 @@
-"""The paper's tables and figures: experiments as data, a runner over seeds, statistics, and the published numbers."""

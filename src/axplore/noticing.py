@@ -1,0 +1,164 @@
+"""What is noticed of a system while it is explored and before anything is promised, kept as soon as it is seen."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from axplore.assumptions import NOTHING, Assumptions
+from axplore.atlas import Atlas
+from axplore.budget import Budget
+from axplore.errors import OrdersCutError
+from axplore.explorers.base import RoundReport
+from axplore.records.findings import Finding, Issue
+from axplore.records.run import Played
+from axplore.worlds.contract import Examinable, World
+from axplore.worlds.diagnosis import finding_of
+
+_logger = logging.getLogger("axplore")
+
+TELLABLE: Final = frozenset(
+    {Issue.NOISE_PINNED, Issue.TIME_LIMIT, Issue.KEY_TOO_COARSE, Issue.HISTORY_MATTERS, Issue.SYSTEM_CHANGES}
+)
+"""Findings that hidden situations may explain."""
+
+
+class Noticed:
+    """What was found of a system under its present labels. It only grows: no later observation takes a doubt back.
+
+    Attributes:
+        findings: everything found so far.
+        played: how the policies were played; None if they were not.
+    """
+
+    def __init__(
+        self,
+        system: Examinable | None,
+        findings: tuple[Finding, ...],
+        keep: Callable[[Finding], None] | None,
+        *,
+        tried: World | None = None,
+        assume: Assumptions = NOTHING,
+        confirm: float | None = None,
+    ) -> None:
+        """Begins with what was found before.
+
+        Args:
+            system: the world whose system is tested while it is explored; None if none is.
+            findings: what was found before, and is kept already.
+            keep: stores a new finding where a killed process leaves it; None if there is no such place.
+            tried: the world on which policies are played before anything is promised; None if they are not.
+            assume: what is assumed of it.
+            confirm: the rate above which a violation of that is looked for; see `axplore.atlas.replays.replay`.
+        """
+        self.findings = findings
+        self.played: Played | None = None
+        self._system, self._keep = system, keep
+        self._tried, self._assume, self._confirm = tried, assume, confirm
+        self._has_told_history = False
+
+    def look(self, _: RoundReport) -> None:
+        """Keeps, as an observer of the exploration, what the test that runs along has found."""
+        if self._system is not None and self._system.has_alarmed:
+            self._note_history(self._system)
+
+    def judge(self, atlas: Atlas, explored: World, *, interrupted: bool) -> bool:
+        """Keeps what casts doubt on an atlas: what the test found, or else what playing the policies finds.
+
+        Args:
+            atlas: what is about to be promised.
+            explored: the world that it is of.
+            interrupted: whether Ctrl-C was pressed, so that nothing is played any more.
+
+        Returns:
+            Whether Ctrl-C was pressed by now.
+        """
+        is_promised = atlas.complete and not atlas.is_refuted and self._tried is not None
+        try:
+            if self._system is not None:
+                self._note_history(self._system)
+            if is_promised and not self._has_told_history and not interrupted:
+                assert self._tried is not None
+                self._replay(atlas, self._tried, explored)
+                if self._system is not None:
+                    self._attempt(atlas, self._system, explored)
+                    self._note_history(self._system)
+                return False
+        except KeyboardInterrupt:
+            interrupted = True
+        except OrdersCutError:
+            self._note_not_played("The limit of steps or seconds came first.")
+            return False
+        if is_promised and interrupted:
+            self._note_not_played("An interruption came first.")
+        return interrupted
+
+    def _note_not_played(self, why: str) -> None:
+        """Adds a doubt that is not kept in the run: one that resumes plays them."""
+        self.findings = (*self.findings, finding_of(Issue.NOT_PLAYED, why))
+
+    def _replay(self, atlas: Atlas, tried: World, explored: World) -> None:
+        from axplore.atlas.replays import replay
+
+        shown = replay(atlas, tried, explored, self._assume, self._confirm)
+        self.played = shown.played
+        for finding in shown.findings:
+            self._note(finding)
+        matters = self._system is not None or bool(atlas.assumptions)  # models hide nothing
+        if matters and shown.was_cut:
+            self._note_not_played("The limit of steps or seconds came first.")
+
+    def _attempt(self, atlas: Atlas, system: Examinable, explored: World) -> None:
+        """Tries to reach what is set aside; where something is assumed, or in doubt already, there is no need."""
+        from axplore.atlas.attempts import attempt
+
+        if not atlas.assumptions and not any(finding.is_doubt for finding in self.findings):
+            for finding in attempt(atlas, system, explored):
+                self._has_told_history = True
+                self._note(finding)
+
+    def _note_history(self, system: Examinable) -> None:
+        from axplore.worlds.alarms import history_finding
+
+        finding = None if self._has_told_history else history_finding(system)
+        if finding is not None:
+            self._has_told_history = True
+            self._note(finding)
+
+    def _note(self, finding: Finding) -> None:
+        _logger.warning("%s", finding)
+        if finding not in self.findings:
+            if self._keep is not None:
+                self._keep(finding)
+            self.findings = (*self.findings, finding)
+
+
+def hides_something(findings: Sequence[Finding]) -> bool:
+    """Returns whether hidden situations may explain what was found."""
+    return any(finding.issue in TELLABLE for finding in findings)
+
+
+def examined(
+    system: Examinable, seed: int, budget: Budget, exploring: int = 0, assume: Assumptions = NOTHING
+) -> tuple[Finding, ...]:
+    """Returns the findings of a short examination; none but a contradicted assumption prevents exploring.
+
+    Args:
+        system: the world whose system is examined.
+        seed: of the actions that are played.
+        budget: what it may take; its steps are counted there. Where it leaves nothing, nothing is found.
+        exploring: the steps of exploring so far.
+        assume: what is declared to be known of it, which is tested too.
+    """
+    from axplore.worlds.doctor import BRIEF_SECONDS, BRIEF_STEPS, examine_world
+
+    max_steps = budget.to_examine(exploring, BRIEF_STEPS)
+    seconds = min(BRIEF_SECONDS, budget.seconds_left)
+    if not max_steps or seconds <= 0:
+        return ()
+    with budget.counted("examining", system, exploring):
+        findings = examine_world(system, max_steps=max_steps, seconds=seconds, seed=seed, assume=assume).findings
+    for finding in findings:
+        _logger.warning("%s", finding)
+    return findings

@@ -1,1 +1,0 @@
-"""Stochastic shortest paths: value iteration, optimistic and interval planning, exact evaluation."""

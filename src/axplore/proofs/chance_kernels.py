@@ -1,0 +1,228 @@
+"""Compiled bounds of the probability of a goal over a confidence region (docs/algorithms/questions.md).
+
+Values are probabilities by position, as in `row_kernels`, and one place per pair has the best shift of similar values.
+A state is *asked* if its value is to be found: it was counted, has actions, and is neither in the goal nor avoided. All
+others keep the value that they are given.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from axplore.compilation import compiled, compiled_inner
+from axplore.proofs.row_kernels import RegionRows, least_mean_by, single_factors
+from axplore.types import FloatArray, IntArray
+
+NO_PAIR: Final = -1
+"""In place of the pair that is played in a state whose value is zero."""
+
+STEP: Final = 4.0
+"""An upper bound that is moved ends this many margins above the greatest mean, so that it need not move again."""
+
+
+@compiled_inner
+def greatest_chance(rows: RegionRows, factors: FloatArray, pair: int, values: FloatArray, shifts: FloatArray) -> float:
+    """The greatest mean of values under a pair; a state that was never seen has the value 1.
+
+    Where the support is closed, it is no more than the greatest value, in exact arithmetic too: so a loop whose states
+    have equal values proves them (Theorem 1).
+    """
+    mean, _, shift = least_mean_by(rows, factors, pair, values, 1.0, 1.0, shifts[pair], -1.0)
+    shifts[pair] = shift
+    most = 1.0
+    if rows.closed[pair] or rows.slack[pair] == 0.0:
+        most = 0.0
+        for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
+            most = max(most, values[rows.successors[entry]])
+        if rows.rest[pair] > 0.0:
+            most = 1.0
+    return min(max(1.0 - mean, 0.0), most)
+
+
+@compiled_inner
+def least_chance(rows: RegionRows, factors: FloatArray, pair: int, values: FloatArray, shifts: FloatArray) -> float:
+    """The least mean of values under a pair; a state that was never seen has the value 0."""
+    mean, _, shift = least_mean_by(rows, factors, pair, values, 0.0, -1.0, shifts[pair], -1.0)
+    shifts[pair] = shift
+    return min(max(mean, 0.0), 1.0)
+
+
+@compiled_inner
+def best_chance(
+    rows: RegionRows,
+    factors: FloatArray,
+    state: int,
+    values: FloatArray,
+    shifts: FloatArray,
+    is_upper: bool,
+    maximise: bool,
+) -> tuple[float, int]:
+    """The extreme value over the actions of a state, and the pair that attains it."""
+    best, attained = -1.0 if maximise else 2.0, NO_PAIR
+    for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
+        if is_upper:
+            value = greatest_chance(rows, factors, pair, values, shifts)
+        else:
+            value = least_chance(rows, factors, pair, values, shifts)
+        if (value > best) if maximise else (value < best):
+            best, attained = value, pair
+    return best, attained
+
+
+@compiled
+def raise_chances(
+    rows: RegionRows,
+    order: IntArray,
+    values: FloatArray,
+    policy: IntArray,
+    shifts: FloatArray,
+    is_upper: bool,
+    maximise: bool,
+    tolerance: float,
+    most_sweeps: int,
+) -> float:
+    """Value iteration from below, in place; returns the greatest change of the last sweep.
+
+    A value only rises, and a pair replaces that before it only where it does, so that the policy of a lower bound makes
+    progress (section 7). Where values are maximised, three of four sweeps follow the policy alone.
+
+    Args:
+        rows: region and counts.
+        order: the states that are asked for, those near the goal first, [m].
+        values: start and result, [n + others]; at the start no more than one sweep makes of them.
+        policy: the pair that attains each value, [n], or NO_PAIR.
+        shifts: the best shifts for similar values, [P].
+        is_upper: whether unseen states count as the goal, and rows are the most favourable ones.
+        maximise: over actions; else minimise.
+        tolerance: the change at which to stop.
+        most_sweeps: the number of sweeps after which to stop.
+    """
+    factors = single_factors(rows)
+    change = 0.0
+    for sweep in range(most_sweeps):
+        change = 0.0
+        follows = maximise and sweep % 4 != 0
+        for state in order:
+            if follows and policy[state] == NO_PAIR:
+                continue
+            if follows and is_upper:
+                value, pair = greatest_chance(rows, factors, policy[state], values, shifts), policy[state]
+            elif follows:
+                value, pair = least_chance(rows, factors, policy[state], values, shifts), policy[state]
+            else:
+                value, pair = best_chance(rows, factors, state, values, shifts, is_upper, maximise)
+            if value > values[state]:
+                change = max(change, value - values[state])
+                values[state] = value
+                policy[state] = pair
+        if change <= tolerance and not follows:
+            return change
+    return change
+
+
+@compiled
+def lower_chances(
+    rows: RegionRows,
+    order: IntArray,
+    values: FloatArray,
+    policy: IntArray,
+    shifts: FloatArray,
+    maximise: bool,
+    margin: float,
+    most_sweeps: int,
+) -> bool:
+    """Lowers values until they are an upper bound by Theorem 1, in place; returns whether they are.
+
+    Args:
+        rows: region and counts.
+        order: the states that are asked for, [m].
+        values: start and result, [n + others].
+        policy: the pair that attains each value, [n].
+        shifts: the best shifts for similar values, [P].
+        maximise: over actions; else minimise.
+        margin: by how much a value has to be above the greatest mean, where that was rounded.
+        most_sweeps: the number of sweeps after which to give up.
+    """
+    factors = single_factors(rows)
+    for _ in range(most_sweeps):
+        is_bound = True
+        for state in order:
+            value, pair = best_chance(rows, factors, state, values, shifts, True, maximise)
+            policy[state] = pair
+            if not _is_above(rows, pair, values, values[state], value, margin):
+                is_bound = False
+                values[state] = min(value + STEP * margin, 1.0)
+            elif value + STEP * margin < values[state]:
+                values[state] = value + STEP * margin
+        if is_bound:
+            return _is_bound(rows, factors, order, values, shifts, policy, maximise, margin)
+    return False
+
+
+@compiled_inner
+def _is_above(rows: RegionRows, pair: int, values: FloatArray, value: float, mean: float, margin: float) -> bool:
+    """Whether a value is at least a greatest mean: by a margin, or by being at least every value that it may be."""
+    if value >= min(mean + margin, 1.0):
+        return True
+    if not rows.closed[pair] and rows.slack[pair] > 0.0:
+        return False
+    for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
+        if values[rows.successors[entry]] > value:
+            return False
+    return bool(rows.rest[pair] == 0.0)
+
+
+@compiled_inner
+def _is_bound(
+    rows: RegionRows,
+    factors: FloatArray,
+    order: IntArray,
+    values: FloatArray,
+    shifts: FloatArray,
+    policy: IntArray,
+    maximise: bool,
+    margin: float,
+) -> bool:
+    """Whether values that no longer change satisfy Theorem 1, for every pair of each state or for that of a policy."""
+    for state in order:
+        first, end = rows.state_pairs[state], rows.state_pairs[state + 1]
+        if not maximise:
+            first, end = policy[state], policy[state] + 1
+        for pair in range(first, end):
+            mean = greatest_chance(rows, factors, pair, values, shifts)
+            if not _is_above(rows, pair, values, values[state], mean, margin):
+                return False
+    return True
+
+
+@compiled
+def step_chances(
+    rows: RegionRows,
+    order: IntArray,
+    values: FloatArray,
+    steps: int,
+    shifts: FloatArray,
+    is_upper: bool,
+    maximise: bool,
+    policy: IntArray,
+) -> None:
+    """The bounds of Theorem 3: one sweep from one vector to the next for each step.
+
+    Args:
+        rows: region and counts.
+        order: the states that are asked for, [m].
+        values: those with no steps left, and those of what keeps its value; at the end those with all steps left.
+        steps: the number of steps.
+        shifts: the best shifts for similar values, [P].
+        is_upper: whether unseen states count as the goal, and rows are the most favourable ones.
+        maximise: over actions; else minimise.
+        policy: the pair to play by the number of steps done and state, [steps, n].
+    """
+    factors = single_factors(rows)
+    after = values.copy()
+    for left in range(1, steps + 1):
+        for state in order:
+            value, pair = best_chance(rows, factors, state, values, shifts, is_upper, maximise)
+            after[state] = value
+            policy[steps - left, state] = pair
+        values[:] = after

@@ -1,0 +1,198 @@
+"""Compiled estimates: the steps to goals if the observed frequencies were the probabilities. No proof rests on them.
+
+Indices, goals, values and policies are those of `bound_kernels`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+
+from axplore.compilation import compiled, compiled_inner
+from axplore.graphs.search import Graph
+from axplore.graphs.search_kernels import spread
+from axplore.proofs.bound_kernels import SAME, evaluate, spread_values
+from axplore.proofs.row_kernels import NEGLIGIBLE, RegionRows
+from axplore.types import RESET_PAIR, FloatArray, IntArray
+
+ESTIMATE_CHANGE: Final = 1e-7
+"""Estimates are improved until no value changes by more than this."""
+
+MOST_IMPROVEMENTS: Final = 1000
+"""An estimate that takes more improvements of its policy is given up."""
+
+SWEEPS_BETWEEN: Final = 10
+"""The number of sweeps under a policy before it is improved again."""
+
+MOST_COST: Final = 1e12
+"""Estimates are cut here."""
+
+UNKNOWN_VALUE: Final = -1.0
+
+
+@compiled
+def _leading_to(predecessors: Graph, goal: int, n_allowed: int) -> IntArray:
+    """The first `n_allowed` known states from which some pairs may lead to the goal, the nearest first."""
+    n_seen = len(predecessors.offsets) - 1
+    order = np.empty(n_allowed + 1, dtype=np.int64)
+    if goal >= n_seen:  # no pair was seen to lead to the unseen
+        return order[:0]
+    hops = np.full(n_seen, n_seen, dtype=np.int32)
+    hops[goal], order[0] = 0, goal
+    return order[1 : spread(predecessors, 1, n_allowed, n_seen, hops, order)]
+
+
+@compiled
+def empirical_values(
+    rows: RegionRows,
+    predecessors: Graph,
+    goal: int,
+    n_allowed: int,
+    values: FloatArray,
+    policy: IntArray,
+    limit: float,
+) -> bool:
+    """The least costs if the frequencies were the probabilities; returns whether that of the start is within the limit.
+
+    A pair that was never drawn is left out. Policies are improved and evaluated in turn, from a first one that goes
+    nearer to the goal whenever it can.
+
+    Args:
+        rows: counts.
+        predecessors: the edges that were seen, turned round.
+        goal: the index of a state, or the one after the last for a state that was never seen.
+        n_allowed: later states only reset.
+        values: the result, [n + others].
+        policy: what attains it, [n].
+        limit: of the value of the initial state.
+    """
+    n_known = len(policy)
+    order = _leading_to(predecessors, goal, n_allowed)
+    policy[:] = RESET_PAIR
+    values[:] = UNKNOWN_VALUE
+    if goal < len(values):
+        values[goal] = 0.0
+    # In the order of hops every state has a successor whose value is known, so that the first policy arrives with
+    # probability 1.
+    for state in order:
+        values[state], policy[state] = _going_nearer(rows, state, values)
+    # No way to the goal was seen: every policy would go on for ever.
+    if goal != 0 and values[0] == UNKNOWN_VALUE:
+        return False
+    chance = np.ones(n_known)
+    chance[order] = 0.0
+    resetting = np.flatnonzero(values[:n_known] == UNKNOWN_VALUE)
+    change = 0.0
+    for _ in range(MOST_IMPROVEMENTS):
+        values[resetting] = rows.reset_cost + values[0]
+        evaluate(
+            rows,
+            goal,
+            order,
+            policy,
+            rows.frequencies,
+            False,
+            SWEEPS_BETWEEN,
+            change,
+            ESTIMATE_CHANGE,
+            MOST_COST,
+            values,
+            chance,
+        )
+        change = 0.0
+        for state in order:
+            value, policy[state] = _best_by_frequency(rows, state, values)
+            change = max(change, abs(value - values[state]))
+            values[state] = value
+        if change <= ESTIMATE_CHANGE:
+            values[resetting] = rows.reset_cost + values[0]
+            spread_values(rows, values, n_known, goal)
+            return bool(values[0] <= limit)
+    return False
+
+
+@compiled
+def estimated_steps(rows: RegionRows, predecessors: Graph, n_seen: int, limit: float) -> FloatArray:
+    """The empirical value of the initial state for each other state seen, [others]; infinite beyond the limit."""
+    n_known = len(rows.state_pairs) - 1
+    values, policy = np.empty(n_seen), np.empty(n_known, np.int64)
+    steps = np.full(n_seen - n_known, np.inf)
+    for index in range(len(steps)):
+        if empirical_values(rows, predecessors, n_known + index, n_known, values, policy, limit):
+            steps[index] = values[0]
+    return steps
+
+
+@compiled_inner
+def _going_nearer(rows: RegionRows, state: int, values: FloatArray) -> tuple[float, int]:
+    """The best pair if outcomes of unknown value led back to the state, and its value."""
+    best, choice = np.inf, RESET_PAIR
+    for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
+        value, known = rows.costs[pair], 0.0
+        for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
+            if values[rows.successors[entry]] != UNKNOWN_VALUE:
+                value += rows.frequencies[entry] * values[rows.successors[entry]]
+                known += rows.frequencies[entry]
+        # v = cost + known part + (1 - known) v, solved for v: where the value is unknown, the pair is tried again.
+        if known > 0.0 and value < best * known - SAME:
+            best, choice = value / known, pair
+    return best, choice
+
+
+@compiled_inner
+def _best_by_frequency(rows: RegionRows, state: int, values: FloatArray) -> tuple[float, int]:
+    """The least value of a pair, or of RESET, if frequencies were probabilities, and the choice that has it."""
+    best, choice = np.inf, RESET_PAIR
+    for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
+        first, end = rows.row_offsets[pair], rows.row_offsets[pair + 1]
+        if first == end:
+            continue
+        value = rows.costs[pair]
+        for entry in range(first, end):
+            value += rows.frequencies[entry] * values[rows.successors[entry]]
+        if value < best - SAME:
+            best, choice = value, pair
+    if choice == RESET_PAIR or (state > 0 and rows.reset_cost + values[0] < best - SAME):
+        best, choice = rows.reset_cost + values[0], RESET_PAIR
+    return best, choice
+
+
+@compiled
+def least_upper_bounds(rows: RegionRows, graph: Graph) -> FloatArray:
+    """What no upper bound of the steps to each state falls below, [n + others]; infinite if none leads there.
+
+    Whatever is known of all other pairs, a journey takes at least as many steps as the shortest way that was seen, and
+    in some model of the region its last pair leads to the goal as often as was observed; a single successor, only with
+    the least probability of its ball, and the journey starts anew otherwise.
+    """
+    n_seen = len(graph.offsets) - 1
+    hops, order = np.full(n_seen, n_seen, dtype=np.int32), np.zeros(n_seen, dtype=np.int64)
+    hops[0] = 0
+    n_met = spread(graph, 1, n_seen, n_seen, hops, order)
+    only_single, likeliest, nearest = np.full(n_seen, np.inf), np.zeros(n_seen), np.full(n_seen, np.inf)
+    has_other = np.zeros(n_seen, np.bool_)
+    for state in order[:n_met]:
+        if state >= len(rows.state_pairs) - 1:
+            continue
+        for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
+            first, end = rows.row_offsets[pair], rows.row_offsets[pair + 1]
+            is_plain = not rows.closed[pair] and rows.floors[pair] == 0.0 and rows.rest[pair] == 0.0
+            for entry in range(first, end):
+                after = rows.successors[entry]
+                chance = rows.frequencies[entry] if is_plain else 1.0
+                if is_plain and end == first + 1:
+                    chance = math.exp(-rows.slack[pair])
+                    if chance > 0.0:
+                        # V = k + 1 + (1 - q) (1 + V), with k hops before the pair: a failure costs a RESET and all of
+                        # it again.
+                        only_single[after] = min(only_single[after], (hops[state] + 2.0 - chance) / chance)
+                else:
+                    has_other[after] = True
+                nearest[after] = min(nearest[after], hops[state])
+                likeliest[after] = max(likeliest[after], chance)
+    # Where a pair has other outcomes, one attempt after the other may be made without starting anew.
+    least = np.where(has_other, nearest + 1.0 / np.maximum(likeliest, NEGLIGIBLE), only_single)
+    least[0] = 0.0
+    return least

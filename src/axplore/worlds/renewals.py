@@ -1,0 +1,66 @@
+"""At which ages an agent that explores is reset without need, so that every pair is drawn young and old.
+
+The *age* is the number of steps since the last RESET. An agent resets where its way leads through RESET, which in many
+systems is hardly ever. Then it draws at ages at which nobody arrives who comes from RESET, as every policy does, and a
+system that changes with the age, as log-ins and tokens that expire do, is only ever seen when it has changed already.
+
+A RESET is always allowed, and when it comes is decided before the draws until then: no proof is touched. Ages are
+uniform on a logarithmic scale up to what the way back allows: all of them together cost about `SHARE` of the steps.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Final
+
+SHARE: Final = 0.03
+"""The part of the steps that may be spent on these RESETs and the ways back."""
+
+YOUNGEST: Final = 16
+"""No agent younger than this is reset: it would be as young again."""
+
+FIRST_COST: Final = 8.0
+"""What a RESET and the way back are thought to cost before any has been paid for."""
+
+ADVANCE: Final = 2.0
+"""The number of RESETs that may be paid for later."""
+
+
+class Renewals:
+    """Chooses the ages, and keeps an account of what they cost."""
+
+    def __init__(self, seed: int, steps: int) -> None:
+        """Begins without any cost.
+
+        Args:
+            seed: of the ages. Each depends on it, on the step of the RESET before, and on the account.
+            steps: the steps taken so far.
+        """
+        self._seed, self._began = seed, steps
+        self._cost, self._times = 0, 0
+
+    def due_after(self, steps: int) -> int:
+        """Returns the step at which the next RESET is due, after one at this step."""
+        each = (self._cost + FIRST_COST) / (self._times + 1)
+        chance = random.Random(f"{self._seed} {steps}").random()
+        age = YOUNGEST * math.exp(chance * math.log(oldest_age(each / SHARE) / YOUNGEST))
+        affordable = self._began + (self._cost - ADVANCE * each) / SHARE
+        return max(steps + math.ceil(age), math.ceil(affordable))
+
+    def pay(self, lost: int) -> None:
+        """Counts a RESET, and the steps of the journey that it ends."""
+        self._times += 1
+        self._cost += 1 + lost
+
+    def pay_way_back(self, steps: int) -> None:
+        """Counts the steps of the way back."""
+        self._cost += steps
+
+
+def oldest_age(mean: float) -> float:
+    """Returns the end of the logarithmic scale from `YOUNGEST` on whose mean is this; at least twice `YOUNGEST`."""
+    ratio = 2.0
+    for _ in range(20):  # (ratio - 1) / ln(ratio) = mean / YOUNGEST, by repeated substitution
+        ratio = max(2.0, 1.0 + math.log(ratio) * mean / YOUNGEST)
+    return YOUNGEST * ratio

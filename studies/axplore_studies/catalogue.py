@@ -1,0 +1,61 @@
+"""All studies, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from axplore_studies import (
+    assumptions,
+    border,
+    certify,
+    coverage,
+    coverage_with_workers,
+    doctor,
+    engines,
+    episode_tests,
+    forgeries,
+    hard_worlds,
+    hidden,
+    hidden_models,
+    kills,
+    learned_logs,
+    limits,
+    play,
+    progress,
+    worker_steps,
+)
+from axplore_studies.loop import Study
+from axplore_studies.paper import studies as paper
+
+STUDIES: Final[Mapping[str, Study]] = {
+    study.name: study
+    for study in (
+        *paper.PAPER,
+        limits.STUDY,
+        *paper.BESIDE,
+        assumptions.STUDY,
+        coverage.STUDY,
+        coverage_with_workers.STUDY,
+        learned_logs.STUDY,
+        certify.STUDY,
+        hidden.STUDY,
+        hidden_models.STUDY,
+        border.STUDY,
+        forgeries.STUDY,
+        doctor.STUDY,
+        play.STUDY,
+        hard_worlds.STUDY,
+        worker_steps.STUDY,
+        episode_tests.STUDY,
+        progress.STUDY,
+        *kills.STUDIES,
+        engines.STUDY,
+    )
+}
+
+PAPER: Final = tuple(study.name for study in paper.PAPER)
+"""The tables and figures of the paper."""
+
+REPRODUCED: Final = (*PAPER, *(study.name for study in (limits.STUDY, *paper.BESIDE, assumptions.STUDY)))
+"""What `axplore reproduce` makes."""

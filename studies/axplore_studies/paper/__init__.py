@@ -1,0 +1,1 @@
+"""The paper's tables and figures: experiments as data, their runs over seeds, and the published numbers."""

@@ -1,0 +1,126 @@
+"""What an atlas says of goals before something bad, against the truth of the model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import axplore
+from axplore import Atlas, TabularMdp, explore
+from axplore.atlas.questions import Leaving
+from axplore.errors import InvalidInputError
+from commands import run
+
+SHOP = {
+    "start": {"browse": {"basket": 0.9, "start": 0.1}},
+    "basket": {"pay": {"thanks": 0.9, "error": 0.1}, "wait": {"basket": 1.0}},
+    "thanks": {"again": {"start": 1.0}},
+    "error": {},
+}
+
+
+@pytest.fixture(scope="module")
+def shop_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("shop") / "run"
+    explore(TabularMdp.from_rows(SHOP, "start"), radius=5, epsilon=0.02, run=folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def shop(shop_run: Path) -> Atlas:
+    return Atlas.load(shop_run)
+
+
+@pytest.fixture(scope="module")
+def closed() -> Atlas:
+    return explore(TabularMdp.from_rows(SHOP, "start"), radius=5, epsilon=0.3, assume="min-probability=0.05")
+
+
+def test_the_best_policy_pays_before_an_error_nine_times_of_ten(shop: Atlas) -> None:
+    answer = shop.check("thanks", avoid="error")
+    assert 0.9 in answer
+    assert answer.lower > 0.65  # an atlas draws what its own claims need, and no more
+    assert (answer.policy("start"), answer.policy("basket"), answer.policy("error")) == ("browse", "pay", None)
+    assert f"between {answer.lower:.6g} and {answer.upper:.6g}" in str(answer)
+
+
+def test_without_an_assumption_waiting_may_lead_anywhere_and_with_one_it_does_not(shop: Atlas, closed: Atlas) -> None:
+    assert shop.check("thanks", avoid="error").upper == 1.0
+    answer = closed.check("thanks", avoid="error")
+    assert 0.9 in answer
+    assert answer.upper < 0.97
+    assert str(answer).startswith("The best policy does so")
+    assert "If no outcome of an action is rarer than 0.05" in str(answer)
+
+
+def test_the_worst_policy_waits_for_ever(shop: Atlas, closed: Atlas) -> None:
+    assert shop.check("thanks", best="min").lower == 0.0
+    assert closed.check("thanks", best="min").upper == 0.0
+
+
+def test_a_number_of_steps_counts(shop: Atlas) -> None:
+    assert shop.check("thanks", within=1).upper < 0.2
+    assert 0.9 * 0.9 in shop.check("thanks", within=2)
+    later = shop.check("thanks", within=3)
+    assert 0.9 * (0.9 + 0.1 * 0.9) in later
+    assert later.upper < 1.0
+    assert (later.policy("start", 0), later.policy("basket", 2), later.policy("start", 3)) == ("browse", "pay", None)
+
+
+def test_sets_functions_and_properties_ask_the_same(shop: Atlas) -> None:
+    once = shop.check("thanks", avoid="error")
+    for answer in (
+        shop.check({"thanks"}, avoid=["error"]),
+        shop.check(lambda state: state == "thanks", avoid=lambda state: state == "error"),
+        shop.check_property('Pmax=? [ !"error" U "thanks" ]'),
+        shop.check_property('Pmax=? [ !"bad" U "good" ]', {"good": {"thanks"}, "bad": {"error"}}),
+    ):
+        assert (answer.lower, answer.upper) == (once.lower, once.upper)
+
+
+def test_never_is_the_complement_of_ever(shop: Atlas) -> None:
+    ever, never = shop.check("error", best="max"), shop.check_property('Pmin=? [ G !"error" ]')
+    assert never.lower == pytest.approx(1 - ever.upper)
+    assert never.upper == pytest.approx(1 - ever.lower)
+
+
+@pytest.mark.parametrize(
+    ("asked", "holds"),
+    [('Pmax>=0.5 [ F "thanks" ]', True), ('Pmin>=0.5 [ F "thanks" ]', None), ('Pmax<=0.5 [ F "thanks" ]', False)],
+)
+def test_a_bound_is_decided_or_open(shop: Atlas, asked: str, holds: bool | None) -> None:
+    assert shop.check_property(asked).holds is holds
+
+
+def test_a_goal_that_was_never_seen_is_refused_and_a_function_is_not(shop: Atlas) -> None:
+    with pytest.raises(InvalidInputError, match="'nowhere', which was never seen"):
+        shop.check("nowhere")
+    assert shop.check(lambda state: state == "nowhere", within=1).upper > 0.0
+
+
+def test_states_that_can_be_left(closed: Atlas) -> None:
+    exits = {answer.state: answer for answer in closed.can_be_left()}
+    assert exits["basket"].leaving is Leaving.CAN
+    assert "pay led to" in str(exits["basket"])
+    loops = {"start": {"stay": {"start": 1.0}, "go": {"end": 1.0}, "off": {"out": 1.0}}, "end": {"stay": {"end": 1.0}}}
+    loops["out"] = {}
+    for assume, leaving in ((None, Leaving.OPEN), ("deterministic", Leaving.CANNOT)):
+        atlas = explore(TabularMdp.from_rows(loops, "start"), radius=3, assume=assume)
+        found = {answer.state: answer.leaving for answer in atlas.can_be_left()}
+        assert found == {"start": Leaving.CAN, "end": leaving, "out": Leaving.CANNOT}
+
+
+def test_an_explorer_that_proves_nothing_answers_nothing() -> None:
+    atlas = axplore.explore("confusing-chain", 4.5, 0.8, explorer="disco-experiment", max_steps=2000)
+    with pytest.raises(InvalidInputError, match="nothing is proven"):
+        atlas.check("s2")
+
+
+def test_the_command_says_what_holds(shop_run: Path) -> None:
+    assert "The best policy does so" in run("check", shop_run, 'Pmax=? [ !"error" U "thanks" ]')
+    answer = json.loads(run("check", shop_run, 'Pmax>=0.5 [ F "thanks" ]', "--json"))
+    assert (answer["holds"], answer["exit_code"], answer["proven"]) == (True, 0, True)
+    assert "Does not hold" in run("check", shop_run, 'Pmax<=0.5 [ F "thanks" ]', code=1)
+    assert "Open" in run("check", shop_run, 'Pmin>=0.5 [ F "thanks" ]', code=3)

@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+import numpy as np
+
+from axplore.compressed import entries_in, offsets_from, offsets_of
+
+NOTHING = np.zeros(0, dtype=np.int64)
+
+
+def test_offsets_begin_where_rows_do_and_end_with_the_last() -> None:
+    assert offsets_from(np.array([2, 0, 3])).tolist() == [0, 2, 2, 5]
+    assert offsets_from(NOTHING).tolist() == [0]
+    assert offsets_from(np.array([True, False, True])).tolist() == [0, 1, 1, 2]
+    assert offsets_of(np.array([0, 0, 2, 2, 2]), 4).tolist() == [0, 2, 2, 5, 5]
+    assert offsets_of(NOTHING, 2).tolist() == [0, 0, 0]
+
+
+def test_entries_come_row_by_row_in_the_order_asked_for() -> None:
+    offsets = np.array([0, 2, 2, 5])
+    assert entries_in(offsets, np.array([2, 0])).tolist() == [2, 3, 4, 0, 1]
+    assert entries_in(offsets, np.array([1, 0, 0])).tolist() == [0, 1, 0, 1]
+    assert entries_in(offsets, NOTHING).tolist() == []

@@ -1,0 +1,29 @@
+"""Compiles the kernels by using each once, so that processes that test side by side do not each compile them."""
+
+from __future__ import annotations
+
+import logging
+
+import axplore
+
+WORLD = "confusing-chain"
+
+
+def use_kernels() -> None:
+    """Explores small worlds in every way that has kernels of its own, and asks what is computed from the answers."""
+    axplore.verify(axplore.explore("maze", radius=2, epsilon=1))
+    axplore.explore("star", radius=2, epsilon=1, assume="deterministic")
+    for explorer in ("disco-experiment", "ucb-explore-experiment"):
+        axplore.explore(WORLD, radius=4.5, epsilon=0.8, explorer=explorer, max_steps=2_000)
+    atlas = axplore.explore(WORLD, radius=4.5, epsilon=0.8)
+    atlas.path("s5")
+    atlas.probability("s5", 10)
+    atlas.within(2.0)
+    atlas.break_even("s5")
+    atlas.why_not(atlas.frontier[0].state)
+    axplore.controllable_states(axplore.domain(WORLD), 4.5)
+
+
+if __name__ == "__main__":
+    logging.getLogger("axplore").setLevel(logging.ERROR)
+    use_kernels()
