@@ -295,12 +295,12 @@ def test_the_study_notices_a_region_that_is_too_small(monkeypatch: pytest.Monkey
         region = confidence_region(rows, delta)
         return replace(region, slack=0.05 * region.slack, log_levels=None)
 
-    monkeypatch.setattr(certified, "confidence_region", too_small)
+    monkeypatch.setattr(certified, "region_given", too_small)
     trials = [
         CoverageTrial("optimal", 0.1, kind, seed, 0.5, 20_000) for kind in ("sparse", "self-loops") for seed in range(6)
     ]
     broken = sum(bool(run_trial(trial).violations) for trial in trials)
-    assert binom.sf(broken - 1, len(trials), 0.1) < 1e-3  # so many promises would not be broken with this delta
+    assert binom.sf(broken - 1, len(trials), 0.1) < 1e-3  # far more broken promises than this delta allows
 
 
 def test_a_trial_that_takes_too_long_is_given_up() -> None:
