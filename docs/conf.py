@@ -18,13 +18,20 @@ copyright = author
 version = release = axplore.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-myst_enable_extensions = ["colon_fence"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 4
 exclude_patterns = ["_build"]
 
 html_theme = "furo"
 html_title = f"axplore {version}"
 html_show_sphinx = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+# Formulas become MathML when the site is built: it opens offline, and every current browser draws it.
+html_math_renderer = "mathml"
+
+# Several classes have attributes of one name, such as `states`, and texts do not link to them.
+suppress_warnings = ["ref.python"]
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
@@ -63,7 +70,64 @@ def _write_commands() -> None:
         path.write_text(content, encoding="utf-8")
 
 
+_INDEXED = re.compile(
+    r"(?<!\w)(?P<base>(?:AX|KL|max|min|[^\W\d_])[°*'′]?|[∑∏])_(?P<below>\{[^{}]+\}|\d+|[^\W_]→?)"
+    r"|(?<=[\w)°])\^(?P<above>\{(?:[^{}]|\{[^{}]*\})+\}|\d+|[^\W_])"
+)
+"""Symbols in running text, such as `s_0`, `S_{L+ε}` and `p^n`."""
+
+
+def _with_indices(text: str) -> list[Any]:
+    """Returns text with its indices and exponents lowered and raised, as nodes."""
+    from docutils import nodes
+
+    found: list[Any] = []
+    end = 0
+    for match in _INDEXED.finditer(text):
+        found.append(nodes.Text(text[end : match.start()] + (match["base"] or "")))
+        kind, inner = (nodes.subscript, match["below"]) if match["below"] else (nodes.superscript, match["above"])
+        found.append(kind("", "", *_with_indices(inner.strip("{}") if inner.startswith("{") else inner)))
+        end = match.end()
+    return [*found, nodes.Text(text[end:])]
+
+
+def _lower_indices(_app: Any, document: Any, _name: str) -> None:
+    """Draws the indices of symbols in running text, on every page."""
+    from docutils import nodes
+
+    for text in list(document.findall(nodes.Text)):
+        if isinstance(text.parent, (nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.raw)):
+            continue
+        if _INDEXED.search(text):
+            text.parent.replace(text, _with_indices(str(text)))
+
+
+_TAG = re.compile(r"\\tag\{(.+?)\}")
+
+
+def _inline_formula(translator: Any, node: Any) -> None:
+    from docutils.nodes import SkipNode
+    from latex2mathml.converter import convert
+
+    translator.body.append(convert(node.astext()))
+    raise SkipNode
+
+
+def _displayed_formula(translator: Any, node: Any) -> None:
+    from docutils.nodes import SkipNode
+    from latex2mathml.converter import convert
+
+    formula = node.astext()
+    tag = _TAG.search(formula)
+    number = f'<span class="formula-number">({tag[1]})</span>' if tag else ""
+    shown = convert(_TAG.sub("", formula), display="block")
+    translator.body.append(f'<div class="formula" tabindex="0">{shown}{number}</div>')
+    raise SkipNode
+
+
 def setup(app: Any) -> None:
     """Called by Sphinx."""
     _write_commands()
+    app.connect("doctree-resolved", _lower_indices)
+    app.add_html_math_renderer("mathml", (_inline_formula, None), (_displayed_formula, None))
     app.connect("autodoc-process-docstring", _as_markup, priority=400)

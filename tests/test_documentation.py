@@ -97,3 +97,8 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
         os.environ.clear()
         os.environ.update(environment)
     assert "autofunction" not in (tmp_path / "site" / "reference" / "api.html").read_text(encoding="utf-8")
+    certified = (tmp_path / "site" / "algorithms" / "certified.html").read_text(encoding="utf-8")
+    assert "<math" in certified  # formulas are drawn without a script or a network
+    assert "mathjax" not in re.sub(r"\w+_ignore", "", certified).lower()
+    assert "s<sub>0</sub>" in certified
+    assert "$$" not in certified

@@ -3,10 +3,10 @@
 from axplore.testing import check_explorer, check_world
 
 def test_my_world_keeps_the_contract():
-check_world(lambda: MyWorld(seed=1))
+    check_world(lambda: MyWorld(seed=1))
 
 def test_my_explorer_keeps_the_contract():
-check_explorer(MyExplorer(target=Target(radius=2, epsilon=1)))
+    check_explorer(MyExplorer(target=Target(radius=2, epsilon=1)))
 """
 
 from __future__ import annotations
