@@ -261,12 +261,17 @@ def test_every_label_is_readable_on_one_line_of_any_terminal(label: Any) -> None
         ("s1", "s1"),
         ((1, 2), "(1, 2)"),
         (np.int64(3), "3"),
-        ((np.int64(0), (np.float64(0.5), np.str_("a"))), "(0, (0.5, 'a'))"),
+        ((np.int64(0), (np.float64(0.5), np.str_("a"))), "0 · (0.5 · a)"),
+        ((0, 1), "(0, 1)"),
+        (("basket", "ann", 2), "basket · ann · 2"),
+        (("", (1, 2)), "'' · (1, 2)"),
+        ((("c", 3), ("v", (("w", "x"),))), "c=3 · v=(w=x)"),
+        ((("b", 3), ("a", 1)), "(b · 3) · (a · 1)"),
         ("two\nlines", r"two\nlines"),
         (RESET, "RESET"),
     ],
 )
-def test_labels_are_read_as_python_prints_plain_values(label: Any, text: str) -> None:
+def test_labels_are_read_as_people_write_them(label: Any, text: str) -> None:
     assert readable(label) == text
 
 

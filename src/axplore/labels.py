@@ -206,23 +206,59 @@ _TAGGED: Final[dict[str, Callable[[Any], Hashable]]] = {
 
 RESET_TEXT = "RESET"
 
+PART: Final = " · "
+"""Stands between the parts of a label."""
+
 LONGEST_READABLE: Final = 2_000
 """Of a label, in characters; people do not read more."""
 
 
 def readable(label: State | Action | Reset) -> str:
-    """Returns the label as people read it: as Python prints it, on one line, with nothing that a terminal obeys.
+    """Returns the label as people write it, on one line, with nothing that a terminal obeys.
 
+    Text and numbers are as they are, and so are tuples of numbers: `(0, 1)`. Other tuples are joined by dots, as in
+    `basket · ann · 2`, and what a program wrote as a JSON object by the names: `c=3 · v=idle`.
     Different labels may look the same, as 1 and "1" do, or two that are very long; `text_of` tells them apart.
     """
     if label is RESET:
         return RESET_TEXT
     try:
-        text = str(_plain(label))
+        text = _in_words(_plain(label), MAX_DEPTH)
     except ValueError:  # Python writes no whole number of more than 4,300 digits
         text = shortened(label)
     text = printable(text).replace("\n", "\\n")
     return text if len(text) <= LONGEST_READABLE else f"{text[:LONGEST_READABLE]}... ({len(text):,} characters)"
+
+
+def _in_words(label: Hashable, depth: int) -> str:
+    if type(label) is not tuple or depth == 0 or not _has_text(label, depth):
+        return str(label)
+    if _is_object(label):
+        return PART.join(f"{name}={_as_part(value, depth - 1)}" for name, value in label)
+    return PART.join(_as_part(item, depth - 1) for item in label)
+
+
+def _as_part(item: Hashable, depth: int) -> str:
+    """Returns a part of a tuple: tuples in brackets, and text that would not be seen quoted."""
+    if isinstance(item, str):
+        return item if item.strip() else repr(item)
+    text = _in_words(item, depth)
+    return f"({text})" if type(item) is tuple and not text.startswith("(") else text
+
+
+def _has_text(label: tuple[Hashable, ...], depth: int) -> bool:
+    """Returns whether a tuple has text in it, at any depth: others are read as numbers."""
+    return depth > 0 and any(
+        isinstance(item, str) or (type(item) is tuple and _has_text(item, depth - 1)) for item in label
+    )
+
+
+def _is_object(label: tuple[Hashable, ...]) -> bool:
+    """Returns whether a tuple is how `label_of_json` writes an object: pairs of a name and a value, by name."""
+    if not all(type(item) is tuple and len(item) == 2 and isinstance(item[0], str) and item[0] for item in label):
+        return False
+    names = [item[0] for item in label]  # type: ignore[index]
+    return names == sorted(set(names))
 
 
 def _plain(label: Hashable) -> Hashable:

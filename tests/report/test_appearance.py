@@ -16,7 +16,7 @@ from axplore.report.appearance import MAX_PICTURES, MAX_SIDE, Appearance
 def test_names_come_from_a_function_or_a_table_and_are_the_labels_otherwise() -> None:
     look = Appearance(describe=lambda state: f"room {state}", action_names={0: "left"})
     assert (look.state(3), look.action(0), look.action(1)) == ("room 3", "left", "1")
-    assert Appearance().state((1, "a")) == "(1, 'a')"
+    assert Appearance().state((1, "a")) == "1 · a"
 
 
 def test_the_numbered_actions_of_gymnasium_have_names() -> None:
