@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.special import betaln
 
 from axplore.assumptions.applied import contradicted_pairs, given_rows, region_given
 from axplore.assumptions.min_probability import MinProbability, log_rarity
@@ -12,7 +11,7 @@ from axplore.certificate.region import confidence_region
 from axplore.records.assumed import Assumed
 from axplore.records.counts import Counts
 from axplore.statistics.centred import central_ball
-from axplore.statistics.confidence import SHARED_PART
+from axplore.statistics.confidence import EPISODE_PART, PAIRS_PART, SHARED_PART
 from axplore.statistics.given_rows import CLOSING_PART
 from axplore.types import FloatArray
 from made_counts import made_counts
@@ -76,18 +75,27 @@ def test_a_single_pair_is_known_after_one_draw_and_takes_no_part_in_the_shared_m
     assert region.shared_budget < free.shared_budget
 
 
-def test_a_row_has_half_its_level_before_its_support_closes_and_half_after() -> None:
-    """The two balls hold by two martingales: with the whole level for each, their error would be twice the level."""
+def test_a_row_has_one_ball_with_its_whole_level_before_its_support_closes_and_after() -> None:
+    """One martingale gives both, so that nothing is divided between them; closing adds that nothing is unseen."""
     counted, delta, least = {1: (7, 1), 2: (5, 2)}, 0.1, 0.3
-    level = (1 - SHARED_PART - CLOSING_PART) * delta * (10 / (11 * 10)) / 2
+    level = PAIRS_PART * delta * (10 / (11 * 10))
     open_row = region_given(rows_of(counted), delta, assumed([0], [least]))
     closed_row = region_given(rows_of(counted), delta, assumed([0], [0.4]))
     assert (open_row.closed.tolist(), closed_row.closed.tolist()) == ([False], [True])
     assert open_row.slack[0] == pytest.approx(central_ball(np.array([7.0, 5.0]), np.log(level), np.zeros(2)), rel=1e-8)
-    # The Dirichlet(1/2, 1/2) mixture gives 7 and 5 draws in a given order B(7.5, 5.5) / B(0.5, 0.5).
-    log_mixture = betaln(7.5, 5.5) - betaln(0.5, 0.5)
-    log_likeliest = 7 * np.log(7 / 12) + 5 * np.log(5 / 12)
-    assert closed_row.slack[0] == pytest.approx((log_likeliest - log_mixture - np.log(level)) / 12, rel=1e-8)
+    assert closed_row.slack[0] == open_row.slack[0]
+
+
+def test_the_parts_of_delta_sum_to_one_whatever_is_assumed() -> None:
+    """The part for closing is taken off that of the shared martingale, which is known by its budget."""
+    rows = rows_of({1: (50, 1)})
+    free, closing = (region_given(rows, 0.1, Assumed(numbers)) for numbers in ({}, {"min-probability": np.zeros(1)}))
+    assert PAIRS_PART + SHARED_PART + EPISODE_PART == pytest.approx(1.0)
+    assert closing.log_levels == free.log_levels
+    theirs = confidence_region(rows, [1], 0.1, Assumed({"min-probability": np.zeros(1)}))
+    budget = float(theirs.slack[0]) * 49
+    assert budget == pytest.approx(free.shared_budget + np.log(SHARED_PART / (SHARED_PART - CLOSING_PART)), rel=1e-6)
+    assert budget == pytest.approx(float(closing.slack[0]) * 49, rel=1e-6)
 
 
 def test_nothing_assumed_changes_nothing() -> None:
@@ -135,7 +143,7 @@ def test_levels_go_by_what_was_declared_and_not_by_what_was_met_first() -> None:
     before = region_given(rows_of(early, {}), 0.1, Assumed({kind: np.array([0.0, 0.0])}))
     after = region_given(rows_of(early, later), 0.1, Assumed({kind: np.array([0.0, 0.3])}))
     assert before.slack[0] == after.slack[0]
-    level = (1 - SHARED_PART - CLOSING_PART) * 0.1 * after.weights[0]
+    level = PAIRS_PART * 0.1 * after.weights[0]
     assert before.slack[0] == pytest.approx(central_ball(np.array([7.0, 5.0]), np.log(level), np.zeros(2)), rel=1e-8)
 
 

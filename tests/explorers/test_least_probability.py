@@ -19,7 +19,9 @@ from axplore.domains import slippery_grid
 from axplore.errors import InvalidSettingError
 from axplore.mdp import TabularMdp
 from axplore.proofs.row_kernels import least_mean
+from axplore.proofs.sharpening import _sharpen
 from axplore.records.assumed import Assumed
+from axplore.records.episodes import EpisodeRecord
 from axplore.records.run import StopReason
 from edited import edited
 
@@ -45,15 +47,19 @@ def atlas() -> Atlas:
 
 def test_the_two_accounts_of_the_region_agree(atlas: Atlas) -> None:
     assert atlas.certificate is not None
+    assert atlas.model.counts is not None and atlas.model.log_levels is not None
     sweeper, model = Sweeper.of(atlas.certificate), atlas.model
     rng = np.random.default_rng(0)
     for _ in range(20):
         values = rng.uniform(0, 5, size=len(model.numbers))
         theirs = sweeper.region.least_means(values)
-        ours = [
-            least_mean(model.rows, pair, values, 0.0, -1.0, model.rows.slack[pair])[0] for pair in range(len(theirs))
-        ]
-        assert np.allclose(ours, theirs, rtol=1e-6, atol=1e-6)
+        sharp, row = model.rows._replace(shares=model.rows.shares.copy(), slack=model.rows.slack.copy()), np.zeros(99)
+        for pair in range(model.n_pairs):
+            for _ in range(3):
+                _sharpen(sharp, model.counts, model.log_levels, pair, values, 0.0, -1.0, row)
+        ours = [least_mean(sharp, pair, values, 0.0, -1.0, sharp.slack[pair])[0] for pair in range(len(theirs))]
+        assert np.allclose(ours, theirs, rtol=1e-5, atol=1e-5)
+        assert (np.array(ours) <= theirs + 1e-9).all()  # whoever takes tangents at a better point finds no less
 
 
 def test_means_over_the_region_lie_between_those_of_floors_and_of_frequencies(atlas: Atlas) -> None:
@@ -64,7 +70,8 @@ def test_means_over_the_region_lie_between_those_of_floors_and_of_frequencies(at
         seen = values[model.rows.successors[entries]]
         mean = least_mean(model.rows, pair, values, 0.0, -1.0, model.rows.slack[pair])[0]
         floors = 0.33 * seen.sum() + (1 - 0.33 * len(seen)) * seen.min()
-        assert floors - 1e-9 <= mean <= model.rows.frequencies[entries] @ seen + 1e-9
+        by_shares = model.rows.shares[entries] @ seen
+        assert floors - 1e-9 <= mean <= max(by_shares, floors) + 1e-9
 
 
 def test_assumptions_may_hold_for_some_pairs_only() -> None:
@@ -82,6 +89,22 @@ def test_assumptions_may_hold_for_some_pairs_only() -> None:
     assert atlas.within(3).verdict.kind is VerdictKind.PROVEN
 
 
+def test_tests_by_episodes_serve_where_outcomes_have_a_least_probability(tmp_path: Path) -> None:
+    """They admit states, the certificate holds them, and the run may assume less later: their lines are then spent."""
+    grid = slippery_grid(rows=3, columns=3, slip=0.2)
+    atlas = explore(grid, "min-probability=0.1", radius=4, epsilon=1, run=tmp_path / "run", objective="within-radius")
+    assert atlas.verdict.kind is VerdictKind.PROVEN
+    assert axplore.verify(tmp_path / "run").complete
+    assert atlas.certificate is not None
+    before = [record.line for record in atlas.certificate.of(EpisodeRecord)]
+    assert before
+    after = axplore.resume(tmp_path / "run", grid, assume="none")
+    assert after.verdict.kind is VerdictKind.PROVEN and not after.assumptions
+    assert axplore.verify(tmp_path / "run").complete
+    assert after.certificate is not None
+    assert all(record.line > max(before) for record in after.certificate.of(EpisodeRecord))
+
+
 class TestAFalseAssumption:
     def test_more_outcomes_than_there_can_be_end_the_run(self) -> None:
         atlas = explore(slippery_grid(rows=3, columns=3, slip=0.4, start=(1, 1)), "min-probability=0.4")
@@ -93,9 +116,9 @@ class TestAFalseAssumption:
         uneven = TabularMdp.from_rows(
             {0: {"go": {0: 0.5, 1: 0.4, 2: 0.1}}, 1: {"go": {0: 1.0}}, 2: {"go": {2: 1.0}}}, 0
         )
-        atlas = explore(uneven, "min-probability=0.2", epsilon=0.01)
+        atlas = explore(uneven, "min-probability=0.3", epsilon=0.01)
         assert atlas.stop is StopReason.ASSUMPTION_CONTRADICTED
-        assert "which one as likely as 0.2 has with a probability of at most" in atlas.verdict.headline
+        assert "which one as likely as 0.3 has with a probability of at most" in atlas.verdict.headline
         assert next(check.kind for check in axplore.verify(atlas).failures) == "assumptions"
 
     def test_an_outcome_that_comes_late_ends_the_run(self, tmp_path: Path) -> None:

@@ -513,7 +513,7 @@ def test_any_of_many_pairs_is_outside_the_region_at_most_with_probability_delta(
 
 
 def test_a_region_whose_level_is_not_divided_among_pairs_is_caught(tmp_path: Path) -> None:
-    changed = mutant(tmp_path, "np.log(levels)", "np.log(np.full(len(levels), delta))")
+    changed = mutant(tmp_path, "np.log(PAIRS_PART * delta * weights)", "np.log(np.full(len(weights), delta))")
     assert region_fails_too_often(changed)
 
 
@@ -525,7 +525,7 @@ def test_a_pair_never_drawn_has_no_shares_and_no_limit() -> None:
 
 def test_the_region_enlarges_slacks_by_more_than_rounding() -> None:
     rows = counted_rows([[70, 30]])
-    level = (1 - confidence.SHARED_PART - confidence.EPISODE_PART) * 0.1 * float(pair_weights(rows)[0])
+    level = confidence.PAIRS_PART * 0.1 * float(pair_weights(rows)[0])
     (slack,) = confidence_region(rows, 0.1).slack
     assert slack >= slack_of([70, 30], level) * (1 + ROUNDING) + ROUNDING_PER_DRAW
     assert slack == pytest.approx(slack_of([70, 30], level), rel=1e-8)
@@ -538,5 +538,5 @@ def test_certain_pairs_get_the_better_of_their_two_slacks() -> None:
     budget = shared_budget(rows, weights, confidence.SHARED_PART * 0.1)
     assert region.slack == pytest.approx(np.full(50, budget / 999), rel=1e-6)
     assert region.shared_budget == budget
-    own = slack_of([1000], 0.1 * (1 - confidence.SHARED_PART - confidence.EPISODE_PART) * float(weights[49]))
+    own = slack_of([1000], 0.1 * confidence.PAIRS_PART * float(weights[49]))
     assert region.slack[49] < own / 2

@@ -74,7 +74,6 @@ def given_rows(
     said, n_pairs = _said(assumed), len(rows.visits)
     closes = any(kind.closes for kind, _ in said)
     is_given = _any_of([numbers != 0.0 for _, numbers in said], n_pairs)
-    is_halved = _any_of([numbers != 0.0 for kind, numbers in said if kind.closes], n_pairs)
     if assumed.ties is not None:
         shared = pooled(rows, assumed.ties, is_single(assumed, n_pairs))
         units = unit_weights(shared.groups) if weights is None else weights
@@ -84,7 +83,6 @@ def given_rows(
             units = np.minimum(given.weights, units)
         given = replace(given, rows=shared.rows, groups=shared.groups, pooled=shared, weights=units)
         is_given = is_given | shared.tied
-        is_halved = is_halved | (shared.tied & closes)
     said = [(kind, kind.of_groups(numbers, given.groups)) for kind, numbers in said]
     n_by_chance = sum(kind.closes_by_chance for kind, _ in said)
     levels = CLOSING_PART * delta * given.weights / max(n_by_chance, 1)
@@ -94,9 +92,8 @@ def given_rows(
         floors=np.max([np.zeros(n_pairs), *(kind.floors(numbers) for kind, numbers in said)], axis=0),
         closing=_least([kind.closing_draws(numbers, levels) for kind, numbers in said], n_pairs),
         is_given=is_given,
-        is_halved=is_halved,
         closes=closes,
-        closing_part=CLOSING_PART if n_by_chance else 0.0,
+        closes_by_chance=n_by_chance > 0,
     )
 
 

@@ -133,9 +133,8 @@ class PairKind(AssumptionKind):
     """A kind that says one number of each pair, and nothing where the number is 0.
 
     Attributes:
-        closes: whether it may close the support of a pair while it is drawn, so that a second ball follows the first
-            one and the two share the level of the pair. One draw settles a pair that has one outcome: that is no
-            closing.
+        closes: whether it may close the support of a pair while it is drawn. One draw settles a pair that has one
+            outcome: that is no closing.
         closes_by_chance: whether it may take a support for closed that is not, for which it needs a part of δ.
     """
 

@@ -31,7 +31,7 @@ from axplore.types import IntArray
 
 NAME: Final = "certificate"
 FORMAT: Final = "axplore certificate"
-VERSION: Final = 14
+VERSION: Final = 15
 
 AnyRecord = TypeVar("AnyRecord")
 

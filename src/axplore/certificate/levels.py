@@ -9,10 +9,13 @@ SHARED: Final = 0.2
 """The part of δ for the martingale shared by the pairs with one successor."""
 
 EPISODES: Final = 0.1
-"""The part of δ for tests by episodes, see `episode_records`; each pair has its part of the rest."""
+"""The part of δ for tests by episodes, see `kinds/episodes.py`."""
+
+PAIRS: Final = 0.7
+"""The part of δ for the rows; each pair has its part of it."""
 
 CLOSING: Final = 0.15
-"""The part of δ for closed supports, in place of that for episodes, where an assumption closes them by chance."""
+"""The part of δ for closed supports, of that for the shared martingale, where an assumption closes them by chance."""
 
 SCALE: Final = 10
 """m in the weight m / ((i + m)(i + m - 1)) of the i-th known state; these weights sum to one."""

@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from axplore.certificate.assumptions.given import Given, given_rows
-from axplore.certificate.levels import CLOSING, EPISODES, SHARED, pair_weights
+from axplore.certificate.levels import CLOSING, PAIRS, SHARED, pair_weights
 from axplore.records.assumed import UNTIED, Assumed
 from axplore.records.counts import Counts
 from axplore.records.retired import NEVER_DRAWN, ONE_SUCCESSOR, RetiredStates
@@ -219,7 +219,7 @@ class Region:
         successors: the index that each entry leads to, [E'].
         supports: of all pairs, where something is assumed of them.
         shared_budget: what the pairs with one successor share, in nats; infinite where supports may close.
-        several: which of them have sharper balls: those with several successors, unless supports may close, [B].
+        several: which of them have sharper balls: those with several successors, [B].
     """
 
     n_pairs: int
@@ -306,7 +306,6 @@ def confidence_region(
     """
     given = given_rows(counts, n_actions, delta, assumed, retired)
     counts, weights = given.drawn.pooled, given.drawn.weights
-    part = 1.0 - SHARED - (CLOSING if given.closes_by_chance else EPISODES)
     rows = [
         counts.counts[first:end].tolist()
         for first, end in zip(counts.row_offsets[:-1], counts.row_offsets[1:], strict=True)
@@ -319,25 +318,19 @@ def confidence_region(
         [[] if is_given else row for row, is_given in zip(rows, given.is_given, strict=True)],
         [0 if is_given else draw for draw, is_given in zip(second_draws, given.is_given, strict=True)],
         pair_weights(n_actions, None if retired is None else retired.ranks.tolist()),
-        SHARED * delta,
+        (SHARED - CLOSING if given.closes_by_chance else SHARED) * delta,
     )
     if retired is not None:
         budget += spent_by_retired(retired)
     supports, single = _supports(counts, given), np.array(given.most) == 1.0
     lengths = np.diff(counts.row_offsets)
     rows_of_entries = np.repeat(np.arange(len(rows)), lengths)
-    settled, closed = single & (lengths == 1), supports.closed & ~single
-    whole = (settled | closed)[rows_of_entries]  # every draw counts there, elsewhere all but the first of each kind
-    kept = whole | ((counts.counts > 1) & ~single[rows_of_entries])
+    settled = (single & (lengths == 1))[rows_of_entries]  # one draw is enough there, elsewhere no first one counts
+    kept = settled | ((counts.counts > 1) & ~single[rows_of_entries])
     pairs, starts, owners = np.unique(rows_of_entries[kept], return_index=True, return_inverse=True)
-    # Where a support may close, there is one ball before and another one after: each has half of the pair's level.
-    levels = [
-        (part / 2 if is_halved else part) * delta * weight
-        for is_halved, weight in zip(given.is_halved, weights, strict=True)
-    ]
     draws = Draws(
         totals=np.array([sum(rows[pair]) for pair in pairs], dtype=np.float64),
-        log_levels=np.array([math.log(levels[pair]) for pair in pairs]),
+        log_levels=np.array([math.log(PAIRS * delta * weights[pair]) for pair in pairs]),
         starts=starts,
         owners=owners,
         counts=np.maximum(counts.counts[kept], 2).astype(np.float64),  # fewer only where the ball is another one
@@ -346,13 +339,8 @@ def confidence_region(
     for index, pair in enumerate(pairs):
         if single[pair]:
             slack[index] = 0.0
-        elif closed[pair]:
-            slack[index] = closed_slack(rows[pair], levels[pair])
         elif len(rows[pair]) == 1 and not given.is_given[pair]:
             slack[index] = min(slack[index], budget / (rows[pair][0] - 1))
-    if len(pairs):
-        frequencies = counts.counts[kept] / draws.totals[owners]
-        shares = np.where(closed[pairs][owners], frequencies, shares)
     is_tied = any(kind != UNTIED for kind in given.drawn.classes)
     return Region(
         n_pairs=len(rows),
@@ -363,7 +351,7 @@ def confidence_region(
         successors=counts.successors[kept],
         supports=supports,
         shared_budget=math.inf if given.closes or is_tied else budget,
-        several=np.array([len(rows[pair]) > 1 and not given.closes for pair in pairs], dtype=bool),
+        several=np.array([len(rows[pair]) > 1 for pair in pairs], dtype=bool),
     )
 
 
@@ -382,15 +370,6 @@ def spent_by_retired(retired: RetiredStates) -> float:
     seconds = retired.second_draws.tolist()
     rows = [[] if second == NEVER_DRAWN else [1, 1] if second > ONE_SUCCESSOR else [1] for second in seconds]
     return shared_budget(rows, [max(second, 0) for second in seconds], weights, 1.0)
-
-
-def closed_slack(counts: Sequence[int], level: float) -> float:
-    """The radius of the ball around the frequencies of a row whose successors have all been seen."""
-    kinds, total = len(counts), sum(counts)
-    terms = [-math.log(level), -math.lgamma(kinds / 2), math.lgamma(total + kinds / 2), kinds * math.lgamma(0.5)]
-    terms += [-math.lgamma(count + 0.5) for count in counts]
-    terms += [count * math.log(count / total) for count in counts]
-    return max((math.fsum(terms) + ROUNDING * math.fsum(map(abs, terms))) / total, 0.0)
 
 
 def shared_budget(

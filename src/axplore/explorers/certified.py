@@ -87,6 +87,9 @@ MOST_UNPROVEN: Final = 3
 CLOSING_DRAWS: Final = 3
 """The support of a pair is closed this many draws at a time."""
 
+SOON_CLOSED: Final = 4
+"""A support that is closed after at most this many times the first draws is closed before anything is planned."""
+
 SPREAD: Final = 2.0
 """Draws of a class are spread over its pairs that take at most this many times as many steps as the nearest."""
 
@@ -171,19 +174,16 @@ class Certified(Explorer[CertifiedState]):
         """Returns the state in which nothing is proven yet of what is asked for now.
 
         Where something else is assumed, all states but the initial one are to be admitted anew. Their counts stay, and
-        so do their levels, which go by the order in which they were first counted.
+        so do their levels, which go by the order in which they were first counted. Tests by episodes are given up:
+        their policies belong to the order in which states were admitted.
         """
         reopened = replace(super().reopen(state, before), proven=frozenset())
         # Functions that were not handed in again look like no assumption; what they said is in the state.
         by_functions = self.assume.nothing and state.assumed is not None
         if isinstance(before, Certified) and before.assume == self.assume and not by_functions:
             return reopened
-        if tuple(state.tests):
-            raise InvalidSettingError(
-                "the run has tested ways by episodes, which belong to the order in which states were admitted; what it "
-                "assumes cannot be changed any more; begin a new run"
-            )
-        return self._known_are(replace(reopened, found_at=state.found_at[:1], assumed=None), state.counts, (0,))
+        anew = replace(reopened, found_at=state.found_at[:1], assumed=None, tests=state.tests.given_up())
+        return self._known_are(anew, state.counts, (0,))
 
     def refuse_beyond_reach(self, state: CertifiedState, world: World) -> None:
         """Raises if a known state is proven to be beyond L + ε: then not all can ever be proven within it."""
@@ -526,8 +526,8 @@ class Certified(Explorer[CertifiedState]):
     def _fresh_draws(self, state: CertifiedState, model: IntervalModel) -> FloatArray:
         """The draws of each pair that are wanted before anything is planned, [P].
 
-        One settles a pair with one outcome. Where outcomes have a least probability, the support is closed first, a few
-        draws at a time, since it may be closed sooner than is certain.
+        One settles a pair with one outcome. Where outcomes have a least probability and few draws close a support, that
+        is done first, a few draws at a time, since it may be closed sooner than is certain.
         """
         wanted = np.full(model.n_pairs, float(self.first_draws))
         if state.assumed is None:
@@ -536,7 +536,8 @@ class Certified(Explorer[CertifiedState]):
         known = np.array(state.known, dtype=np.int64)
         own, part = part_of(region, rows, known)
         closed_later = np.minimum(part.closing, own.visits + CLOSING_DRAWS)
-        wanted = np.where(np.isfinite(part.closing), np.where(part.closed, 0.0, closed_later), wanted)
+        closes_soon = part.closing <= SOON_CLOSED * self.first_draws
+        wanted = np.where(closes_soon, np.where(part.closed, 0.0, closed_later), wanted)
         if part.pooled is not None:
             wanted = self._fresh_tied(wanted, own.visits, part.pooled, model)
         pairs = entries_in(rows.state_pairs, counted_indices(rows)[known])
@@ -698,8 +699,8 @@ class Certified(Explorer[CertifiedState]):
 
     @property
     def _may_test(self) -> bool:
-        """Whether tests by episodes are allowed; assumptions take their part of δ."""
-        return self.by_episodes and self.assume.nothing
+        """Whether policies may be tested by episodes; where draws of one pair serve others, no test is cheaper."""
+        return self.by_episodes and self.assume.get("tied") is None
 
     @property
     def _test_share(self) -> float:

@@ -133,6 +133,7 @@ class IntervalModel:
         sharp: the last balls made for single goals, by goal, side and `n_allowed`.
         imagined: the model whose visits are imagined to have grown, and the inverse of their growth, [P]; or nothing.
         groups: equal for pairs that share their draws, [P]; None if none do.
+        closing: the draws after which nothing but what was seen can follow each pair, [P]; None if that is never known.
         whole_up_to: with more known states, vectors are kept only where they matter: memory would be short.
     """
 
@@ -150,6 +151,7 @@ class IntervalModel:
     sharp: dict[tuple[int, float, int], RegionRows] = field(default_factory=dict)
     imagined: tuple[IntervalModel, FloatArray] | None = None
     groups: IntArray | None = None
+    closing: FloatArray | None = None
     whole_up_to: int = WHOLE_UP_TO
 
     @property
@@ -175,6 +177,8 @@ class IntervalModel:
         """What more draws, [P], would bring if the frequencies stayed: shares nearer to them, slacks by 1 / visits."""
         growth = self.visits / visits
         rows = _grown(self.rows, growth)
+        if self.closing is not None:
+            rows = rows._replace(closed=rows.closed | (visits >= self.closing))
         return replace(self, rows=rows, tolerance=TRIAL_TOLERANCE, sharp={}, imagined=(self, growth))
 
     def per_group(self, per_pair: FloatArray) -> FloatArray:
@@ -214,7 +218,8 @@ class IntervalModel:
                 self.sharp.clear()
             if self.imagined is not None:
                 before, growth = self.imagined
-                self.sharp[key] = _grown(before.rows_for(goal, side, n_allowed), growth)
+                sharp = _grown(before.rows_for(goal, side, n_allowed), growth)
+                self.sharp[key] = sharp._replace(closed=self.rows.closed)
             else:
                 self.sharp[key] = self._sharpened(goal, side, n_allowed, self.counts, self.log_levels)
         return self.sharp[key]
@@ -288,7 +293,7 @@ def interval_model(counts: Counts, region: ConfidenceRegion, limit: float) -> In
     indices = np.full(int(numbers.max()) + 1, NOT_SEEN)
     indices[numbers] = np.arange(len(numbers))
     groups, shares, log_levels, closed = None, region.shares, region.log_levels, region.closed
-    visits = counts.visits
+    visits, closing = counts.visits, region.closing if np.isfinite(region.closing).any() else None
     rest = np.zeros(len(visits))
     if region.pooled is not None:
         groups, counts = region.pooled.groups, region.pooled.rows
@@ -299,6 +304,7 @@ def interval_model(counts: Counts, region: ConfidenceRegion, limit: float) -> In
         is_whole = np.bincount(counts.entry_pairs, ~leads, minlength=len(rest)) == 0
         counts, shares, closed = _only_leading(counts, leads), shares[leads], closed & is_whole
         log_levels = None if log_levels is None else np.where(is_whole, log_levels, -np.inf)
+        closing = None if closing is None else np.where(is_whole, closing, np.inf)
     seen = np.bincount(counts.entry_pairs, counts.counts, minlength=len(rest))
     rows = RegionRows(
         counts.state_pairs,
@@ -316,7 +322,7 @@ def interval_model(counts: Counts, region: ConfidenceRegion, limit: float) -> In
     return IntervalModel(
         rows, visits, numbers, len(counts.states), limit,
         counts=counts.counts.astype(np.float64), log_levels=log_levels, shared_budget=region.shared_budget,
-        groups=groups,
+        groups=groups, closing=closing,
     )  # fmt: skip
 
 

@@ -159,9 +159,15 @@ class EpisodeTest:
 
 @dataclass(frozen=True, eq=False)
 class EpisodeTests:
-    """All tests begun so far, in the order in which they began."""
+    """All tests begun so far, in the order in which they began.
+
+    Attributes:
+        begun: the tests.
+        spent: the number of lines, the first ones, that tests keep which were given up and forgotten.
+    """
 
     begun: tuple[EpisodeTest, ...] = ()
+    spent: int = 0
 
     def __iter__(self) -> Iterator[EpisodeTest]:
         return iter(self.begun)
@@ -209,15 +215,19 @@ class EpisodeTests:
             turns[test.line] = test.turn
             if not test.proven:
                 taken.add(test.line)
-        line = next(line for line in range(1, len(turns) + 2) if line not in taken)
+        line = next(line for line in range(self.spent + 1, self.spent + len(turns) + 2) if line not in taken)
         return line, turns.get(line, 0) + 1
+
+    def given_up(self) -> EpisodeTests:
+        """No tests, with all lines that were ever begun spent: what they proved is forgotten, and costs its level."""
+        return EpisodeTests(spent=max([self.spent, *(test.line for test in self.begun)]))
 
     def with_test(self, test: EpisodeTest) -> EpisodeTests:
         """The tests with this one in the place of the one with its line and turn, or as the newest."""
         same = [(old.line, old.turn) == (test.line, test.turn) for old in self.begun]
         if not any(same):
-            return EpisodeTests((*self.begun, test))
-        return EpisodeTests(tuple(test if hit else old for hit, old in zip(same, self.begun, strict=True)))
+            return replace(self, begun=(*self.begun, test))
+        return replace(self, begun=tuple(test if hit else old for hit, old in zip(same, self.begun, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)

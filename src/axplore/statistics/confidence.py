@@ -31,7 +31,7 @@ from axplore.compressed import entries_in
 from axplore.records.counts import Counts
 from axplore.statistics.centred import central_ball
 from axplore.statistics.counts import counted_indices, rows_of
-from axplore.statistics.given_rows import GivenRows, Pooled, nothing_given
+from axplore.statistics.given_rows import CLOSING_PART, GivenRows, Pooled, nothing_given
 from axplore.types import FloatArray, IntArray
 
 SHARED_PART: Final = 0.2
@@ -40,11 +40,11 @@ SHARED_PART: Final = 0.2
 EPISODE_PART: Final = 0.1
 """The part of delta that is left to tests by episodes (docs/algorithms/episodes.md); the pairs share the rest."""
 
+PAIRS_PART: Final = 1.0 - SHARED_PART - EPISODE_PART
+"""The part of delta that the pairs share, whatever is assumed: what closes supports takes its part of the shared one."""
+
 ADMISSION_SCALE: Final = 10
 """The first states admitted, of this number, have about equal levels; later levels fall like 1 / position squared."""
-
-DIRICHLET: Final = 0.5
-"""The parameter of the mixture over rows with a closed support (Krichevsky and Trofimov's)."""
 
 ROUNDING, ROUNDING_PER_DRAW = 1e-9, 1e-13
 """Slacks are enlarged by this part of themselves and by this much, far above the rounding of the arithmetic below.
@@ -63,8 +63,7 @@ class ConfidenceRegion:
         closed: whether no other successor than those seen is possible, [P].
         floors: the least probability of each successor seen, [P].
         closing: the draws after which the support of each pair is closed, infinite if never, [P].
-        log_levels: the logarithm of the level of each pair, from which sharper balls can be had, [P]; none where floors
-            are assumed.
+        log_levels: the logarithm of the level of each pair, from which sharper balls can be had, [P].
         weights: the part of the error that each pair may use, [P].
         pooled: the rows that this is the region of, where pairs are tied; None if they are the rows that were counted.
     """
@@ -107,12 +106,11 @@ def confidence_region(
     surprises = pair_weights(rows, ranks)
     given = nothing_given(rows, surprises) if given is None else given
     rows, weights = given.rows, given.weights
-    budget = spent + shared_budget(rows, np.where(given.is_given, 0.0, surprises), SHARED_PART * delta)
-    levels = (1.0 - SHARED_PART - (given.closing_part or EPISODE_PART)) * delta * weights
-    levels = np.where(given.is_halved, levels / 2, levels)  # for one ball before the support closes, one after
+    shared_part = SHARED_PART - (CLOSING_PART if given.closes_by_chance else 0.0)
+    budget = spent + shared_budget(rows, np.where(given.is_given, 0.0, surprises), shared_part * delta)
     shares = np.zeros(len(rows.counts))
     slack = np.full(len(rows.visits), np.inf)
-    log_levels = np.log(levels)
+    log_levels = np.log(PAIRS_PART * delta * weights)
     _balls(rows.row_offsets, rows.counts, log_levels, np.where(given.is_given, np.inf, budget), shares, slack)
     n_successors = np.diff(rows.row_offsets)
     settled = (given.most_outcomes == 1.0) & (n_successors == 1)
@@ -120,12 +118,10 @@ def confidence_region(
     shares[rows.row_offsets[:-1][settled]] = 1.0
     is_full = (n_successors >= given.most_outcomes) & (n_successors > 0)
     closed = ((rows.visits >= given.closing) | is_full) & ~settled
-    _closed_balls(rows.row_offsets, rows.counts, log_levels, closed, shares, slack)
-    sharpened = None if given.closes else log_levels  # closed supports have balls of their own
     if given.pooled is not None or given.closes:
         budget = np.inf  # pairs that take no part in it may be on the way
     return ConfidenceRegion(
-        shares, slack, budget, closed, given.floors, given.closing, sharpened, weights, given.pooled
+        shares, slack, budget, closed, given.floors, given.closing, log_levels, weights, given.pooled
     )
 
 
@@ -223,32 +219,6 @@ def _balls(
         if end == first + 1 and counts[first] > 1:
             slack[pair] = min(slack[pair], budgets[pair] / (counts[first] - 1))
         slack[pair] = slack[pair] * (1.0 + ROUNDING) + ROUNDING_PER_DRAW
-
-
-@compiled
-def _closed_balls(
-    row_offsets: IntArray,
-    counts: IntArray,
-    log_levels: FloatArray,
-    closed: npt.NDArray[np.bool_],
-    shares: FloatArray,
-    slack: FloatArray,
-) -> None:
-    """Sharper balls where the support is closed: its size is known, and every draw counts.
-
-    The mixture is the Dirichlet(1/2, ..., 1/2) on the outcomes that there are, and the shares are the frequencies.
-    """
-    for pair in range(len(slack)):
-        first, end = row_offsets[pair], row_offsets[pair + 1]
-        if not closed[pair] or first == end:
-            continue
-        kinds, total = end - first, float(counts[first:end].sum())
-        distance = -log_levels[pair] - math.lgamma(kinds * DIRICHLET) + math.lgamma(total + kinds * DIRICHLET)
-        for entry in range(first, end):
-            shares[entry] = counts[entry] / total
-            distance += math.lgamma(DIRICHLET) - math.lgamma(counts[entry] + DIRICHLET)
-            distance += counts[entry] * math.log(shares[entry])
-        slack[pair] = max(distance / total, 0.0) * (1.0 + ROUNDING) + ROUNDING_PER_DRAW
 
 
 @compiled

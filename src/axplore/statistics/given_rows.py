@@ -16,7 +16,9 @@ from axplore.statistics.counts import rows_of
 from axplore.types import FloatArray, IntArray
 
 CLOSING_PART: Final = 0.15
-"""The part of δ for the supports that are taken for closed, where an assumption closes supports by chance."""
+"""The part of δ for the supports that are taken for closed, where an assumption closes supports by chance.
+
+It comes out of that of the martingale that pairs with one successor share, to which most pairs then do not belong."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +54,8 @@ class GivenRows:
         floors: the least probability of each outcome, [P].
         closing: the draws after which the support of each pair is closed, infinite if never, [P].
         is_given: whether anything is assumed of each pair, so that it takes no part in the shared martingale, [P].
-        is_halved: whether its support may close while it is drawn, so that two balls share its level, [P].
         closes: whether the support of any pair might close, by what was declared before the first draw.
-        closing_part: the part of δ for supports that are taken for closed; 0 if none are.
+        closes_by_chance: whether a support may be taken for closed that is not, which takes a part of δ.
     """
 
     rows: Counts
@@ -65,9 +66,8 @@ class GivenRows:
     floors: FloatArray
     closing: FloatArray
     is_given: npt.NDArray[np.bool_]
-    is_halved: npt.NDArray[np.bool_]
     closes: bool
-    closing_part: float
+    closes_by_chance: bool
 
 
 def nothing_given(rows: Counts, weights: FloatArray) -> GivenRows:
@@ -84,7 +84,6 @@ def nothing_given(rows: Counts, weights: FloatArray) -> GivenRows:
         floors=nothing,
         closing=endless,
         is_given=no_pair,
-        is_halved=no_pair,
         closes=False,
-        closing_part=0.0,
+        closes_by_chance=False,
     )

@@ -28,7 +28,6 @@ class Given:
         floors: how likely each outcome is at least, [P].
         closing: the draws after which no outcome is left unseen, infinite if there are none, [P].
         is_given: whether anything is assumed of each pair, [P].
-        is_halved: whether its support may close while it is drawn, so that two balls share its level, [P].
         closes: whether the support of any pair might close, by what was declared.
         closes_by_chance: whether that takes a part of δ.
     """
@@ -39,7 +38,6 @@ class Given:
     floors: list[float]
     closing: list[float]
     is_given: list[bool]
-    is_halved: list[bool]
     closes: bool
     closes_by_chance: bool
 
@@ -75,13 +73,11 @@ def given_rows(
         is_given=[
             kind != UNTIED or any(numbers[pair] for numbers in own.values()) for pair, kind in enumerate(classes)
         ],
-        is_halved=[closes and kind != UNTIED for kind in classes],
         closes=closes,
         closes_by_chance=n_by_chance > 0,
     )
     for kind in kinds:
         for pair, number in enumerate(shared[kind.name]):
-            given.is_halved[pair] |= kind.closes and own[kind.name][pair] != 0.0
             if number != 0.0:
                 given.most[pair] = min(given.most[pair], kind.most_outcomes(number))
                 given.floors[pair] = max(given.floors[pair], kind.floor(number))

@@ -90,8 +90,7 @@ class CheckedPairKind(CheckedKind):
     """A kind that says one number of each pair, and nothing where the number is 0.
 
     Attributes:
-        closes: whether it may close the support of a pair while it is drawn: then one ball follows another, and each
-            has half of the level.
+        closes: whether it may close the support of a pair while it is drawn.
         closes_by_chance: whether it may err in that, for which it needs a part of δ.
     """
 

@@ -34,7 +34,6 @@ from axplore.certificate.kinds.kind import Checking, Kind, subject_of
 from axplore.certificate.kinds.tested_optimality import optimal_by_test, played
 from axplore.certificate.levels import EPISODES
 from axplore.certificate.ranges import LEAST_STEPS, MOST_STEPS, check_real, check_whole
-from axplore.errors import InvalidInputError
 from axplore.records.counts import Counts
 from axplore.records.episodes import EpisodeRecord
 from axplore.records.vectors import Vector
@@ -66,8 +65,6 @@ class EpisodesKind(Kind[EpisodeRecord]):
     def check_shape(self, claim: EpisodeRecord, certificate: Certificate) -> None:
         check_ranges(claim)
         check_whole("the goal of a record of episodes", claim.goal, 1, len(certificate.known) - 1)
-        if certificate.assumed is not None:
-            raise InvalidInputError("tests by episodes need the part of δ that assumptions take")
 
     def checks(self, claims: Sequence[EpisodeRecord], checking: Checking) -> Iterator[ClaimCheck]:
         certificate = checking.certificate
