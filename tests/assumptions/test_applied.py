@@ -90,7 +90,7 @@ def test_the_parts_of_delta_sum_to_one_whatever_is_assumed() -> None:
     """The part for closing is taken off that of the shared martingale, which is known by its budget."""
     rows = rows_of({1: (50, 1)})
     free, closing = (region_given(rows, 0.1, Assumed(numbers)) for numbers in ({}, {"min-probability": np.zeros(1)}))
-    assert PAIRS_PART + SHARED_PART + EPISODE_PART == pytest.approx(1.0)
+    assert pytest.approx(1.0) == PAIRS_PART + SHARED_PART + EPISODE_PART
     assert closing.log_levels == free.log_levels
     theirs = confidence_region(rows, [1], 0.1, Assumed({"min-probability": np.zeros(1)}))
     budget = float(theirs.slack[0]) * 49

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import axplore
-from axplore import Atlas, TabularMdp, explore
+from axplore import Assumptions, Atlas, TabularMdp, explore
 from axplore.atlas.questions import Leaving
 from axplore.errors import InvalidInputError
 from commands import run
@@ -35,7 +35,9 @@ def shop(shop_run: Path) -> Atlas:
 
 @pytest.fixture(scope="module")
 def closed() -> Atlas:
-    return explore(TabularMdp.from_rows(SHOP, "start"), radius=5, epsilon=0.3, assume="min-probability=0.05")
+    """Supports that few draws close are closed first, so that it is known that waiting leads nowhere else."""
+    likely = Assumptions(min_probability=lambda _, action: 0.1 if action in ("browse", "pay") else 0.5)
+    return explore(TabularMdp.from_rows(SHOP, "start"), radius=3, epsilon=0.02, assume=likely)
 
 
 def test_the_best_policy_pays_before_an_error_nine_times_of_ten(shop: Atlas) -> None:
@@ -52,7 +54,7 @@ def test_without_an_assumption_waiting_may_lead_anywhere_and_with_one_it_does_no
     assert 0.9 in answer
     assert answer.upper < 0.97
     assert str(answer).startswith("The best policy does so")
-    assert "If no outcome of an action is rarer than 0.05" in str(answer)
+    assert "If no outcome of an action is rarer than declared, 0.1 at the least" in str(answer)
 
 
 def test_the_worst_policy_waits_for_ever(shop: Atlas, closed: Atlas) -> None:

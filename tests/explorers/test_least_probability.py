@@ -47,8 +47,9 @@ def atlas() -> Atlas:
 
 def test_the_two_accounts_of_the_region_agree(atlas: Atlas) -> None:
     assert atlas.certificate is not None
-    assert atlas.model.counts is not None and atlas.model.log_levels is not None
     sweeper, model = Sweeper.of(atlas.certificate), atlas.model
+    assert model.counts is not None
+    assert model.log_levels is not None
     rng = np.random.default_rng(0)
     for _ in range(20):
         values = rng.uniform(0, 5, size=len(model.numbers))
@@ -99,7 +100,8 @@ def test_tests_by_episodes_serve_where_outcomes_have_a_least_probability(tmp_pat
     before = [record.line for record in atlas.certificate.of(EpisodeRecord)]
     assert before
     after = axplore.resume(tmp_path / "run", grid, assume="none")
-    assert after.verdict.kind is VerdictKind.PROVEN and not after.assumptions
+    assert after.verdict.kind is VerdictKind.PROVEN
+    assert not after.assumptions
     assert axplore.verify(tmp_path / "run").complete
     assert after.certificate is not None
     assert all(record.line > max(before) for record in after.certificate.of(EpisodeRecord))

@@ -41,7 +41,7 @@ EPISODE_PART: Final = 0.1
 """The part of delta that is left to tests by episodes (docs/algorithms/episodes.md); the pairs share the rest."""
 
 PAIRS_PART: Final = 1.0 - SHARED_PART - EPISODE_PART
-"""The part of delta that the pairs share, whatever is assumed: what closes supports takes its part of the shared one."""
+"""The part of delta that the pairs share, whatever is assumed: closing takes from the shared one."""
 
 ADMISSION_SCALE: Final = 10
 """The first states admitted, of this number, have about equal levels; later levels fall like 1 / position squared."""
