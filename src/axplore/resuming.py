@@ -143,7 +143,7 @@ def _check_consent(changes: Changes, manifest: RunManifest) -> None:
     name, trust = manifest.world_name, changes.trust
     if name is not None and changes.world is None:
         check_consent(name, trust)
-    elif name is not None and _is_named(manifest, changes.world) and changes.world_parameters is None:
+    if name is not None and _makes_again(manifest, changes.world) and changes.world_parameters is None:
         check_parameters(name, manifest.world_parameters, trust)
     explorer = manifest.explorer
     if changes.explorer is None and explorer not in EXPLORERS and explorer in explorer_names() and not trust:
@@ -152,6 +152,11 @@ def _check_consent(changes: Changes, manifest: RunManifest) -> None:
             "trust the source of the run, allow it: --trust on the command line, trust=True in Python; or pass the "
             "explorer yourself"
         )
+
+
+def _makes_again(manifest: RunManifest, given: WorldLike | None) -> bool:
+    """Returns whether the world is made by the name that the run has for it."""
+    return given is None or _is_named(manifest, given)
 
 
 def _is_named(manifest: RunManifest, given: WorldLike | None) -> bool:

@@ -241,8 +241,9 @@ Key = Annotated[
     str | None,
     typer.Option(
         metavar="MODULE:FUNCTION",
-        help="For gym: worlds, the function that turns an observation into the label of its state.",
-        show_default="chosen by the environment",
+        help="The function that makes the label of a state of what the system answers: an observation, a JSON value, a "
+        "machine, a page.",
+        show_default="the answer itself",
     ),
 ]
 Ray = Annotated[

@@ -27,7 +27,7 @@ from axplore.report.page_data import as_json, content_of
 from axplore.report.pictures import Pictures, taken_pictures
 from axplore.runs.history import History, history_of, moments_of
 from axplore.storage import replace_file, storage_errors
-from axplore.worlds.catalogue import check_consent
+from axplore.worlds.catalogue import check_consent, check_parameters
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -132,6 +132,7 @@ def own_pictures(atlas: Atlas, history: History, *, trust: bool) -> Pictures:
     if manifest is None or manifest.world_name is None:
         raise InvalidSettingError("the run does not name its world, so it cannot be started again; give render=")
     check_consent(manifest.world_name, trust)
+    check_parameters(manifest.world_name, manifest.world_parameters, trust)
     return taken_pictures(atlas, manifest.world_name, manifest.world_parameters)
 
 

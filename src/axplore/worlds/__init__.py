@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from axplore.records.findings import Fault, FaultKind, Finding, Issue
     from axplore.records.vectors import Vectors
     from axplore.worlds.aalpy import AalpySystem
+    from axplore.worlds.browser import BrowserWorld
     from axplore.worlds.catalogue import named_world, world_of
     from axplore.worlds.contract import (
         NOWHERE,
@@ -43,6 +44,7 @@ __all__ = [
     "NOWHERE",
     "AalpySystem",
     "Answer",
+    "BrowserWorld",
     "Diagnosis",
     "Episodes",
     "Fault",
@@ -77,6 +79,7 @@ _HOMES: Final = {
     "axplore.records.findings": ("Fault", "FaultKind", "Finding", "Issue"),
     "axplore.records.vectors": ("Vectors",),
     "axplore.worlds.aalpy": ("AalpySystem",),
+    "axplore.worlds.browser": ("BrowserWorld",),
     "axplore.worlds.catalogue": ("named_world", "world_of"),
     "axplore.worlds.contract": (
         "NOWHERE",

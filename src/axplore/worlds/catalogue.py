@@ -1,8 +1,9 @@
-"""Worlds by their names: `gym:ID`, `exec:COMMAND`, `http://HOST`, `storm:FILE`, `outputs:FILE`, `module:factory`.
+"""Worlds by their names: `gym:ID`, `exec:COMMAND`, `http://HOST`, `storm:FILE`, `hypothesis:module:Class`, and more.
 
 `world_of` turns whatever a factory may return into a world: a world, a model, a Gymnasium environment, an AALpy system,
-or any object that can be reset and stepped. `known_model` returns the model behind a named world, if it is known: for
-built-in domains and Gymnasium's toy environments. It serves to compare answers with the truth; no explorer sees it.
+a state machine, or any object that can be reset and stepped. `known_model` returns the model behind a named world, if
+it is known: for built-in domains and Gymnasium's toy environments. It serves to compare answers with the truth; no
+explorer sees it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ from axplore.labels import shortened
 from axplore.mdp import TabularMdp
 from axplore.memory import Memory
 from axplore.worlds.contract import World
+from axplore.worlds.keys import Key, keyed
 from axplore.worlds.situations import with_situations
+from axplore.worlds.state_machines import adapter_of, check_installed
 from axplore.worlds.systems import BEGIN, SYSTEM_ERRORS, VIRTUAL_START, is_system
 
 _logger = logging.getLogger("axplore")
@@ -70,14 +73,13 @@ def named_world(name: str, seed: int, parameters: Mapping[str, Any]) -> World:
             f"{name} is an address of which no file keeps what may be secret; give the address itself: --world on the "
             "command line, world=... in Python"
         )
+    values = _with_key(read_parameters(parameters) if ":" in name else dict(parameters))
     if ":" not in name:
-        from axplore.worlds.simulated import SimulatedWorld
-
-        return SimulatedWorld(domain(name, **parameters), seed)
+        key = values.pop("key", None)
+        return _simulated(domain(name, **values), seed, key)
     kind, _, rest = name.partition(":")
     if not rest:
         raise UnknownNameError.of("world", name, (), "axplore worlds")
-    values = read_parameters(parameters)
     form = form_named(kind)
     make = partial(_from_module, kind) if form is None else form.make
     try:
@@ -92,27 +94,35 @@ def named_world(name: str, seed: int, parameters: Mapping[str, Any]) -> World:
 def check_consent(name: str, trust: bool) -> None:
     """Refuses a world named in a file unless it is built in or trusted: a name with a colon runs code."""
     if ":" in name and not trust:
+        is_server = name.partition(":")[0] in ("http", "https")
+        what = "exploring it sends requests to that address" if is_server else "starting it runs code on this machine"
         raise UntrustedFileError(
-            f"the run names the world {name!r}, and starting it runs code on this machine. If you trust the source "
-            "of the run, allow it: --trust on the command line, trust=True in Python"
+            f"the run names the world {name!r}, and {what}. If you trust the source of the run, allow it: --trust on "
+            "the command line, trust=True in Python"
         )
 
 
 CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {"start": ("fixed", "pinned", "virtual"), "on_invalid": ("error", "state")}
+    {
+        "start": ("fixed", "pinned", "virtual"),
+        "on_invalid": ("error", "state"),
+        "engine": ("playwright", "selenium"),
+    }
 )
 """Texts that name no code, by the parameter that has them."""
 
 
 def check_parameters(name: str, parameters: Mapping[str, Any], trust: bool) -> None:
-    """Refuses parameters in a file, of a world that is not built in, that may name code, unless it is trusted.
+    """Refuses parameters in a file that may name code, unless it is trusted.
 
-    What a text means is up to the world: `key` of `gym:` names a function, and an environment may import what its own
-    parameters say. Numbers and truth values name nothing.
+    `key` names a function, of any world. What another text means is up to the world: an environment may import what its
+    own parameters say, and a world that is built in does not. Numbers and truth values name nothing.
     """
-    if ":" not in name or trust:
+    if trust:
         return
     for parameter, value in read_parameters(parameters).items():
+        if ":" not in name and parameter != "key":
+            continue
         if _has_text(value) and value not in CHOICES.get(parameter, ()):
             raise UntrustedFileError(
                 f"the run gives the world {name!r} the parameter {parameter}={shortened(value)}, which may name code "
@@ -166,26 +176,55 @@ def world_of(thing: Any, seed: int, **options: Any) -> World:
     if isinstance(thing, World):
         return _without(options, thing)
     if isinstance(thing, TabularMdp):
-        from axplore.worlds.simulated import SimulatedWorld
-
-        return _without(options, SimulatedWorld(thing, seed))
+        key = options.pop("key", None)
+        return _without(options, _simulated(thing, seed, key))
     if is_system(thing) or _is_aalpy(thing):
         return _stepped(thing, thing, seed, options)
+    if adapter_of(thing) is not None:
+        raise InvalidInputError(
+            f"{type(thing).__name__} is made anew for every RESET: give its class, or a function that makes it"
+        )
     if callable(thing):
-        try:
-            made = thing()
-        except SYSTEM_ERRORS as error:
-            raise WorldError(f"{thing!r} raised instead of making a system: {type(error).__name__}: {error}") from error
-        if not is_system(made) and not _is_aalpy(made):
-            return world_of(made, seed, **options)
-        with suppress(Exception):  # this sample only showed its kind; the world makes its own
-            made.close()
-        return _stepped(thing, made, seed, options)
+        return _world_made_by(thing, seed, options)
     raise InvalidInputError(
         f"{thing!r} cannot be explored; give a TabularMdp, a Gymnasium environment, an object with reset and step, a "
         "function that makes one, a subclass of axplore.worlds.World, or the name of a world: `axplore worlds` lists "
         "them"
     )
+
+
+def _world_made_by(make: Callable[[], Any], seed: int, options: dict[str, Any]) -> World:
+    """Returns the world of whatever a factory makes."""
+    try:
+        made = make()
+    except SYSTEM_ERRORS as error:
+        raise WorldError(f"{make!r} raised instead of making a system: {type(error).__name__}: {error}") from error
+    adapt = adapter_of(made)
+    if adapt is not None:
+        return _stepped(partial(adapt, make, options.pop("key", None)), None, seed, options)
+    if not is_system(made) and not _is_aalpy(made):
+        return world_of(made, seed, **options)
+    with suppress(Exception):  # this sample only showed its kind; the world makes its own
+        made.close()
+    return _stepped(make, made, seed, options)
+
+
+def _simulated(mdp: TabularMdp, seed: int, key: Key | None) -> World:
+    """Returns the world of a known model; with other labels, it is stepped like a system."""
+    if key is None:
+        from axplore.worlds.simulated import SimulatedWorld
+
+        return SimulatedWorld(mdp, seed)
+    from axplore.worlds.keys import ModelSystem
+    from axplore.worlds.stepped import SteppedWorld
+
+    return SteppedWorld(partial(ModelSystem, mdp), seed, key=key)
+
+
+def _with_key(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Returns parameters with the function that `key` names in place of its name."""
+    key = parameters.get("key")
+    return {**parameters, "key": function_named(key)} if isinstance(key, str) else parameters
 
 
 def parametrised_world(thing: Any, seed: int, parameters: Mapping[str, Any] | None) -> World:
@@ -233,6 +272,8 @@ def _stepped(source: Any, sample: Any, seed: int, options: dict[str, Any]) -> Wo
     if timeout is not None:
         from axplore.worlds.child_process import isolated
 
+        if options.get("key") is not None:  # where the system is: an answer may be none that can be sent
+            source = keyed(source, options.pop("key"))
         if is_system(source):
             raise InvalidSettingError(
                 "step_timeout runs the system in a process of its own, which needs a factory: pass a function"
@@ -257,17 +298,15 @@ def _aalpy(source: Any, sample: Any, options: dict[str, Any]) -> Any:
 
 
 def _from_gym(identifier: str, seed: int, parameters: Mapping[str, Any]) -> World:
-    """Returns a Gymnasium environment; a `key` is named as MODULE:FUNCTION, or `round` gives decimal places."""
+    """Returns a Gymnasium environment; labels are made by a `key`, or `round` gives decimal places."""
     from axplore.worlds.gym import gym_world, rounded_observation
 
     options = dict(parameters)
-    key, digits = options.pop("key", None), options.pop("round", None)
-    if key is not None and digits is not None:
+    digits = options.pop("round", None)
+    if options.get("key") is not None and digits is not None:
         raise InvalidSettingError("key and round both make labels of observations: give one of them")
     if digits is not None:
         options["key"] = partial(rounded_observation, digits=int(whole(least=0, most=15)("round", digits)))
-    elif key is not None:
-        options["key"] = function_named(key) if isinstance(key, str) else key
     return gym_world(identifier, seed, **options)
 
 
@@ -289,6 +328,12 @@ def _from_outputs(file: str, seed: int, parameters: Mapping[str, Any]) -> World:
     return output_world(file, seed, **parameters)
 
 
+def _from_browser(address: str, seed: int, parameters: Mapping[str, Any]) -> World:
+    from axplore.worlds.browser import BrowserWorld
+
+    return BrowserWorld(address, seed, **parameters)
+
+
 def _from_storm(file: str, seed: int, parameters: Mapping[str, Any]) -> World:
     from axplore.worlds.storm import storm_world
 
@@ -298,6 +343,17 @@ def _from_storm(file: str, seed: int, parameters: Mapping[str, Any]) -> World:
 def _from_module(module: str, name: str, seed: int, parameters: Mapping[str, Any]) -> World:
     """Imports a user's module, which runs its code, and returns the world that its factory makes."""
     return world_of(_imported(module, name), seed, **parameters)
+
+
+def _from_machine(package: str, name: str, seed: int, parameters: Mapping[str, Any]) -> World:
+    """Imports a user's module, which runs its code, and returns the world of a state machine in it."""
+    check_installed(package)
+    make = function_named(name)
+    made = make() if callable(make) else make
+    adapt = adapter_of(made)
+    if adapt is None:
+        raise InvalidInputError(f"{name} makes no state machine of {package}, but {shortened(made)}")
+    return world_of(make, seed, **parameters)
 
 
 def function_named(name: str) -> Any:
@@ -376,8 +432,8 @@ FORMS: Final[Mapping[str, Form]] = MappingProxyType(
             pattern="exec:COMMAND",
             example="exec:bash examples/random_walk.sh",
             meaning="A program in any language that speaks JSON lines.",
-            parameters="start (fixed or virtual), max_episode_steps, step_timeout, max_faults, on_invalid (error or "
-            "state)",
+            parameters="key (MODULE:FUNCTION), start (fixed or virtual), max_episode_steps, step_timeout, max_faults, "
+            "on_invalid (error or state)",
             needs=None,
             make=_from_program,
         ),
@@ -386,8 +442,8 @@ FORMS: Final[Mapping[str, Form]] = MappingProxyType(
                 pattern=f"{scheme}://HOST:PORT/PATH",
                 example=f"{scheme}://localhost:8080/",
                 meaning="A server that answers the JSON of exec: over HTTP.",
-                parameters="start (fixed or virtual), max_episode_steps, step_timeout, max_faults, on_invalid (error "
-                "or state)",
+                parameters="key (MODULE:FUNCTION), start (fixed or virtual), max_episode_steps, step_timeout, "
+                "max_faults, on_invalid (error or state)",
                 needs=None,
                 make=partial(_from_server, scheme),
             )
@@ -397,15 +453,42 @@ FORMS: Final[Mapping[str, Form]] = MappingProxyType(
             pattern="storm:FILE",
             example="storm:model.prism",
             meaning="A PRISM, JANI or DRN model, by Storm's simulator.",
-            parameters="start (fixed or virtual), max_faults; all others are constants of the model",
+            parameters="key (MODULE:FUNCTION), start (fixed or virtual), max_faults; all others are constants of the "
+            "model",
             needs="stormpy",
             make=_from_storm,
+        ),
+        **{
+            kind: Form(
+                pattern=f"{kind}:MODULE:CLASS",
+                example=f"{kind}:mypackage.machines:Door",
+                meaning=meaning,
+                parameters="key (MODULE:FUNCTION of the machine), start (fixed or virtual), max_episode_steps, "
+                "step_timeout, max_faults, on_invalid (error or state)",
+                needs=package,
+                make=partial(_from_machine, package),
+            )
+            for kind, package, meaning in (
+                ("hypothesis", "hypothesis", "A RuleBasedStateMachine: its rules are the actions."),
+                ("statemachine", "statemachine", "A machine of python-statemachine: its events are the actions."),
+                ("transitions", "transitions", "A machine of transitions, or a model that has one."),
+            )
+        },
+        "browser": Form(
+            pattern="browser:ADDRESS",
+            example="browser:http://localhost:8000/",
+            meaning="A web application in a real browser: links and buttons are the actions.",
+            parameters="key (MODULE:FUNCTION of the page), engine (playwright or selenium), values (texts to type, by "
+            "the names of fields), reset_address, executable, settle, step_timeout, start (fixed or virtual), "
+            "max_episode_steps, max_faults",
+            needs="PIL",
+            make=_from_browser,
         ),
         "outputs": Form(
             pattern="outputs:FILE",
             example="outputs:model.json",
             meaning="A model of which only outputs are seen: a table in JSON, or AALpy's .dot.",
-            parameters="none",
+            parameters="key (MODULE:FUNCTION)",
             needs=None,
             make=_from_outputs,
         ),
@@ -417,8 +500,8 @@ MODULE_FORM: Final = Form(
     pattern="MODULE:FACTORY",
     example="mypackage.machines:make",
     meaning="Whatever a function of your own returns. Importing its module runs its code.",
-    parameters="start (fixed or virtual), max_episode_steps, step_timeout, max_faults, on_invalid (error or state), "
-    "alphabet",
+    parameters="key (MODULE:FUNCTION), start (fixed or virtual), max_episode_steps, step_timeout, max_faults, "
+    "on_invalid (error or state), alphabet",
     needs=None,
     make=named_world,
 )

@@ -35,6 +35,7 @@ from axplore.errors import InvalidInputError, InvalidSettingError, UnknownNameEr
 from axplore.records.findings import FaultKind
 from axplore.types import Action, State
 from axplore.worlds.child_process import isolated
+from axplore.worlds.keys import Key
 from axplore.worlds.stepped import SteppedWorld
 from axplore.worlds.supervision import MAX_FAULTS, START_CHECKS, OnInvalid
 from axplore.worlds.systems import SystemFaultError
@@ -249,9 +250,6 @@ def _made(make: Callable[[], Environment], adapt: Callable[[Environment], GymSys
 
 LARGEST_BOX: Final = 64
 """The largest box that has a default key. A larger one, such as an image, hardly ever repeats."""
-
-Key: TypeAlias = Callable[[Any], State]
-"""Turns an observation into the label of its state."""
 
 
 def key_of(space: spaces.Space[Any]) -> Key:

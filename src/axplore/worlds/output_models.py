@@ -24,6 +24,7 @@ from axplore.errors import InvalidInputError
 from axplore.labels import encode_label
 from axplore.storage import read_json
 from axplore.types import Action, State
+from axplore.worlds.keys import Key
 from axplore.worlds.stepped import SteppedWorld
 
 Rows = Mapping[str, Mapping[Action, Mapping[str, float]]]
@@ -130,9 +131,9 @@ def load_output_model(path: Path | str) -> OutputModel:
         ) from None
 
 
-def output_world(path: Path | str, seed: int = 0) -> SteppedWorld:
-    """Returns the world of a model with outputs."""
-    return SteppedWorld(partial(OutputSystem, load_output_model(path)), seed)
+def output_world(path: Path | str, seed: int = 0, key: Key | None = None) -> SteppedWorld:
+    """Returns the world of a model with outputs; a key makes labels of them."""
+    return SteppedWorld(partial(OutputSystem, load_output_model(path)), seed, key=key)
 
 
 def _from_dot(file: Path) -> OutputModel:

@@ -35,6 +35,8 @@ from axplore.labels import label_of_json, shortened
 from axplore.records.findings import FaultKind
 from axplore.types import Action, State
 from axplore.worlds.child_process import LONGEST_LINE, Child
+from axplore.worlds.keys import Key, label_by
+from axplore.worlds.state_labels import plain_state
 from axplore.worlds.stepped import Start, SteppedWorld
 from axplore.worlds.supervision import MAX_FAULTS, START_CHECKS, OnInvalid
 from axplore.worlds.systems import SystemFaultError
@@ -48,6 +50,7 @@ def program_world(
     command: str | Sequence[str],
     seed: int = 0,
     *,
+    key: Key | None = None,
     start: Start = "fixed",
     max_episode_steps: int | None = None,
     step_timeout: float = STEP_TIMEOUT,
@@ -60,6 +63,7 @@ def program_world(
     Args:
         command: the command to run, as text that is split as a shell would, or in parts. No shell is involved.
         seed: not used: the noise is the program's own.
+        key: makes the label of a state of the JSON value that the program calls it; by default, that is the label.
         start: see `SteppedWorld`.
         max_episode_steps: see `SteppedWorld`.
         step_timeout: seconds after which a program that has not answered has failed; it is then killed.
@@ -74,7 +78,7 @@ def program_world(
         raise InvalidSettingError("there is no command to run; write exec:COMMAND")
     _check_timeout(step_timeout)
     return SteppedWorld(
-        partial(Program, parts, step_timeout),
+        partial(Program, parts, step_timeout, key),
         seed,
         start=start,
         max_episode_steps=max_episode_steps,
@@ -84,18 +88,21 @@ def program_world(
     )
 
 
-def server_world(address: str, seed: int = 0, *, step_timeout: float = STEP_TIMEOUT, **options: Any) -> SteppedWorld:
+def server_world(
+    address: str, seed: int = 0, *, key: Key | None = None, step_timeout: float = STEP_TIMEOUT, **options: Any
+) -> SteppedWorld:
     """Returns a server as a world. After a fault, a new connection begins a new session.
 
     Args:
         address: of the server, such as http://localhost:8080/. No proxy is used, and no redirect is followed.
         seed: not used: the noise is the server's own.
+        key: see `program_world`.
         step_timeout: seconds after which a server that has not answered has failed.
         options: `start`, `max_episode_steps`, `max_faults`, `on_invalid`, `start_checks` of `SteppedWorld`.
     """
     checked_address(address)
     _check_timeout(step_timeout)
-    return SteppedWorld(partial(Server, address, step_timeout), seed, **options)
+    return SteppedWorld(partial(Server, address, step_timeout, key), seed, **options)
 
 
 def _check_timeout(step_timeout: float) -> None:
@@ -106,7 +113,8 @@ def _check_timeout(step_timeout: float) -> None:
 class JsonSystem(ABC):
     """A system that answers requests in JSON, however they reach it; see `systems`."""
 
-    def __init__(self) -> None:
+    def __init__(self, key: Key | None = None) -> None:
+        self._key = key
         self._offered: list[Any] | None = None
         self._actions: dict[State, dict[Action, Any]] = {}
         self._here: State = None
@@ -135,8 +143,8 @@ class JsonSystem(ABC):
     def _ask(self, request: dict[str, Any]) -> State:
         line = self.exchange(json.dumps(request).encode())
         answer = _parsed(line)
-        state, terminal = label_of_json(answer["state"]), answer.get("terminal", False)
-        if (told := self._told.setdefault(state, answer["state"])) != answer["state"]:
+        state, terminal = self._label(answer["state"]), answer.get("terminal", False)
+        if self._key is None and (told := self._told.setdefault(state, answer["state"])) != answer["state"]:
             raise WorldError(
                 f"the states {shortened(told)} and {shortened(answer['state'])} have the same label, "
                 f"{shortened(state)}, as an object becomes a list of its names and values: call one of them otherwise"
@@ -152,6 +160,10 @@ class JsonSystem(ABC):
         self._here = state
         return state
 
+    def _label(self, told: Any) -> State:
+        """Returns the label of a state that the program calls so."""
+        return label_of_json(told) if self._key is None else plain_state(label_by(self._key, told))
+
     def _named_actions(self, line: bytes) -> dict[Action, Any]:
         """Returns the actions on offer, by label."""
         if self._offered is None:
@@ -165,8 +177,8 @@ class JsonSystem(ABC):
 class Program(JsonSystem):
     """A running program as a system."""
 
-    def __init__(self, command: Sequence[str], step_timeout: float = STEP_TIMEOUT) -> None:
-        super().__init__()
+    def __init__(self, command: Sequence[str], step_timeout: float = STEP_TIMEOUT, key: Key | None = None) -> None:
+        super().__init__(key)
         self._child = Child(command)
         self._timeout = step_timeout
 
@@ -187,8 +199,8 @@ class Program(JsonSystem):
 class Server(JsonSystem):
     """A server as a system: one connection, which is kept open, and one session."""
 
-    def __init__(self, address: str, step_timeout: float = STEP_TIMEOUT) -> None:
-        super().__init__()
+    def __init__(self, address: str, step_timeout: float = STEP_TIMEOUT, key: Key | None = None) -> None:
+        super().__init__(key)
         self._connection = TimedExchange(checked_address(address), step_timeout)
         self._headers = {"Content-Type": "application/json", "Axplore-Session": uuid.uuid4().hex}
         self._timeout = step_timeout

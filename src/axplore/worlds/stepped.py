@@ -27,6 +27,7 @@ from axplore.records.findings import Fault
 from axplore.types import RESET_ACTION, Action, Reset, State
 from axplore.worlds.contract import NOWHERE, Answer, Examinable, Order, Restarts, WorldSnapshot
 from axplore.worlds.hindsight import Alarm, WatchedHistory
+from axplore.worlds.keys import Key, keyed
 from axplore.worlds.orders import LARGEST, DiscoveredStates, Tally, check_orders, checked_seed, no_answer
 from axplore.worlds.renewals import Renewals
 from axplore.worlds.state_labels import check_same_kind, checked_actions, hint_at_rewards, plain_state
@@ -61,6 +62,7 @@ class SteppedWorld(Examinable):
         seed: int = 0,
         *,
         actions: Sequence[Action] | Callable[[State], Sequence[Action]] | None = None,
+        key: Key | None = None,
         start: Start = "fixed",
         max_episode_steps: int | None = None,
         max_faults: int = MAX_FAULTS,
@@ -75,6 +77,7 @@ class SteppedWorld(Examinable):
             seed: the seed of the noise, if the system can be reseeded.
             actions: the available actions: a sequence, or a function of the state just entered. By default, the
                 `actions` of the system.
+            key: makes the label of a state of what the system answers; by default, the answer is the label.
             start: `fixed` refuses a reset that lands in different states; `virtual` puts a state before it, whose one
                 action leads to wherever the reset lands.
             max_episode_steps: the step after which the system ends an episode by itself; the world resets before it.
@@ -85,6 +88,8 @@ class SteppedWorld(Examinable):
         """
         _check_settings(start, max_episode_steps, max_faults, on_invalid, start_checks)
         self._seed = checked_seed(seed)
+        if key is not None:
+            system, actions = keyed(system, key, actions), None
         self._recipe = SystemRecipe(system, actions, start == "virtual", on_invalid)
         self._max_episode_steps = max_episode_steps
         self._system = SupervisedSystem(self._recipe, self._seed, max_faults, start_checks)

@@ -22,6 +22,7 @@ import numpy as np
 
 from axplore.errors import InvalidInputError, InvalidSettingError, StorageError
 from axplore.types import Action, State
+from axplore.worlds.keys import Key
 from axplore.worlds.stepped import Start, SteppedWorld
 from axplore.worlds.supervision import MAX_FAULTS
 
@@ -36,17 +37,23 @@ DISCRETE: Final = ("DTMC", "MDP")
 
 
 def storm_world(
-    file: str | Path, seed: int = 0, *, start: Start = "fixed", max_faults: int = MAX_FAULTS, **constants: Any
+    file: str | Path,
+    seed: int = 0,
+    *,
+    key: Key | None = None,
+    start: Start = "fixed",
+    max_faults: int = MAX_FAULTS,
+    **constants: Any,
 ) -> SteppedWorld:
     """Returns a model file as a world.
 
     Args:
         file: a PRISM program (`.nm`, `.pm`, `.prism`), a JANI model (`.jani`) or a DRN file (`.drn`).
         seed: the seed of the noise.
-        start, max_faults: see `SteppedWorld`.
+        key, start, max_faults: see `SteppedWorld`; what a key is given is the text of the values, `ok=true, x=1`.
         constants: values of the undefined constants of a PRISM or JANI model.
     """
-    return SteppedWorld(partial(storm_system, file, constants), seed, start=start, max_faults=max_faults)
+    return SteppedWorld(partial(storm_system, file, constants), seed, key=key, start=start, max_faults=max_faults)
 
 
 def storm_system(file: str | Path, constants: Mapping[str, Any] | None = None) -> StormSystem:
