@@ -18,7 +18,10 @@ from axplore.labels import (
     canonical_json,
     decode_label,
     encode_label,
+    label_of_json,
+    named,
     readable,
+    text_of,
     written_bytes,
 )
 from axplore.types import RESET
@@ -265,7 +268,8 @@ def test_every_label_is_readable_on_one_line_of_any_terminal(label: Any) -> None
         ((0, 1), "(0, 1)"),
         (("basket", "ann", 2), "basket · ann · 2"),
         (("", (1, 2)), "'' · (1, 2)"),
-        ((("c", 3), ("v", (("w", "x"),))), "c=3 · v=(w=x)"),
+        ((("c", 3), ("v", (("w", "x"),))), '{"c": 3, "v": {"w": "x"}}'),
+        (label_of_json({"b": [1, None], "a": {}}), '{"a": [], "b": [1, null]}'),
         ((("b", 3), ("a", 1)), "(b · 3) · (a · 1)"),
         ("two\nlines", r"two\nlines"),
         (RESET, "RESET"),
@@ -273,6 +277,12 @@ def test_every_label_is_readable_on_one_line_of_any_terminal(label: Any) -> None
 )
 def test_labels_are_read_as_people_write_them(label: Any, text: str) -> None:
     assert readable(label) == text
+
+
+def test_an_object_of_a_program_is_found_however_its_json_is_written() -> None:
+    meant = label_of_json({"c": 3, "v": "idle", "list": [1, 2.5, {"x": True}]})
+    for text in ('{"v":"idle","c":3,"list":[1,2.5,{"x":true}]}', readable(meant), text_of(meant)):
+        assert named([0, "idle", meant], text, "state") is meant
 
 
 def test_a_number_of_any_length_is_readable() -> None:

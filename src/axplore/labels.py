@@ -217,7 +217,7 @@ def readable(label: State | Action | Reset) -> str:
     """Returns the label as people write it, on one line, with nothing that a terminal obeys.
 
     Text and numbers are as they are, and so are tuples of numbers: `(0, 1)`. Other tuples are joined by dots, as in
-    `basket · ann · 2`, and what a program wrote as a JSON object by the names: `c=3 · v=idle`.
+    `basket · ann · 2`, and what a program wrote as a JSON object is shown as one: `{"c": 3, "v": "idle"}`.
     Different labels may look the same, as 1 and "1" do, or two that are very long; `text_of` tells them apart.
     """
     if label is RESET:
@@ -234,8 +234,17 @@ def _in_words(label: Hashable, depth: int) -> str:
     if type(label) is not tuple or depth == 0 or not _has_text(label, depth):
         return str(label)
     if _is_object(label):
-        return PART.join(f"{name}={_as_part(value, depth - 1)}" for name, value in label)
+        return json.dumps(_as_json(label), ensure_ascii=False)
     return PART.join(_as_part(item, depth - 1) for item in label)
+
+
+def _as_json(value: Any) -> Json:
+    """Returns the JSON value that `label_of_json` made a label of, as far as it can be told."""
+    if type(value) is not tuple:
+        return value if value is None or isinstance(value, str | int | float) else str(value)
+    if value and _is_object(value):
+        return {name: _as_json(part) for name, part in value}
+    return list(map(_as_json, value))
 
 
 def _as_part(item: Hashable, depth: int) -> str:

@@ -47,6 +47,18 @@ def test_exploring_the_chain_prints_its_states_with_bounds_that_contain_the_exac
     assert "axplore verify runs/confusing-chain-1" in output
 
 
+def test_states_are_named_and_labelled_by_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "naming.py").write_text(
+        "def key(state): return int(state[1:])\ndef name(label): return f'room {label}'"
+    )
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    settings = ("--radius", "2", "--epsilon", "1", "--no-doctor", "--max-steps", "2000", "--key", "naming:key")
+    output = run("explore", "confusing-chain", *settings, "--describe", "naming:name", "--out", "named")
+    assert "room 1 " in output
+    assert axplore.Atlas.load("named").states[0] == 0
+    assert "room 1" in Path("named/report.html").read_text(encoding="utf-8")
+
+
 def test_exploring_as_json_holds_what_the_atlas_says() -> None:
     settings = ("--set", "arms=1", "--set", "arm_length=2", "--epsilon", "0.5", "--seed", "4")
     answer = json.loads(run("explore", "star", "--radius", "1", *settings, "--out", "here", "--json"))

@@ -117,6 +117,17 @@ def test_who_names_the_world_does_not_consent_to_code_in_its_parameters(lake: Pa
     assert files_of(lake) == before
 
 
+def test_a_key_in_the_run_of_a_built_in_world_needs_consent(lake: Path, tmp_path: Path) -> None:
+    run = tmp_path / "built-in"
+    axplore.explore("confusing-chain", radius=2, epsilon=1, max_steps=20, run=run)
+    edited(run, world_parameters=KEYED)
+    for world in (None, "confusing-chain"):
+        with pytest.raises(UntrustedFileError, match=r"the parameter key='stranger:key'"):
+            axplore.resume(run, world)
+    assert not Path("started").exists()
+    assert lake.exists()
+
+
 def test_parameters_that_name_no_code_need_no_consent(lake: Path) -> None:
     assert axplore.resume(lake, LAKE).steps >= 20
 

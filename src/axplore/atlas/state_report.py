@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from html import escape
@@ -301,10 +302,10 @@ def headings_of(atlas: Atlas) -> tuple[str, ...]:
     return tuple(shown_columns(atlas).values())
 
 
-def rows_of(atlas: Atlas) -> list[tuple[str, ...]]:
-    """Returns a row of text for each state of the atlas."""
-    columns = shown_columns(atlas)
-    return [tuple(row.text(name) for name in columns) for row in state_rows(atlas) if row.in_atlas]
+def rows_of(atlas: Atlas, name_of: Callable[[State], str] = readable) -> list[tuple[str, ...]]:
+    """Returns a row of text for each state of the atlas, which is called by the name that a function gives it."""
+    columns = [name for name in shown_columns(atlas) if name != "state"]
+    return [(name_of(row.state), *(row.text(name) for name in columns)) for row in state_rows(atlas) if row.in_atlas]
 
 
 def summary_of(atlas: Atlas) -> list[str]:

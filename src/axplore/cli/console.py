@@ -246,6 +246,18 @@ Key = Annotated[
         show_default="the answer itself",
     ),
 ]
+Describe = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODULE:FUNCTION",
+        help="Names of states for reading: the function gets a label.",
+        show_default="the labels",
+    ),
+]
+ActionNames = Annotated[
+    str | None,
+    typer.Option(metavar="MODULE:FUNCTION", help="The same for actions.", show_default="the labels"),
+]
 Ray = Annotated[
     str | None,
     typer.Option(metavar="auto|ADDRESS", help="Run the workers on this Ray cluster.", show_default="this machine"),

@@ -13,9 +13,11 @@ import typer
 
 from axplore.addresses import without_secrets
 from axplore.cli.console import (
+    ActionNames,
     AllRows,
     AsJson,
     Delta,
+    Describe,
     Epsilon,
     Key,
     Radius,
@@ -35,6 +37,7 @@ from axplore.cli.console import (
 from axplore.cli.options import options_of
 from axplore.errors import DamagedFileError, Interrupted
 from axplore.explorers.registry import EXPLORERS
+from axplore.labels import readable
 from axplore.request import Changes, Request
 
 if TYPE_CHECKING:
@@ -44,6 +47,9 @@ if TYPE_CHECKING:
     from axplore.exploring import Ended
     from axplore.report.appearance import Appearance
     from axplore.runs.history import History
+
+DRAWING: Final = ("gym:", "browser:")
+"""How the names of worlds begin whose systems draw pictures by themselves."""
 
 RUNS: Final = Path("runs")
 """The default folder of runs."""
@@ -60,11 +66,16 @@ def explore(
     ] = None,
     settings: Settings = None,
     key: Key = None,
+    describe: Describe = None,
+    action_names: ActionNames = None,
     doctor: Annotated[
         bool, typer.Option("--doctor/--no-doctor", help="Examine the system briefly before exploring it.")
     ] = True,
     pictures: Annotated[
-        bool, typer.Option("--pictures/--no-pictures", help="Show Gymnasium's own pictures of states on the page.")
+        bool,
+        typer.Option(
+            "--pictures/--no-pictures", help="Show pictures of states on the page, of Gymnasium and of a browser."
+        ),
     ] = True,
     all_rows: AllRows = False,
     as_json: AsJson = False,
@@ -92,12 +103,14 @@ def explore(
     from axplore.exploring import explored
 
     folder = out or fresh_folder(RUNS, without_secrets(world))
+    names = _names(describe, action_names)
     request = Request(world, **asked, world_parameters=parsed(settings, key), doctor=doctor, run=folder, progress=True)
     ended = _explored_or_interrupted(
         lambda on_round, on_end: explored(replace(request, on_round=on_round), on_end=on_end)
     )
-    look = _look(*ended) if pictures and world.startswith("gym:") else None
-    raise typer.Exit(_present(*ended, folder, look, all_rows=all_rows, as_json=as_json))
+    look = _look(*ended, names, pictures=pictures and world.startswith(DRAWING))
+    name_of = look.state if "describe" in names else None
+    raise typer.Exit(_present(*ended, folder, look, name_of, all_rows=all_rows, as_json=as_json))
 
 
 @app.command()
@@ -170,7 +183,6 @@ def _print_learned(
     atlas: Atlas, planned: Sequence[NextDraws], folder: Path, page: Path | None, *, all_rows: bool
 ) -> None:
     from axplore.atlas.state_report import headings_of, legend_of, rows_of, summary_of, title_of
-    from axplore.labels import readable
 
     print_table(title_of(atlas), headings_of(atlas), rows_of(atlas), all_rows=all_rows)
     print_lines([*filter(None, [legend_of(atlas)]), *summary_of(atlas)])
@@ -281,28 +293,56 @@ def _history(read: Callable[[], History]) -> History:
         return History()
 
 
-def _look(atlas: Atlas, history: History) -> Appearance | None:
-    """Returns how the states of a Gymnasium environment look, with its own pictures if it can draw any."""
+def _names(describe: str | None, action_names: str | None) -> dict[str, Any]:
+    """Returns the functions that name states and actions; imports their modules."""
+    from axplore.worlds.catalogue import function_named
+
+    given = {"describe": describe, "action_names": action_names}
+    return {name: function_named(function) for name, function in given.items() if function is not None}
+
+
+def _look(atlas: Atlas, history: History, names: dict[str, Any], *, pictures: bool) -> Appearance:
+    """Returns how states and actions look, with pictures if the system can draw any."""
     from axplore.report.appearance import Appearance
     from axplore.report.page import own_pictures
 
+    look = replace(Appearance.of_world(atlas.world), **names)
+    if not pictures:
+        return look
     try:
         # The command names the world, so there is no other consent to ask for.
-        pictures = own_pictures(atlas, history, trust=True)
-    except Exception:  # whatever an environment may raise that cannot draw; a page needs no pictures
-        return None
-    return replace(Appearance.of_world(atlas.world), render=pictures.get)
+        return replace(look, render=own_pictures(atlas, history, trust=True).get)
+    except Exception:  # whatever a system may raise that cannot draw; a page needs no pictures
+        return look
+
+
+def _named_rows(atlas: Atlas, name_of: Callable[[Any], str] | None) -> list[tuple[str, ...]]:
+    """Returns the rows of the table of states; a function that fails to name them is only a warning."""
+    from axplore.atlas.state_report import rows_of
+
+    try:
+        return rows_of(atlas, name_of or readable)
+    except Exception as error:
+        notify(f"axplore: warning: states are shown by their labels: {error or type(error).__name__}.")
+        return rows_of(atlas)
 
 
 def _present(
-    atlas: Atlas, history: History, folder: Path, look: Appearance | None, *, all_rows: bool, as_json: bool
+    atlas: Atlas,
+    history: History,
+    folder: Path,
+    look: Appearance | None,
+    name_of: Callable[[Any], str] | None = None,
+    *,
+    all_rows: bool,
+    as_json: bool,
 ) -> int:
     """Writes the page of a run, prints its atlas and returns the exit code."""
     page = _write_page(atlas, history, folder, look)
     if as_json:
         print_json({**atlas_as_json(atlas), "run": str(folder), "report": None if page is None else str(page)})
     else:
-        _print_atlas(atlas, folder, page, history.mishaps, all_rows=all_rows)
+        _print_atlas(atlas, folder, page, history.mishaps, _named_rows(atlas, name_of), all_rows=all_rows)
     return int(atlas.verdict.exit_code)
 
 
@@ -323,12 +363,14 @@ def _write_page(atlas: Atlas, history: History, folder: Path, look: Appearance |
         return None
 
 
-def _print_atlas(atlas: Atlas, folder: Path, page: Path | None, mishaps: str, *, all_rows: bool) -> None:
-    from axplore.atlas.state_report import headings_of, legend_of, rows_of, summary_of, title_of
+def _print_atlas(
+    atlas: Atlas, folder: Path, page: Path | None, mishaps: str, rows: list[tuple[str, ...]], *, all_rows: bool
+) -> None:
+    from axplore.atlas.state_report import headings_of, legend_of, summary_of, title_of
     from axplore.records.run import StopReason
     from axplore.runs.events import NAME as EVENTS
 
-    print_table(title_of(atlas), headings_of(atlas), rows_of(atlas), all_rows=all_rows)
+    print_table(title_of(atlas), headings_of(atlas), rows, all_rows=all_rows)
     print_lines([*filter(None, [legend_of(atlas)]), *summary_of(atlas)])
     hints = [f"The run is in {folder}."]
     if atlas.proven:

@@ -14,8 +14,10 @@ from axplore.cli.console import (
     CLAIM_FAILED,
     DONE,
     EXPORTS,
+    ActionNames,
     AsJson,
     Delta,
+    Describe,
     RunFolder,
     Settings,
     Trust,
@@ -156,16 +158,8 @@ def report(
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="FILE", help="File to write.", show_default="RUN/report.html")
     ] = None,
-    describe: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODULE:FUNCTION", help="Names of states: the function gets a label.", show_default="the labels"
-        ),
-    ] = None,
-    action_names: Annotated[
-        str | None,
-        typer.Option(metavar="MODULE:FUNCTION", help="The same for actions.", show_default="the labels"),
-    ] = None,
+    describe: Describe = None,
+    action_names: ActionNames = None,
     render: Annotated[
         str | None,
         typer.Option(
