@@ -1,8 +1,10 @@
 """Properties in the usual notation of probabilistic model checkers, such as `Pmax=? [ !"error" U<=20 "thanks" ]`.
 
-    property   Pmax=? [ path ]   Pmin=? [ path ]   P>=0.9 [ path ]   Rmin=? [ F states ]
+    property   Pmax=? [ path ]   Pmin=? [ path ]   P>=0.9 [ path ]   Rmin=? [ path ]
     path       F states   states U states   G states   each with an optional number of steps: F<=20 states
     states     "name"   x=3   true   false   !states   states & states   states | states   (states)
+
+Costs are asked for with R, without a number of steps: the least expected cost of a policy that surely reaches the goal.
 
 A bound without `max` or `min` is about every policy: `P>=0.9` asks whether the least probability is at least 0.9, and
 `P<=0.1` whether the greatest is at most 0.1. A name in quotation marks is the label of a state or a set that is given
@@ -12,18 +14,22 @@ with the property. A comparison reads a field of the state: of an object, or of 
 from __future__ import annotations
 
 import json
+import math
 import operator
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 from typing import Any, Final, TypeAlias
 
+import numpy as np
+
 from axplore.errors import InvalidInputError
 from axplore.labels import readable, text_of
-from axplore.types import State
+from axplore.types import BoolArray, State
 
 GRAMMAR: Final = r"""
-    property: probability "[" path "]" | cost "[" _EVENTUALLY states "]"
+    property: probability "[" path "]" | cost "[" path "]"
     probability: _PROBABILITY EXTREME? _asked
     cost: _COST ("{" STRING "}")? EXTREME? _asked
     _asked: _QUERY | COMPARISON (NUMBER | INT)
@@ -68,6 +74,12 @@ StateSet: TypeAlias = Callable[[State], bool] | Collection[State]
 
 Predicate: TypeAlias = Callable[[State, Mapping[str, StateSet]], bool]
 
+MOST_TEXT: Final = 4000
+"""The longest property that is read, in characters."""
+
+MOST_STEPS: Final = 100_000
+"""The largest number of steps of a property: a verifier computes a sweep for each."""
+
 
 @dataclass(frozen=True)
 class Property:
@@ -102,6 +114,25 @@ class Property:
         at_ends = {met(lower, self.bound), met(upper, self.bound)}
         return at_ends.pop() if len(at_ends) == 1 else None
 
+    def masks(self, labels: Iterable[State], names: Mapping[str, StateSet]) -> tuple[BoolArray, BoolArray]:
+        """Returns which states are to be reached, and which of the others are to be avoided, [n] each."""
+        every = list(labels)
+        reach = np.array([self.reach(label, names) for label in every], dtype=np.bool_)
+        avoid = np.array([self.avoid(label, names) for label in every], dtype=np.bool_)
+        return reach, avoid & ~reach
+
+    def of_path(self, lower: float, upper: float) -> tuple[float, float]:
+        """Returns bounds of the property from bounds of its path formula, of which it may be the complement."""
+        return (_complement(upper, 0.0), _complement(lower, 1.0)) if self.negated else (lower, upper)
+
+
+def _complement(probability: float, towards: float) -> float:
+    """Returns 1 - p, rounded towards a side."""
+    rest = 1.0 - probability
+    exact = Fraction(rest) + Fraction(probability)
+    is_safe = exact <= 1 if towards == 0.0 else exact >= 1
+    return rest if is_safe else math.nextafter(rest, towards)
+
 
 def parse_property(text: str) -> Property:
     """Returns the property that a text stands for.
@@ -109,28 +140,42 @@ def parse_property(text: str) -> Property:
     Raises:
         InvalidInputError: the text is no property; the message shows where.
     """
-    from lark import Tree
     from lark.exceptions import UnexpectedInput
 
+    if len(text) > MOST_TEXT:
+        raise InvalidInputError(f"the property has {len(text):,} characters; at most {MOST_TEXT:,} are read")
     try:
         tree = _parser().parse(text)
     except UnexpectedInput as error:
         is_over = getattr(getattr(error, "token", None), "type", None) == "$END"
         place = len(text) if is_over or error.pos_in_stream is None else error.pos_in_stream
         raise _refused(text, place, "it ends too early" if is_over else "this cannot stand here") from None
-    head, body = tree.children
+    try:
+        return _property_of(text, tree)
+    except RecursionError:
+        raise InvalidInputError("the property is nested too deeply") from None
+
+
+def _property_of(text: str, tree: Any) -> Property:
+    from lark import Tree
+
+    head, path = tree.children
     of_cost = head.data == "cost"
     kind, comparison, bound = _asked(text, head.children, of_cost=of_cost)
-    if of_cost and kind == "max":
-        raise _refused(text, 0, "the greatest expected cost is not answered; ask for Rmin")
-    path = Tree("eventually", [body]) if of_cost else body
     within = None
     parts = list(path.children)
     if isinstance(parts[-2] if len(parts) > 1 else None, Tree) and parts[-2].data == "steps":
-        within = int(str(parts.pop(-2).children[0]))
+        steps = parts.pop(-2).children[0]
+        within = int(str(steps)[:20])
+        if within > MOST_STEPS:
+            raise _refused(text, steps.start_pos, f"at most {MOST_STEPS:,} steps are answered")
     reach, avoid, negated = _sets(path.data, parts)
     # Without a choice between best and worst, a bound has to hold whatever is played.
     wants_most = comparison in ("<=", "<") if not kind else kind == "max"
+    if of_cost and wants_most:
+        raise _refused(text, 0, "the greatest expected cost is not answered; ask for Rmin")
+    if of_cost and (negated or within is not None):
+        raise _refused(text, text.index("["), "a cost is that of reaching states: F states, or states U states")
     maximise = wants_most != negated
     return Property(text, reach, avoid, within, maximise, negated, comparison, bound, of_cost)
 

@@ -28,6 +28,13 @@ class Objective(Enum):
     OPTIMAL = "AX*"
     """The limit is the optimum restricted to the controllable states, V*_{S_L→}(s0→s)."""
 
+    QUESTION = "question"
+    """No set is asked for: properties are answered up to `epsilon`, whatever the distance of states; see NO_RADIUS."""
+
+
+NO_RADIUS: Final = 1e12
+"""The radius where none is asked for: the largest there is."""
+
 
 VALUE_LIMIT_FACTOR: Final = 3
 VALUE_LIMIT_MARGIN: Final = 20
@@ -70,7 +77,7 @@ class Target:
 CHECKS: Final[Mapping[str, Check]] = MappingProxyType(
     {
         "radius": real(
-            least=1, most=1e12, wanted="a number from 1 to 1e12, because no other state is nearer than one step"
+            least=1, most=NO_RADIUS, wanted="a number from 1 to 1e12, because no other state is nearer than one step"
         ),
         "epsilon": real(
             least=1e-12, most=1e12, wanted="a number from 1e-12 to 1e12, because no number of steps gives exactness"

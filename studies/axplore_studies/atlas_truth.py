@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from axplore import Atlas, TabularMdp
 from axplore.atlas.verdict import VerdictKind
+from axplore.properties import Property, StateSet
+from axplore.records.properties import PropertyClaim
+from axplore.target import Objective
 from axplore.truth import ACCURACY, check_within_radius, controllable_states, optimal_steps
+
+MOST_SWEEPS: Final = 20_000
+"""The sweeps after which value iteration without a number of steps ends."""
 
 
 def false_claims(atlas: Atlas, model: TabularMdp) -> Iterator[str]:
@@ -33,8 +39,36 @@ def false_claims(atlas: Atlas, model: TabularMdp) -> Iterator[str]:
                 taken = truth.radius + check_within_radius(truth, choices, epsilon=0.0).excess
                 if taken > max(atlas.upper[place], truth.radius) + ACCURACY:
                     yield f"the policy to {goal!r} takes {taken:g} steps, more than {atlas.upper[place]:g}"
-    if atlas.verdict.kind is VerdictKind.PROVEN and not set(truth.states) <= set(atlas.states):
+    yield from _false_properties(atlas, model)
+    is_map = atlas.objective is not Objective.QUESTION
+    if is_map and atlas.verdict.kind is VerdictKind.PROVEN and not set(truth.states) <= set(atlas.states):
         yield "a state within the radius is missing"
+
+
+def _false_properties(atlas: Atlas, model: TabularMdp) -> Iterator[str]:
+    claims = atlas.certificate.of(PropertyClaim) if atlas.certificate is not None else ()
+    for bounds, claim in zip(atlas.properties, claims, strict=True):
+        names = {named.name: [atlas.seen[index] for index in named.states.tolist()] for named in claim.names}
+        true = true_value(model, bounds.prop, names)
+        if not bounds.lower - ACCURACY <= true <= bounds.upper + ACCURACY:
+            yield f"{bounds.prop.text} is {true:g}, not {bounds.interval}"
+
+
+def true_value(model: TabularMdp, prop: Property, names: Mapping[str, StateSet] | None = None) -> float:
+    """Returns the value of a property of a probability, by value iteration in plain Python."""
+    reach, avoid = prop.masks(model.states, names or {})
+    best = max if prop.maximise else min
+    values = dict(zip(model.states, map(float, reach), strict=True))
+    for _ in range(MOST_SWEEPS if prop.within is None else prop.within):
+        before = dict(values)
+        for state, is_goal, is_bad in zip(model.states, reach, avoid, strict=True):
+            if not (is_goal or is_bad):
+                rows = (model.row(state, action) for action in model.actions_of(state))
+                values[state] = best((sum(p * before[y] for y, p in row.items()) for row in rows), default=0.0)
+        if values == before:
+            break
+    value = values[model.initial_state]
+    return 1.0 - value if prop.negated else value
 
 
 def _best(model: TabularMdp, state: Any, known: list[Any]) -> float:

@@ -28,6 +28,7 @@ from axplore import Assumptions, Atlas, StopReason, TabularMdp, storage
 from axplore.certificate import EpisodeCertificate
 from axplore.domains import GridTies, confusing_chain, slippery_grid
 from axplore.errors import AxploreError
+from axplore.runs.folder import keep_answer
 from axplore.runs.history import history_of
 from axplore.truth import ACCURACY
 from axplore_studies.atlas_truth import false_claims
@@ -64,16 +65,23 @@ class Original:
         model: what it explored.
         settings: how.
         then: how it was resumed; None if it was not.
+        properties: what was asked of it, and kept.
     """
 
     model: Callable[[], TabularMdp]
     settings: dict[str, Any]
     then: dict[str, Any] | None = None
+    properties: tuple[str, ...] = ()
 
 
 def _grid(slip: float) -> Callable[[], TabularMdp]:
     return partial(slippery_grid, rows=2, columns=2, slip=slip)
 
+
+PROPERTIES: Final = (
+    'Pmax=? [ !"(0, 1)" U "(1, 1)" ]', 'Pmin=? [ F "(1, 1)" ]', 'Pmax=? [ F<=3 "(1, 1)" ]', 'Pmin=? [ G<=2 !"(1, 0)" ]',
+)  # fmt: skip
+"""What is asked of the grid: the best and the worst policy, with and without a number of steps."""
 
 ORIGINALS: Final[dict[str, Original]] = {
     "optimal": Original(_grid(0.1), {"epsilon": 1.0}),
@@ -83,6 +91,10 @@ ORIGINALS: Final[dict[str, Original]] = {
     "least probability": Original(_grid(0.1), {"epsilon": 1.0, "assume": "min-probability=0.05"}),
     "tied": Original(_grid(0.1), {"epsilon": 1.0, "assume": TIED}),
     "no longer tied": Original(_grid(0.1), {"epsilon": 1.0, "assume": TIED, "max_steps": 300}, {"assume": "none"}),
+    "properties": Original(_grid(0.1), {"epsilon": 1.0}, properties=PROPERTIES),
+    "properties, closed": Original(
+        _grid(0.1), {"epsilon": 1.0, "assume": "min-probability=0.05"}, properties=PROPERTIES
+    ),
     "another explorer": Original(_grid(0.1), {"epsilon": 1.0, "explorer": "disco-experiment", "max_steps": 3000}),
 }
 """Runs on known models, by name."""
@@ -112,6 +124,8 @@ def _folder_of(kind: str) -> Path:
     axplore.explore(original.model(), run=folder, seed=1, **settings)
     if original.then is not None:
         axplore.resume(folder, original.model(), on_round=lambda _: StopReason.STEP_LIMIT, **original.then)
+    for text in original.properties:
+        keep_answer(folder, Atlas.load(folder).check_property(text))
     return folder
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from msgspec import structs
 
+from axplore import properties
 from axplore.arguments import checked, collection, file_path, label, optional, real, refusal, whole
 from axplore.atlas.policy import Policy
 from axplore.atlas.state_report import (
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from axplore.atlas.verdict import Verdict
     from axplore.atlas.why_not import WhyNot
     from axplore.certificate import Certificate
+    from axplore.certificate.promise import PropertyBounds
     from axplore.proofs.bounds import IntervalModel
     from axplore.properties import Property
     from axplore.records.assumed import Assumed
@@ -413,7 +415,7 @@ class Atlas:
             self.index_of(goal)
         return plans_for(self, wanted, costs, reset_cost)
 
-    @checked(within=optional(whole(most=MOST_STEPS)))
+    @checked(within=optional(whole(most=properties.MOST_STEPS)))
     def check(self, reach: Any, avoid: Any = None, within: int | None = None, best: str = "max") -> Checked:
         """Returns bounds of the probability of reaching some states before others, without RESET.
 
@@ -438,6 +440,17 @@ class Atlas:
         from axplore.atlas.questions import check_property
 
         return check_property(self, text, names)
+
+    def keep(self, answer: Checked) -> Atlas:
+        """Returns the atlas with the answer to a property in its certificate: `save` writes it, `verify` checks it."""
+        from axplore.atlas.questions import with_claim
+
+        return with_claim(self, answer.claim)
+
+    @property
+    def properties(self) -> tuple[PropertyBounds, ...]:
+        """The properties that its certificate answers, with their bounds."""
+        return self.statements.properties
 
     def can_be_left(self) -> tuple[Exit, ...]:
         """Returns for every state whose actions were drawn whether some action leads elsewhere."""

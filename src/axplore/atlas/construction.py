@@ -56,7 +56,7 @@ def atlas_of(
         examining=examining,
         playing=playing,
     )
-    if exploration.evidence is not None or exploration.survey is not None:
+    if exploration.evidence is not None or exploration.survey is not None or exploration.properties:
         certificate = certificate_from_exploration(exploration, findings, faults)
         certificate = structs.replace(certificate, memory=memory_in(world.labelling))
         uncounted = Labels(state for state in world.states if state not in certificate.counts.order)
@@ -84,13 +84,17 @@ def certificate_from_exploration(
     exploration: Exploration, findings: tuple[Finding, ...] = (), faults: tuple[Fault, ...] = ()
 ) -> Certificate:
     """Returns the certificate of everything that is proven; claims that are still open are left out."""
-    if exploration.evidence is None and exploration.survey is None:
-        raise InvalidInputError("this exploration has no evidence; only the certified explorer proves anything")
-    from axplore.proofs.certificates import certificate_from, survey_certificate
+    from axplore.proofs.certificates import certificate_from, question_certificate, survey_certificate
 
+    if exploration.properties:
+        return question_certificate(
+            exploration.counts, exploration.explorer.target, exploration.properties,
+            findings=findings, faults=faults, assumed=exploration.assumed,
+        )  # fmt: skip
     if exploration.survey is not None:
         return survey_certificate(exploration.survey, findings=findings, faults=faults)
-    assert exploration.evidence is not None
+    if exploration.evidence is None:
+        raise InvalidInputError("this exploration has no evidence; only the certified explorer proves anything")
     return certificate_from(
         exploration.evidence, exploration.counts, findings=findings, faults=faults, assumed=exploration.assumed
     )

@@ -7,25 +7,29 @@ no level is spent again (docs/algorithms/questions.md, section 6). RESET has no 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import structs
 
 from axplore.arguments import label, refusal
 from axplore.atlas.learned_model import model_with
 from axplore.atlas.state_report import REFUTED
+from axplore.certificate.promise import PropertyBounds
 from axplore.errors import InvalidInputError, UnknownStateError
 from axplore.explorers.registry import DEFAULT_EXPLORER
 from axplore.labels import readable
 from axplore.proofs.bounds import IntervalModel
-from axplore.proofs.chance_kernels import NO_PAIR
-from axplore.proofs.chances import Asked, Chance, Question
+from axplore.proofs.chances import Chance
+from axplore.proofs.property_claims import asked_of, chance_claim, choices_in, named_states
 from axplore.properties import Property, StateSet, parse_property
+from axplore.records.properties import NO_CHOICE, NamedStates, PropertyClaim
 from axplore.target import confidence_text
-from axplore.types import Action, BoolArray, IntArray, State
+from axplore.types import Action, IntArray, State
 
 if TYPE_CHECKING:
     from axplore.atlas.atlas import Atlas
@@ -40,7 +44,7 @@ class Strategy:
     Attributes:
         states: the index of each state.
         actions: the actions of each of them.
-        choices: the choice in each, [n], or by the number of steps done and state, [steps, n]; NO_PAIR for none.
+        choices: the choice in each, [n], or by the number of steps done and state, [steps, n]; NO_CHOICE for none.
     """
 
     states: Mapping[State, int]
@@ -52,7 +56,7 @@ class Strategy:
         if index is None or (self.choices.ndim == 2 and step >= len(self.choices)):
             return None
         choice = int(self.choices[step, index] if self.choices.ndim == 2 else self.choices[index])
-        return None if choice == NO_PAIR else self.actions[index][choice]
+        return None if choice == NO_CHOICE else self.actions[index][choice]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,19 +64,23 @@ class Checked:
     """Bounds of the probability that a property holds, from the initial state.
 
     Attributes:
+        text: the property.
         lower, upper: the bounds; 0 and 1 if nothing is proven.
         policy: for the best policy, what attains the lower bound; for the worst, what stays below the upper one.
         holds: whether a bound that was asked about is met; None if it is open, or if none was asked about.
         proven: whether the bounds are proven.
         sentence: the answer in words.
+        claim: what proves the bounds, for the certificate; see `Atlas.keep`.
     """
 
+    text: str
     lower: float
     upper: float
     policy: Strategy
     holds: bool | None
     proven: bool
     sentence: str
+    claim: PropertyClaim
 
     def __contains__(self, probability: float) -> bool:
         return self.lower <= probability <= self.upper
@@ -98,26 +106,39 @@ def check(
     """Returns bounds of the probability of reaching a set of states before another; see `Atlas.check`."""
     if best not in ("max", "min"):
         raise refusal("best", best, "'max' or 'min'")
-    goal, bad = _predicate("reach", reach, atlas), _predicate("avoid", () if avoid is None else avoid, atlas)
-    return _checked(atlas, goal, bad, within, best == "max", may_be_unseen=callable(reach), prop=None)
+    path, names = path_of(atlas, reach, avoid, "" if within is None else f"<={within}")
+    return check_property(atlas, f"P{best}=? [ {path} ]", names)
 
 
-def check_property(atlas: Atlas, text: str | Property, names: Mapping[str, StateSet] | None = None) -> Checked:
-    """Returns whether a property holds, or bounds of its probability; see `Atlas.check_property`."""
-    asked = parse_property(text) if isinstance(text, str) else text
-    named = names or {}
-    if asked.of_cost:
-        raise InvalidInputError("expected costs are planned with RESET as an action: `axplore plan`, `atlas.plan`")
-    return _checked(
-        atlas, lambda state: asked.reach(state, named), lambda state: asked.avoid(state, named), asked.within,
-        asked.maximise, may_be_unseen=True, prop=asked,
-    )  # fmt: skip
+def path_of(
+    atlas: Atlas, reach: StateSet | State, avoid: StateSet | State | None, steps: str = ""
+) -> tuple[str, dict[str, StateSet]]:
+    """Returns the text of a path formula, and the states that its names stand for."""
+    goal = _states("reach", reach, atlas)
+    names = {_name_for(goal, "goal"): goal}
+    (goal_name,) = names
+    if avoid is None:
+        return f'F{steps} "{goal_name}"', names
+    bad = _states("avoid", avoid, atlas)
+    bad_name = _name_for(bad, "bad")
+    if bad_name == goal_name and bad != goal:
+        bad_name = f"{bad_name}, to avoid"
+    return f'!"{bad_name}" U{steps} "{goal_name}"', {**names, bad_name: bad}
 
 
-def _predicate(name: str, given: Any, atlas: Atlas) -> Callable[[State], bool]:
-    """Returns the function that says whether a state is in a set, which may be given as a single label."""
+def _name_for(states: StateSet, otherwise: str) -> str:
+    """Returns what to call a set in a property: a single state by its label, if that is text."""
+    if callable(states) or len(states) != 1:
+        return otherwise
+    (only,) = states
+    return only if isinstance(only, str) and '"' not in only and only else otherwise
+
+
+def _states(name: str, given: Any, atlas: Atlas) -> StateSet:
+    """Returns a set of states, which may be given as a single label, or a function."""
     if callable(given):
-        return lambda state: bool(given(state))
+        function: Callable[[State], bool] = given
+        return function
     is_set = isinstance(given, Set | list) or (isinstance(given, tuple) and not _is_label(given, atlas))
     states = frozenset(label(name, state) for state in (given if is_set else (given,)))
     for state in states:
@@ -125,7 +146,7 @@ def _predicate(name: str, given: Any, atlas: Atlas) -> Callable[[State], bool]:
             raise UnknownStateError(
                 f"{name} names {state!r}, which was never seen; a function of a state may speak of such states too"
             )
-    return states.__contains__
+    return states
 
 
 def _is_label(given: Any, atlas: Atlas) -> bool:
@@ -135,30 +156,66 @@ def _is_label(given: Any, atlas: Atlas) -> bool:
         return False
 
 
-def _checked(
-    atlas: Atlas,
-    reach: Callable[[State], bool],
-    avoid: Callable[[State], bool],
-    within: int | None,
-    maximise: bool,
-    *,
-    may_be_unseen: bool,
-    prop: Property | None,
-) -> Checked:
+def check_property(atlas: Atlas, text: str | Property, names: Mapping[str, StateSet] | None = None) -> Checked:
+    """Returns whether a property holds, or bounds of its probability; see `Atlas.check_property`."""
+    prop, named = parse_property(text) if isinstance(text, str) else text, names or {}
+    if prop.of_cost:
+        raise InvalidInputError("expected costs are planned with RESET as an action: `axplore plan`, `atlas.plan`")
     model = counted_model(atlas)
     labels = [atlas.seen[number] for number in model.numbers.tolist()]
-    question = Question(_mask(reach, labels), _mask(avoid, labels), within, maximise, may_be_unseen)
-    asked = Asked(model, question)
+    asked = asked_of(model, labels, prop, named)
     low, high = asked.lower(), asked.upper()
-    lower, upper = (max(0.0, low.value), high.value) if atlas.can_be_relied_on else (0.0, 1.0)
-    negated = prop is not None and prop.negated
-    if negated:
-        lower, upper = 1.0 - upper, 1.0 - lower
-    holds = None if prop is None else prop.holds(lower, upper)
-    strategy = _strategy(atlas, model, labels, low if maximise else high)
-    best = maximise != negated
-    sentence = _sentence(atlas, prop, lower, upper, holds, best)
-    return Checked(lower, upper, strategy, holds, atlas.can_be_relied_on, sentence)
+    claim = chance_claim(asked, low, high, prop, _names_needed(atlas, prop, named))
+    bounds = PropertyBounds.of(claim) if atlas.can_be_relied_on else PropertyBounds(prop, 0.0, 1.0)
+    strategy = _strategy(atlas, model, labels, low if prop.maximise else high)
+    sentence = _sentence(atlas, bounds)
+    return Checked(
+        prop.text, bounds.lower, bounds.upper, strategy, bounds.holds, atlas.can_be_relied_on, sentence, claim
+    )
+
+
+def _names_needed(atlas: Atlas, prop: Property, names: Mapping[str, StateSet]) -> list[NamedStates]:
+    """Returns what names in a property stand for; nothing where they are labels of the states that they stand for."""
+    order = atlas.source.counts.order
+    if names:
+        with suppress(InvalidInputError):
+            if np.array_equal(prop.masks(order, names), prop.masks(order, {})):
+                return []
+    return named_states(names, order, prop.text)
+
+
+def answered_again(old: Atlas, new: Atlas) -> Atlas:
+    """Returns a newer atlas of a run with answers to the properties that an older one answers.
+
+    Only labels and their fields can be asked about again: of a set that was given by a name it is not known which of
+    the states that were met since belong to it.
+    """
+    if old.certificate is None or new.certificate is None or not new.can_be_relied_on:
+        return new
+    for claim in old.certificate.of(PropertyClaim):
+        is_answered = any(bounds.prop.text == claim.text for bounds in new.properties)
+        if not claim.names and not is_answered:
+            new = with_claim(new, check_property(new, claim.text).claim)
+    return new
+
+
+def with_claim(atlas: Atlas, claim: PropertyClaim) -> Atlas:
+    """Returns an atlas whose certificate holds the claim of a property, in place of an earlier one of the same."""
+    certificate = atlas.certificate
+    if certificate is None:
+        raise InvalidInputError("a part of an atlas has no certificate; ask the atlas that it was taken from")
+    if not atlas.can_be_relied_on:
+        raise InvalidInputError(f"nothing can be kept: {REFUTED}")
+    others = tuple(other for other in certificate.claims if not _asks_the_same(other, claim))
+    return replace(atlas, source=structs.replace(certificate, claims=(*others, claim)))
+
+
+def _asks_the_same(other: Any, claim: PropertyClaim) -> bool:
+    if not isinstance(other, PropertyClaim) or other.text != claim.text:
+        return False
+    return [(named.name, named.states.tolist()) for named in other.names] == [
+        (named.name, named.states.tolist()) for named in claim.names
+    ]
 
 
 def counted_model(atlas: Atlas) -> IntervalModel:
@@ -170,37 +227,26 @@ def counted_model(atlas: Atlas) -> IntervalModel:
     return model_with(atlas, atlas.counts.states.tolist())
 
 
-def _mask(chosen: Callable[[State], bool], labels: list[State]) -> BoolArray:
-    return np.array([chosen(label) for label in labels], dtype=np.bool_)
-
-
 def _strategy(atlas: Atlas, model: IntervalModel, labels: list[State], chance: Chance) -> Strategy:
-    firsts = model.rows.state_pairs[:-1]
-    choices = np.where(chance.policy == NO_PAIR, NO_PAIR, chance.policy - firsts)
     known = {label: index for index, label in enumerate(labels[: model.n_known])}
     actions = tuple(tuple(actions) for actions in atlas.counts.actions)
-    return Strategy(known, actions, choices)
+    return Strategy(known, actions, choices_in(model, chance.policy))
 
 
-def _sentence(atlas: Atlas, prop: Property | None, lower: float, upper: float, holds: bool | None, best: bool) -> str:
+def _sentence(atlas: Atlas, bounds: PropertyBounds) -> str:
     """Returns the answer in words."""
     if not atlas.can_be_relied_on:
         return f"Nothing can be said: {REFUTED}"
     assumptions = f"If {' and if '.join(atlas.assumptions)}, then with" if atlas.assumptions else ""
     sure = f"{assumptions or 'With'} confidence {confidence_text(atlas.target.delta)}"
-    whose = "The best policy" if best else "Every policy"
-    if holds is not None:
-        return (
-            f"{'Holds' if holds else 'Does not hold'}. {sure}, the probability is between {lower:.6g} and {upper:.6g}."
-        )
-    if prop is not None and prop.comparison is not None:
-        return f"Open. {sure}, the probability is between {lower:.6g} and {upper:.6g}; more draws would decide it."
-    what = (
-        "does so with a probability between"
-        if best
-        else "does so with at least the least probability, which is between"
-    )
-    return f"{whose} {what} {lower:.6g} and {upper:.6g}. {sure}."
+    if bounds.holds is not None:
+        return f"{'Holds' if bounds.holds else 'Does not hold'}. {sure}, {bounds.clause}."
+    if bounds.prop.comparison is not None:
+        return f"Open. {sure}, {bounds.clause}; more draws would decide it."
+    who = "The best policy does so with a probability"
+    if bounds.prop.maximise == bounds.prop.negated:
+        who = "Every policy does so with at least the least probability, which is"
+    return f"{who} {bounds.interval}. {sure}."
 
 
 class Leaving(Enum):

@@ -9,6 +9,7 @@ import numpy as np
 
 from axplore.certificate import Certificate
 from axplore.certificate.conclusions import conclusions_of
+from axplore.certificate.promise import PropertyBounds
 from axplore.records.episodes import EpisodeRecord
 from axplore.records.estimate import Estimate
 from axplore.target import Objective, Target
@@ -30,6 +31,7 @@ class Statements:
         unseen_lower: a lower bound on the expected steps to any state that was never seen.
         complete: whether everything that the objective asks for is proven: no state, seen or unseen, is open.
         tests: what episodes of single policies prove of states, by index.
+        properties: the properties that are answered, with their bounds.
     """
 
     target: Target
@@ -44,6 +46,7 @@ class Statements:
     unseen_lower: float
     complete: bool
     tests: tuple[EpisodeRecord, ...] = ()
+    properties: tuple[PropertyBounds, ...] = ()
 
     def __post_init__(self) -> None:
         policies = self.policies if isinstance(self.policies, tuple) else ()  # others are made when asked for
@@ -71,6 +74,7 @@ def _certified(certificate: Certificate) -> Statements:
         unseen_lower=concluded.unseen_lower,
         complete=certificate.complete,
         tests=certificate.of(EpisodeRecord),
+        properties=concluded.properties,
     )
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from axplore.atlas.state_report import StateReport, rounded_down, rounded_up
 from axplore.certificate.count_checks import contradicted_assumption
 from axplore.certificate.doubts import doubts_in, notes_in
-from axplore.certificate.promise import promise
+from axplore.certificate.promise import HOLDS, PropertyBounds, promise
 from axplore.errors import ExitCode
 from axplore.explorers.registry import THEOREMS
 from axplore.labels import readable
@@ -33,6 +33,8 @@ ASSUMPTIONS: Final = (
     "states are told apart by their labels",
 )
 """The assumptions of every proof, which cannot be proven."""
+
+NO_MAP: Final = "Nothing is said of the steps to states: a property was asked for, and no map."
 
 LISTED: Final = 5
 """The largest number of states that a sentence names."""
@@ -105,7 +107,10 @@ def verdict_of(atlas: Atlas) -> Verdict:
     """Decides what may be said of an atlas."""
     doubts = doubts_in(atlas.findings, atlas.faults)
     kind = _kind_of(atlas, in_doubt=bool(doubts))
-    headline, *sentences = _WORDS[kind](atlas)
+    is_question = atlas.objective is Objective.QUESTION
+    headline, *sentences = (_QUESTION_WORDS if is_question else _WORDS)[kind](atlas)
+    if kind is not VerdictKind.CONTRADICTED and not is_question:
+        sentences += _what_is_answered(atlas)
     if doubts or kind is VerdictKind.CONTRADICTED:
         sentences += _what_holds_anyway(atlas)
     if kind in (VerdictKind.PROVEN, VerdictKind.PROVEN_UNDER_DOUBT):
@@ -119,7 +124,7 @@ def verdict_of(atlas: Atlas) -> Verdict:
         doubts=doubts,
         notes=notes_in(atlas.findings, atlas.faults),
         assumptions=(*atlas.assumptions, *ASSUMPTIONS) if atlas.proven else (),
-        open_states=sum(status is Status.OPEN for status in atlas.statuses) if atlas.proven else 0,
+        open_states=sum(status is Status.OPEN for status in atlas.statuses) if atlas.proven and not is_question else 0,
         exit_code=_exit_code(kind, atlas.stop, in_doubt=bool(doubts)),
     )
 
@@ -230,6 +235,60 @@ _WORDS: Final = {
     VerdictKind.NOT_PROVEN: _not_proven,
 }
 """The headline and the sentences of each kind."""
+
+
+def _answered(atlas: Atlas) -> list[str]:
+    return [
+        f"Proven{_if_assumed(atlas)}: {_first_answer(atlas)}",
+        *_what_is_answered(atlas)[1:],
+        f"{'All this holds' if len(atlas.properties) > 1 else 'It holds'} with {_surely(atlas)}. {NO_MAP}",
+    ]
+
+
+def _answered_under_doubt(atlas: Atlas) -> list[str]:
+    return [
+        f"Proven under doubt: what follows holds only if the assumptions do, and {_what_is_doubted(atlas)}.",
+        f"If {' and if '.join((*atlas.assumptions, 'the assumptions hold'))}, then with {_surely(atlas)}:",
+        *_what_is_answered(atlas),
+        NO_MAP,
+    ]
+
+
+def _unanswered(atlas: Atlas) -> list[str]:
+    if not atlas.properties:
+        return [f"Unfinished: {_clause(atlas.stop.value)}; nothing is answered yet.", NO_MAP]
+    doubted = ("the assumptions hold",) if doubts_in(atlas.findings, atlas.faults) else ()
+    conditions = " and if ".join((*atlas.assumptions, *doubted))
+    return [
+        f"Unfinished: {_clause(atlas.stop.value)}; by now, {_first_answer(atlas)}",
+        *_what_is_answered(atlas)[1:],
+        f"{f'If {conditions}, t' if conditions else 'T'}his holds with {_surely(atlas)}. {NO_MAP}",
+    ]
+
+
+_QUESTION_WORDS: Final = {
+    **_WORDS,
+    VerdictKind.PROVEN: _answered,
+    VerdictKind.PROVEN_UNDER_DOUBT: _answered_under_doubt,
+    VerdictKind.UNFINISHED: _unanswered,
+}
+"""The same where properties are all that was asked for."""
+
+
+def _what_is_answered(atlas: Atlas) -> list[str]:
+    """Returns a sentence for each property that the certificate answers."""
+    return [f"{bounds.prop.text} {_how(bounds)}." for bounds in atlas.properties]
+
+
+def _first_answer(atlas: Atlas) -> str:
+    return _what_is_answered(atlas)[0]
+
+
+def _how(bounds: PropertyBounds) -> str:
+    """Returns the answer to a property as a predicate."""
+    if bounds.prop.comparison is None:
+        return f"is {bounds.interval}"
+    return f"{HOLDS[bounds.holds]}: the value is {bounds.interval}"
 
 
 def _promise(atlas: Atlas) -> str:

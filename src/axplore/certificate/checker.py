@@ -15,7 +15,7 @@ from axplore.certificate.kinds.kind import Checking, subject_of
 from axplore.certificate.promise import promise
 from axplore.certificate.situations import misplaced_situation
 from axplore.errors import ExitCode
-from axplore.target import confidence_text
+from axplore.target import Objective, confidence_text
 
 
 def verify(certificate: Certificate) -> Verification:
@@ -61,6 +61,8 @@ def _check_claims(certificate: Certificate, *, draws_can_be: bool) -> list[Claim
 
 def _check_completeness(certificate: Certificate, missing: tuple[str, ...], all_hold: bool) -> ClaimCheck:
     why = f"all {certificate.n_seen} states seen, and those never seen, are accounted for"
+    if certificate.objective is Objective.QUESTION:
+        why = "every property is answered"
     if missing:
         why = missing[0] if len(missing) == 1 else f"{missing[0]}, and {len(missing) - 1} more are missing"
     elif not all_hold:
@@ -79,8 +81,12 @@ def _conclusion(certificate: Certificate, concluded: Conclusions) -> tuple[tuple
     condition = f"If {' and if '.join(conditions)}, then with" if conditions else "With"
     sure = confidence_text(certificate.delta)
     asked = certificate.radius, certificate.epsilon, certificate.objective
-    promised = ", all these claims are true" if missing else f": {promise(len(certificate.known), *asked)}"
+    is_map = certificate.objective is not Objective.QUESTION
+    promised = (
+        f": {promise(len(certificate.known), *asked)}" if is_map and not missing else ", all these claims are true"
+    )
     lines = [f"{condition} probability at least {sure} over the draws{promised}."]
+    lines += [f"{bounds.prop.text}: {bounds}." for bounds in concluded.properties]
     if missing:
         more = len(missing) - 1
         lines.append(f"NOT COMPLETE: {missing[0]}{f', and {more} more are open' if more else ''}.")

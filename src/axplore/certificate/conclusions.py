@@ -12,6 +12,7 @@ import numpy as np
 from axplore.certificate import kinds
 from axplore.certificate.document import Certificate
 from axplore.certificate.kinds.kind import subject_of
+from axplore.certificate.promise import PropertyBounds
 from axplore.records.policies import Policies
 from axplore.records.vectors import Vector
 from axplore.target import Objective
@@ -35,6 +36,7 @@ class Conclusions:
         unseen_lower: no state never seen can be reached in fewer expected steps.
         open_parts: what would have to be claimed besides, or only once, for the objective to be reached, in words.
         refuted: the known states that were admitted as within reach and are proven to be beyond it.
+        properties: the bounds of properties.
     """
 
     lower: FloatArray
@@ -45,6 +47,7 @@ class Conclusions:
     unseen_lower: float
     open_parts: tuple[str, ...]
     refuted: tuple[int, ...]
+    properties: tuple[PropertyBounds, ...]
 
 
 @dataclass(eq=False)
@@ -62,6 +65,7 @@ class Draft:
         ways: the policy to use for each goal.
         horizons: the steps after which some of these restart.
         policies: all of them at once, in place of `ways`.
+        properties: the bounds of properties.
     """
 
     certificate: Certificate
@@ -74,6 +78,7 @@ class Draft:
     ways: dict[int, Vector[np.int64]] = field(default_factory=dict)
     horizons: dict[int, int] = field(default_factory=dict)
     policies: Policies | None = None
+    properties: tuple[PropertyBounds, ...] = ()
 
     def use(self, goal: int, policy: Vector[np.int64], upper: float, horizon: int | None = None) -> None:
         """Makes a policy the one to use, in place of any other."""
@@ -114,6 +119,7 @@ class Draft:
             unseen_lower=float(lower[-1]),
             open_parts=(*self._missing(), *_repeated(self.certificate)),
             refuted=tuple(np.flatnonzero(lower[:n_known] > self.certificate.reach).tolist()),
+            properties=self.properties,
         )
 
     def _policies(self, n_known: int) -> Policies:
@@ -127,6 +133,8 @@ class Draft:
         return Status.CERTIFIED if index in self.reached and good else Status.OPEN
 
     def _missing(self) -> list[str]:
+        if self.certificate.objective is Objective.QUESTION:
+            return self._unanswered()
         n_known, n_seen = len(self.certificate.known), self.certificate.n_seen
         wanted = [("reachable", self.reached, range(n_known)), ("too far", self.beyond, range(n_known, n_seen + 1))]
         if self.certificate.objective is Objective.OPTIMAL:
@@ -136,6 +144,18 @@ class Draft:
             for words, claimed, goals in wanted
             for goal in goals
             if goal not in claimed
+        ]
+
+    def _unanswered(self) -> list[str]:
+        """What would have to be claimed of properties, where nothing else is asked for."""
+        if not self.properties:
+            return ["no property is claimed to be answered"]
+        precision = self.certificate.epsilon
+        return [
+            f"{bounds.prop.text}: {bounds.clause}, which does not answer it"
+            f"{'' if bounds.prop.comparison is not None else f' to {precision:g}'}"
+            for bounds in self.properties
+            if not bounds.is_settled(precision)
         ]
 
 

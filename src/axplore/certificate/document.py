@@ -26,7 +26,7 @@ from axplore.records.counts import Counts
 from axplore.records.findings import Fault, Finding
 from axplore.records.order import Labels
 from axplore.records.retired import RetiredStates
-from axplore.target import Objective
+from axplore.target import NO_RADIUS, Objective
 from axplore.types import IntArray
 
 NAME: Final = "certificate"
@@ -208,6 +208,8 @@ def _check_settings(certificate: Certificate) -> None:
     check_real("delta", certificate.delta, LEAST_DELTA, math.nextafter(1, 0))
     if certificate.objective is Objective.STAGED:
         raise InvalidInputError(f"nothing is claimed for the objective {Objective.STAGED.value}")
+    if certificate.objective is Objective.QUESTION and certificate.radius != NO_RADIUS:
+        raise InvalidInputError("a question has no radius")
 
 
 def _check_assumed(certificate: Certificate) -> None:

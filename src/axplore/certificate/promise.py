@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from axplore.properties import Property, parse_property
+from axplore.records.properties import PropertyClaim
 from axplore.target import Objective
+
+HOLDS: Final = {True: "holds", False: "does not hold", None: "is open"}
+"""Whether a bound is met, in words."""
 
 
 def promise(n_states: int, radius: float, epsilon: float, objective: Objective | None) -> str:
@@ -13,3 +23,58 @@ def promise(n_states: int, radius: float, epsilon: float, objective: Objective |
         return clause
     steps = "1 step" if epsilon == 1 else f"{epsilon:g} steps"
     return f"{clause}; each policy is within {steps} of the best one through these states"
+
+
+def _digits(value: float, rounded: Callable[[float], int]) -> str:
+    """Returns a number with six digits after the point, rounded to a side."""
+    text = f"{value:.6g}"
+    return text if float(text) == value or value >= 1e6 else f"{rounded(value * 1e6) / 1e6:.10g}"
+
+
+@dataclass(frozen=True)
+class PropertyBounds:
+    """What is concluded of a property from the initial state, if its claim holds.
+
+    Attributes:
+        prop: the property.
+        lower, upper: the bounds of its probability, or of its cost, which may be infinite.
+    """
+
+    prop: Property
+    lower: float
+    upper: float
+
+    @classmethod
+    def of(cls, claim: PropertyClaim) -> PropertyBounds:
+        """Returns what a claim says."""
+        prop = parse_property(claim.text)
+        upper = float(claim.upper[0]) if len(claim.upper) else math.inf
+        return cls(prop, *prop.of_path(float(claim.lower[0]), upper))
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the bound of the property is met; None if that is open, or if it has none."""
+        return self.prop.holds(self.lower, self.upper)
+
+    def is_settled(self, precision: float) -> bool:
+        """Returns whether the bound is decided or, if there is none, whether the value is known to a precision."""
+        return self.holds is not None if self.prop.comparison is not None else self.upper - self.lower <= precision
+
+    @property
+    def clause(self) -> str:
+        """The bounds in words, as a clause."""
+        what = "least expected cost" if self.prop.of_cost else "probability"
+        return f"the {what} is {self.interval}"
+
+    @property
+    def interval(self) -> str:
+        """The bounds in words, rounded away from each other."""
+        if math.isinf(self.upper):
+            return f"at least {_digits(self.lower, math.floor)}"
+        return f"between {_digits(self.lower, math.floor)} and {_digits(self.upper, math.ceil)}"
+
+    def __str__(self) -> str:
+        """The bounds in words, after whether the property holds."""
+        if self.prop.comparison is None:
+            return self.clause
+        return f"{HOLDS[self.holds]}: {self.clause}"

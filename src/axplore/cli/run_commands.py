@@ -29,11 +29,12 @@ from axplore.cli.console import (
     print_table,
     with_consent,
 )
-from axplore.errors import ExitCode, InvalidInputError, UnknownNameError
+from axplore.errors import ExitCode, InvalidInputError, StorageError, UnknownNameError
 
 if TYPE_CHECKING:
     from axplore.atlas import Atlas
     from axplore.atlas.plans import Plan
+    from axplore.atlas.questions import Checked
     from axplore.certificate import EpisodeCertificate
     from axplore.records.findings import Finding
     from axplore.types import State
@@ -379,6 +380,8 @@ def check(
 ) -> None:
     """Bound the probability of a property from the counts of a run, without another step of the system.
 
+    The answer is kept in the certificate of the run, where `axplore verify` checks it.
+
     A property has no RESET. A name in quotation marks is the label of a state; x=3 compares a field of the state.
 
     \b
@@ -403,12 +406,32 @@ def check(
     code = ExitCode.UNFINISHED if is_open else ExitCode.IN_DOUBT if in_doubt else ExitCode.DONE
     if answer.holds is False and not in_doubt:
         code = ExitCode.REFUTED
+    kept = _keep_answer(run, answer) if answer.proven else None
     if as_json:
-        print_json({"run": str(run), "property": asked, **answer.as_json(), "exit_code": int(code)})
+        print_json(
+            {
+                "run": str(run),
+                "property": asked,
+                **answer.as_json(),
+                "kept": answer.proven and kept is None,
+                "exit_code": int(code),
+            }
+        )
     else:
-        print_lines([asked, str(answer)])
+        print_lines([asked, str(answer), *([kept] if kept else [])])
         print_lines([f"IN DOUBT: {doubt}" for doubt in atlas.verdict.doubts])
     raise typer.Exit(int(code))
+
+
+def _keep_answer(run: Path, answer: Checked) -> str | None:
+    """Keeps an answer in a run; returns in words why it is not kept, if it is not."""
+    from axplore.runs.folder import keep_answer
+
+    try:
+        keep_answer(run, answer)
+    except StorageError as error:
+        return f"The answer is not kept: {error}"
+    return None
 
 
 @app.command()

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from axplore.proofs.evidence import Evidence
     from axplore.proofs.surveys import SurveyEvidence
     from axplore.records.assumed import Assumed
+    from axplore.records.properties import PropertyClaim
 
 STARTING: Final = "starting"
 """What an explorer is doing until its first round is over."""
@@ -348,6 +349,8 @@ class Exploration:
         explorer: the configuration that was run.
         evidence: what is proven of each state; only for the certified explorer.
         survey: the same where every action is assumed to have one outcome; one of the two is None.
+        properties: what is proven of properties, where nothing else was asked for; then every counted state is one of
+            `states`, in the order of counting.
         assumed: what is assumed of each counted pair; None if nothing is.
         actions: the actions of each of `states` beside RESET, [k].
         failure: how the world failed, if `stop` is WORLD_FAILED.
@@ -367,6 +370,7 @@ class Exploration:
     explorer: Explorer[Any]
     evidence: Evidence | None = None
     survey: SurveyEvidence | None = None
+    properties: tuple[PropertyClaim, ...] = ()
     assumed: Assumed | None = None
     actions: tuple[tuple[Action, ...], ...] = ()
     failure: WorldError | None = None

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Final
 
 import numpy as np
+from msgspec import structs
 
 from axplore.assumptions.applied import listed
 from axplore.certificate import Certificate
+from axplore.certificate.conclusions import conclusions_of
 from axplore.proofs.bounds import least_steps, most_steps
 from axplore.proofs.evidence import Evidence
 from axplore.proofs.surveys import SurveyEvidence
@@ -18,9 +20,11 @@ from axplore.records.codec import Record
 from axplore.records.counts import Counts
 from axplore.records.episodes import EpisodeRecord
 from axplore.records.findings import Fault, Finding
+from axplore.records.properties import PropertyClaim
 from axplore.records.retired import NEVER_DRAWN, ONE_SUCCESSOR, RetiredStates
 from axplore.records.vectors import Vector
 from axplore.statistics.counts import in_order, rows_of
+from axplore.target import NO_RADIUS, Objective, Target
 from axplore.types import IntArray
 
 
@@ -98,6 +102,42 @@ def survey_certificate(
         faults=faults,
         assumed=Assumed({"deterministic": np.ones(n_pairs)}),
     )
+
+
+def question_certificate(
+    counts: Counts,
+    target: Target,
+    properties: tuple[PropertyClaim, ...],
+    *,
+    findings: tuple[Finding, ...] = (),
+    faults: tuple[Fault, ...] = (),
+    assumed: Assumed | None = None,
+) -> Certificate:
+    """Returns the certificate of properties alone: it says nothing of steps, and every counted state is known.
+
+    Args:
+        counts: what was drawn.
+        target: ε is the precision that was asked for; there is no radius.
+        properties: what is claimed, by index in the order of counting, known states first.
+        findings: what was found when the system was examined.
+        faults: failures of the system while it was explored.
+        assumed: what is assumed of each counted pair.
+    """
+    known = counts.states
+    numbers = np.concatenate((known, np.setdiff1d(counts.successors, known)))
+    certificate = Certificate(
+        radius=NO_RADIUS,
+        epsilon=float(target.epsilon),
+        delta=float(target.delta),
+        objective=Objective.QUESTION,
+        complete=False,
+        counts=in_order(counts, numbers),
+        claims=properties,
+        findings=findings,
+        faults=faults,
+        assumed=None if assumed is None else listed(assumed, counts, numbers, len(known)),
+    )
+    return structs.replace(certificate, complete=not conclusions_of(certificate).open_parts)
 
 
 def reachable_claims(evidence: Evidence) -> tuple[Reachable, ...]:

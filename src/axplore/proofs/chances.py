@@ -15,7 +15,7 @@ import numpy as np
 
 from axplore.graphs.search import hops_from, policy_graph, reversed_graph
 from axplore.proofs.bounds import IntervalModel
-from axplore.proofs.chance_kernels import NO_PAIR, lower_chances, raise_chances, step_chances
+from axplore.proofs.chance_kernels import NO_PAIR, lower_chances, raise_chances, ranks_under_all, step_chances
 from axplore.proofs.row_kernels import UNKNOWN_SHIFT
 from axplore.types import RESET_PAIR, BoolArray, FloatArray, IntArray
 
@@ -42,14 +42,12 @@ class Question:
         avoid: whether each position is to be avoided, [n + others]; one that is in the goal too counts as the goal.
         within: the number of steps, or None for any.
         maximise: whether the best policy is asked about; else the worst.
-        unseen_may_reach: whether a state that was never seen may be in the goal.
     """
 
     reach: BoolArray
     avoid: BoolArray
     within: int | None = None
     maximise: bool = True
-    unseen_may_reach: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +105,9 @@ class Asked:
         values = self.question.reach.astype(np.float64)
         policy, shifts = self._nothing(), self._shifts()
         near = self.order[self.hops[self.order] < len(values)]  # others have no seen way to the goal
-        raise_chances(self.rows, near, values, policy, shifts, False, self.question.maximise, TOLERANCE, MOST_SWEEPS)
+        raise_chances(
+            self.rows, near, values, policy, shifts, False, self.question.maximise, MARGIN, TOLERANCE, MOST_SWEEPS
+        )
         ranks = self._ranks(values, policy)
         values[: self.model.n_known][(ranks < 0) & ~self.question.reach[: self.model.n_known]] = 0.0
         return Chance(values, policy, ranks)
@@ -118,7 +118,7 @@ class Asked:
             return self._stepwise(is_upper=True)
         below, shifts = self._outside(), self._shifts()
         maximise, policy = self.question.maximise, self._nothing()
-        raise_chances(self.rows, self.order, below, policy, shifts, True, maximise, TOLERANCE, MOST_SWEEPS)
+        raise_chances(self.rows, self.order, below, policy, shifts, True, maximise, MARGIN, TOLERANCE, MOST_SWEEPS)
         for raised in RAISED:
             values = below.copy()
             values[self.order] = np.minimum(below[self.order] + raised, 1.0)
@@ -133,26 +133,18 @@ class Asked:
         assert steps is not None
         policy = np.full((steps, self.model.n_known), NO_PAIR)
         values = self.question.reach.astype(np.float64)
+        left = policy
         if is_upper and steps:
-            values = self._after_first_step(policy)
-            steps -= 1
-        step_chances(
-            self.rows, self.order, values, steps, self._shifts(), is_upper, self.question.maximise, policy[:steps]
-        )
+            self._step(values, is_upper, policy[-1:])
+            # From here on, what was not counted may be as near to the goal as can be.
+            values, left = np.where(self.is_asked, values, self._outside()), policy[:-1]
+        self._step(values, is_upper, left)
         return Chance(values, policy, np.zeros(0, dtype=np.int64))
 
-    def _after_first_step(self, policy: IntArray) -> FloatArray:
-        """The upper bounds with one step left, [n + others]: what was not counted, or never seen, may be the goal."""
-        values = self.question.reach.astype(np.float64)
-        if self.question.unseen_may_reach:
-            step_chances(self.rows, self.order, values, 1, self._shifts(), True, self.question.maximise, policy[-1:])
-        else:  # what was never seen counts as nothing: the greatest mean of the goal is one less the least of the rest
-            others = 1.0 - values
-            step_chances(
-                self.rows, self.order, others, 1, self._shifts(), False, not self.question.maximise, policy[-1:]
-            )
-            values = np.where(self.is_asked, 1.0 - others, values)
-        return np.maximum(values, np.where(self.is_asked, 0.0, self._outside()))
+    def _step(self, values: FloatArray, is_upper: bool, policy: IntArray) -> None:
+        """One sweep of Theorem 3 for each row of the policy, in place."""
+        maximise = self.question.maximise
+        step_chances(self.rows, self.order, values, len(policy), self._shifts(), is_upper, maximise, MARGIN, policy)
 
     def _outside(self) -> FloatArray:
         """The upper bounds of everything that is not asked for, and 0 elsewhere, [n + others]."""
@@ -180,25 +172,4 @@ class Asked:
             graph = policy_graph(self.rows.row_offsets, self.rows.successors, played)
             hops = hops_from(reversed_graph(graph), np.flatnonzero(~inside))[:n_known].astype(np.int64)
             return np.where(inside[:n_known] & (hops < len(values)), hops, -1)
-        return _ranks_under_all(self.rows.state_pairs, self.rows.row_offsets, self.rows.successors, inside)[:n_known]
-
-
-def _ranks_under_all(state_pairs: IntArray, row_offsets: IntArray, successors: IntArray, inside: BoolArray) -> IntArray:
-    """The rank of each state of a set out of which every action makes progress; -1 for the others."""
-    ranks = np.where(inside, -1, 0)
-    rank, waiting = 0, np.flatnonzero(inside)
-    while len(waiting):
-        rank += 1
-        done = [
-            state
-            for state in waiting.tolist()
-            if all(
-                (ranks[successors[row_offsets[pair] : row_offsets[pair + 1]]] >= 0).any()
-                for pair in range(state_pairs[state], state_pairs[state + 1])
-            )
-        ]
-        if not done:
-            break
-        ranks[done] = rank
-        waiting = waiting[ranks[waiting] < 0]
-    return np.where(inside, ranks, -1)
+        return ranks_under_all(self.rows.state_pairs, self.rows.row_offsets, self.rows.successors, inside)[:n_known]

@@ -24,7 +24,7 @@ from axplore.atlas.construction import atlas_of, with_findings
 from axplore.budget import Budget
 from axplore.errors import AxploreError, StorageError
 from axplore.explorers.base import Explorer, ExplorerState
-from axplore.labels import Json
+from axplore.labels import Json, finite
 from axplore.records.codec import pack
 from axplore.records.findings import Finding
 from axplore.records.run import StopReason
@@ -38,14 +38,16 @@ from axplore.runs.checkpoints import (
     save_checkpoint,
 )
 from axplore.runs.events import EventLog
-from axplore.runs.history import FINDING, faults_in, findings_since
+from axplore.runs.history import ANSWERED, FINDING, faults_in, findings_since
 from axplore.runs.journal import Call, Journal, header_of, read_journal
+from axplore.runs.manifest import NAME as MANIFEST
 from axplore.runs.manifest import RunManifest, described, explorer_from_description, load_manifest, save_manifest
 from axplore.storage import Lock, new_folder, read_document, remove_unfinished, storage_errors, write_document
 from axplore.types import Action, State
 from axplore.worlds.contract import Answer, Order, World, WorldSnapshot, snapshot_of
 
 if TYPE_CHECKING:
+    from axplore.atlas.questions import Checked
     from axplore.runs.batch_journal import BatchJournal
 
 ATLAS: Final = "atlas.json"
@@ -268,6 +270,36 @@ def keep_findings(path: Path, findings: tuple[Finding, ...]) -> Atlas:
         atlas = with_findings(Atlas.load(path), findings)
         folder.end(atlas, is_whole=False)
         return atlas
+
+
+def keep_answer(path: Path, answer: Checked) -> Atlas:
+    """Keeps the answer to a property in the certificate of an atlas, and returns the atlas with it.
+
+    Raises:
+        StorageError: another process uses the run, or nothing can be written.
+    """
+    if not (path / MANIFEST).is_file():
+        atlas = Atlas.load(path).keep(answer)
+        atlas.save(path)
+        return atlas
+    with open_run(path) as folder:
+        atlas = Atlas.load(path).keep(answer)
+        folder.end(atlas, is_whole=False)
+        folder.events.note(
+            ANSWERED, property=answer.text, lower=finite(answer.lower), upper=finite(answer.upper), steps=atlas.steps
+        )
+        return atlas
+
+
+def answered_before(path: Path, atlas: Atlas) -> Atlas:
+    """Returns the new atlas of a run with answers to the properties that its last one answered."""
+    if not (path / ATLAS).is_file():
+        return atlas
+    from axplore.atlas.questions import answered_again
+
+    with suppress(AxploreError):  # the last one is about to be replaced, whatever is wrong with it
+        return answered_again(Atlas.load(path), atlas)
+    return atlas
 
 
 def version_of(folder: Path) -> str:

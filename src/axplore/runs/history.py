@@ -31,6 +31,9 @@ STARTS = ("began", "resumed")
 FINDING: Final = "finding"
 """The event that something was found of the system."""
 
+ANSWERED: Final = "answered"
+"""The event that a property was answered, with its bounds and the steps until then."""
+
 REFINED: Final = "refined"
 """The event after which exploring began anew with other labels."""
 

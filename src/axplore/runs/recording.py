@@ -21,7 +21,7 @@ from axplore.records.codec import pack
 from axplore.records.findings import Fault, Finding
 from axplore.runs.checkpoints import Checkpoint, encode_state
 from axplore.runs.events import EventLog
-from axplore.runs.folder import RunFolder
+from axplore.runs.folder import RunFolder, answered_before
 from axplore.runs.history import REFINED, History, faults_in
 from axplore.runs.journal import Call
 from axplore.runs.manifest import current_versions, described
@@ -214,7 +214,7 @@ class RunRecorder:
         is_whole = is_whole and not self._world.repeating
         if is_whole and self._state is not None:
             self.write_checkpoint(self._state)
-        self._folder.end(atlas, is_whole=is_whole)
+        self._folder.end(answered_before(self._folder.path, atlas), is_whole=is_whole)
         if atlas.proven:
             n_known = len(atlas.states)
             self._bounds.note(atlas.steps, atlas.lower[:n_known], atlas.upper[:n_known])

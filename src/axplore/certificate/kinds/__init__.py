@@ -10,6 +10,7 @@ from axplore.certificate.kinds.distances import DistancesKind
 from axplore.certificate.kinds.episodes import EpisodesKind
 from axplore.certificate.kinds.kind import Kind
 from axplore.certificate.kinds.near_optimal import NearOptimalKind
+from axplore.certificate.kinds.properties import PropertyKind
 from axplore.certificate.kinds.reachable import ReachableKind
 from axplore.certificate.kinds.too_far import TooFarKind
 
@@ -21,5 +22,6 @@ KINDS: Final[tuple[Kind[Any], ...]] = (
     NearOptimalKind(),
     DistancesKind(),
     EpisodesKind(),
+    PropertyKind(),
 )
 """In this order claims are checked and concluded from."""

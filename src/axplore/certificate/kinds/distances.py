@@ -25,6 +25,7 @@ from axplore.errors import InvalidInputError
 from axplore.records.counts import Counts
 from axplore.records.distances import FAR, NO_PAIR, Distances
 from axplore.records.policies import Policies
+from axplore.records.properties import PropertyClaim
 from axplore.records.vectors import NO_BASE, Vectors
 from axplore.target import Objective
 from axplore.types import RESET_ACTION, FloatArray, IntArray, Status
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class DistancesKind(Kind[Distances]):
-    """How far each state is; it stands in place of all other claims."""
+    """How far each state is; it stands in place of all other claims of steps."""
 
     record, name, words = Distances, "distances", "distances"
 
@@ -47,8 +48,11 @@ class DistancesKind(Kind[Distances]):
                 raise InvalidInputError(f"distances.{name} is of shape {array.shape} and type {array.dtype}")
         check_wholes("distances.steps", claim.steps, 0, FAR)
         check_wholes("distances.reached_by", claim.reached_by, NO_PAIR, n_pairs - 1)
-        if not all_single(certificate.assumed, len(certificate.pair_owners)) or len(certificate.claims) > 1:
-            raise InvalidInputError("distances need every pair to be assumed to have one outcome, and no other claims")
+        others = len(certificate.claims) - len(certificate.of(PropertyClaim))
+        if not all_single(certificate.assumed, len(certificate.pair_owners)) or others > 1:
+            raise InvalidInputError(
+                "distances need every pair to be assumed to have one outcome, and no other claims of steps"
+            )
 
     def subject(self, claim: Distances, _: Certificate) -> tuple[str, None]:
         return f"the fewest steps to {len(claim.steps)} states", None

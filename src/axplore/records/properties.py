@@ -1,0 +1,54 @@
+"""What is claimed of properties, such as `Pmax=? [ !"error" U "thanks" ]`, each with the vectors that prove it.
+
+Theorems 1 to 3 and section 4 of docs/algorithms/questions.md say what the vectors have to satisfy. States and actions
+are those of the counts, as in `claims`; RESET has no part in a property.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from axplore.records.codec import Record
+from axplore.types import FloatArray, IntArray
+
+NO_CHOICE: Final = -1
+"""In place of an action in a state where a property asks for none, and of the rank of a state that needs none."""
+
+
+class NamedStates(Record, frozen=True):
+    """The states that a name in a property stands for.
+
+    Attributes:
+        name: as it stands in the text, without quotation marks.
+        states: their indices, ascending. What was never seen may be among them too.
+    """
+
+    name: str
+    states: IntArray
+
+
+class PropertyClaim(Record, frozen=True):
+    """Bounds of the probability of reaching a goal before something bad, or of what that costs, from every known state.
+
+    Which states are the goal and which are bad follows from the text and from the names, so nothing else says it.
+
+    Attributes:
+        text: the property.
+        names: the states that its names stand for; other names are labels of states.
+        costs: of each pair, [P]; empty for a probability.
+        lower: a lower bound of the probability or cost, [n].
+        upper: an upper bound of it, [n]; empty if nothing is claimed, as of costs where something unseen may happen.
+        policy: what attains the lower bound of the best probability, or stays below the upper bound of the worst one or
+            of the cost, [n], as an index among the actions of the state, or NO_CHOICE; empty if the number of steps is
+            limited: the choice depends on the steps left then.
+        ranks: the fewest seen transitions out of the states of positive probability, or NO_CHOICE, [n]; empty if the
+            number of steps is limited, and for costs.
+    """
+
+    text: str
+    names: tuple[NamedStates, ...]
+    costs: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    policy: IntArray
+    ranks: IntArray
