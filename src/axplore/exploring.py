@@ -212,7 +212,7 @@ class Session:
         except KeyboardInterrupt:
             failure = Interrupted(session.state)
         if recorder is not None:
-            _, interrupted = _done(partial(recorder.end, atlas, is_whole=failure is None))
+            atlas, interrupted = _done(partial(recorder.end, atlas, is_whole=failure is None))
             failure = failure or (Interrupted(session.state) if interrupted else None)
             if self.on_end is not None:
                 self.on_end(atlas, recorder.history)

@@ -12,6 +12,7 @@ import axplore
 from axplore import Assumptions, Atlas, TabularMdp, explore
 from axplore.atlas.questions import Leaving
 from axplore.errors import InvalidInputError
+from axplore.runs.folder import open_run
 from commands import run
 
 SHOP = {
@@ -127,3 +128,34 @@ def test_the_command_says_what_holds(shop_run: Path) -> None:
     assert (answer["holds"], answer["exit_code"], answer["proven"]) == (True, 0, True)
     assert "Does not hold" in run("check", shop_run, 'Pmax<=0.5 [ F "thanks" ]', code=1)
     assert "Open" in run("check", shop_run, 'Pmin>=0.5 [ F "thanks" ]', code=3)
+
+
+def test_an_answer_is_kept_verified_and_asked_again_on_resuming(tmp_path: Path) -> None:
+    folder, model, text = tmp_path / "run", TabularMdp.from_rows(SHOP, "start"), 'Pmax=? [ !"error" U "thanks" ]'
+    explore(model, radius=5, epsilon=0.3, run=folder, assume="min-probability=0.05", max_steps=900, doctor=False)
+    first = json.loads(run("check", folder, text, "--json"))
+    assert first["kept"]
+    run("check", folder, 'Pmax>=0.2 [ F<=4 "thanks" ]')
+    assert [bounds.prop.text for bounds in Atlas.load(folder).properties] == [text, 'Pmax>=0.2 [ F<=4 "thanks" ]']
+    assert f"{text}: the probability is between" in run("verify", folder, code=3)
+    later = axplore.resume(folder, model, max_steps=4000)
+    assert later.properties[0].upper - later.properties[0].lower < first["upper"] - first["lower"]
+    assert axplore.verify(folder).holds
+    assert f"{text} is between" in str(Atlas.load(folder).verdict)
+
+
+def test_an_answer_is_kept_in_an_atlas_and_in_a_folder_that_is_no_run(shop: Atlas, tmp_path: Path) -> None:
+    answer = shop.check(lambda state: state in ("thanks", "error"), within=5)
+    kept = shop.keep(answer).keep(shop.check("thanks")).keep(answer)
+    assert [bounds.prop.text for bounds in kept.properties] == ['Pmax=? [ F "thanks" ]', 'Pmax=? [ F<=5 "goal" ]']
+    kept.save(tmp_path)
+    run("check", tmp_path, 'Pmin=? [ F "thanks" ]')
+    assert len(Atlas.load(tmp_path).properties) == 3
+    assert axplore.verify(tmp_path).holds
+    with pytest.raises(InvalidInputError, match="part of an atlas"):
+        shop.within(2).keep(answer)
+
+
+def test_a_run_that_is_in_use_is_asked_and_keeps_nothing(shop_run: Path) -> None:
+    with open_run(shop_run):
+        assert "The answer is not kept" in run("check", shop_run, 'Pmax=? [ F "error" ]')

@@ -52,6 +52,11 @@ class PropertyBounds:
         return cls(prop, *prop.of_path(float(claim.lower[0]), upper))
 
     @property
+    def text(self) -> str:
+        """The property as it was written."""
+        return self.prop.text
+
+    @property
     def holds(self) -> bool | None:
         """Whether the bound of the property is met; None if that is open, or if it has none."""
         return self.prop.holds(self.lower, self.upper)

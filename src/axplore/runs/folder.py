@@ -48,6 +48,7 @@ from axplore.worlds.contract import Answer, Order, World, WorldSnapshot, snapsho
 
 if TYPE_CHECKING:
     from axplore.atlas.questions import Checked
+    from axplore.certificate.promise import PropertyBounds
     from axplore.runs.batch_journal import BatchJournal
 
 ATLAS: Final = "atlas.json"
@@ -108,6 +109,11 @@ class RunFolder:
         self._events.note(FINDING, checkpoint=self._checkpoint.number, message=str(finding), record=pack(finding)[0])
         self._events.sync()
         self._findings = (*self._findings, finding)
+
+    def note_answer(self, answer: Checked | PropertyBounds, steps: int) -> None:
+        """Writes the bounds of a property to the log, with the steps that they rest on."""
+        bounds = {"lower": finite(answer.lower), "upper": finite(answer.upper)}
+        self._events.note_progress(ANSWERED, property=answer.text, **bounds, steps=steps)
 
     @property
     def stop_name(self) -> str | None:
@@ -285,9 +291,7 @@ def keep_answer(path: Path, answer: Checked) -> Atlas:
     with open_run(path) as folder:
         atlas = Atlas.load(path).keep(answer)
         folder.end(atlas, is_whole=False)
-        folder.events.note(
-            ANSWERED, property=answer.text, lower=finite(answer.lower), upper=finite(answer.upper), steps=atlas.steps
-        )
+        folder.note_answer(answer, atlas.steps)
         return atlas
 
 

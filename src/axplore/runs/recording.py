@@ -202,8 +202,10 @@ class RunRecorder:
         self._faults.update()
         return self._faults.records
 
-    def end(self, atlas: Atlas, *, is_whole: bool) -> None:
-        """Writes the atlas of a run that has ended, for now or for good.
+    def end(self, atlas: Atlas, *, is_whole: bool) -> Atlas:
+        """Writes the atlas of a run that has ended, for now or for good, and returns it.
+
+        Properties that the last atlas of the run answered are answered again.
 
         Args:
             atlas: the atlas.
@@ -214,7 +216,10 @@ class RunRecorder:
         is_whole = is_whole and not self._world.repeating
         if is_whole and self._state is not None:
             self.write_checkpoint(self._state)
-        self._folder.end(answered_before(self._folder.path, atlas), is_whole=is_whole)
+        atlas = answered_before(self._folder.path, atlas)
+        self._folder.end(atlas, is_whole=is_whole)
+        for bounds in atlas.properties:
+            self._folder.note_answer(bounds, atlas.steps)
         if atlas.proven:
             n_known = len(atlas.states)
             self._bounds.note(atlas.steps, atlas.lower[:n_known], atlas.upper[:n_known])
@@ -227,6 +232,7 @@ class RunRecorder:
             seconds=round(time.monotonic() - self._began, 3),
             processor_seconds=round(time.process_time() - self._processor_began, 3),
         )
+        return atlas
 
     def __enter__(self) -> RunRecorder:
         return self
