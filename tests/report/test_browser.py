@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import math
 import shutil
+import xml.etree.ElementTree as ET
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,8 @@ from selenium.webdriver.common.keys import Keys
 
 from altered import altered
 from axplore import Atlas, explore
+from axplore.atlas.drawing.layered import FRAME, LIMITS
+from axplore.atlas.drawing.layout import GraphLayout, layout_of
 from axplore.atlas.state_report import rounded_down, rounded_up
 from axplore.report import page as page_module
 from axplore.report import write_report
@@ -18,6 +22,7 @@ from axplore.runs.history import History
 from axplore.types import Status
 from browsing import Browser
 from commands import run
+from made_counts import made_counts
 from trees import tree_atlas
 
 HOSTILE = "<script>window.hacked = true</script><img src=x onerror='window.hacked = true'>&amp;\"'</title>"
@@ -28,6 +33,23 @@ def choose(browser: Browser, place: int) -> None:
         "document.getElementById(`state-${arguments[0]}`).dispatchEvent(new MouseEvent('click', {bubbles: true}))",
         place,
     )
+
+
+def star_atlas(leaves: int) -> Atlas:
+    """An atlas of a state with many others around it, of which some are behind one more."""
+    tree = tree_atlas(leaves)
+    rows = [[(leaf, 1, 1)] for leaf in range(1, leaves)]
+    labels = [f"state {number}" for number in range(leaves)]
+    counts = made_counts(rows, [leaves - 1] + [0] * (leaves - 1), labels=labels)
+    policies = tuple(np.array([max(0, leaf - 1), *[-1] * (leaves - 1)]) for leaf in range(leaves))
+    return altered(tree, policies=policies, counts=counts)
+
+
+def leaking_atlas() -> Atlas:
+    """An atlas of two states, and an action that leads out of it once in ten times."""
+    tree = tree_atlas(2, 1)
+    counts = made_counts([[(1, 9, 1), (2, 1, 2)]], [1, 0], labels=["state 0", "state 1", "outside"])
+    return altered(tree, counts=counts)
 
 
 def test_the_page_loads_without_any_request_and_without_complaints(browser: Browser, chain_run: Path) -> None:
@@ -87,7 +109,10 @@ def test_a_click_on_a_goal_shows_its_policy(browser: Browser, chain_run: Path) -
         steps = zip(route.states, route.actions, strict=False)
         shown = browser.texts("#route li")
         assert [text.partition(",")[0] for text in shown] == [f"in {at} play {action}" for at, action in steps]
-        assert browser.count("#map .arrow") > 0
+        on_route = list(zip(route.states, route.states[1:], strict=False))
+        assert browser.count("#map .edge.way:not(.other):not(.fail)") == len(on_route)
+        for action in route.actions:
+            assert any(text.startswith(str(action)) for text in browser.texts("#map .edge.way .edge-name"))
 
 
 def test_the_chance_to_arrive_is_that_of_the_atlas(browser: Browser, chain_run: Path) -> None:
@@ -126,7 +151,7 @@ def test_a_state_left_out_says_why(browser: Browser, chain_run: Path) -> None:
 
     assert browser.text("#panel-title") == str(atlas.frontier[0].state)
     assert browser.text("#panel-reason") == atlas.frontier[0].reason
-    assert browser.count("#map .arrow") == 0
+    assert browser.count("#map .edge.way") == 0
 
 
 def test_search_finds_a_state_and_says_when_there_is_none(browser: Browser, chain_run: Path) -> None:
@@ -258,17 +283,20 @@ def test_a_label_with_tags_shows_as_text(browser: Browser) -> None:
 
 
 @pytest.mark.parametrize(("members", "frontier"), [(250, 50), (1700, 300)])
-def test_many_states_are_drawn_and_chosen(browser: Browser, members: int, frontier: int) -> None:
+def test_of_many_states_the_first_are_shown_and_any_is_found(browser: Browser, members: int, frontier: int) -> None:
     atlas = tree_atlas(members, frontier)
     browser.open_text(page_of(atlas, History(), Path("run")))
-    assert browser.count("#map .node") == members + frontier
+    assert browser.count("#map .node") == LIMITS["single"]
+    hidden = sum(int(text.removeprefix("+")) for text in browser.texts("#map .cluster text"))
+    assert hidden == members + frontier - LIMITS["single"]
 
-    choose(browser, members - 1)
+    browser.find("#search").send_keys(f"state {members - 1}", Keys.ENTER)
     browser.slide("replay", members // 2)
     browser.slide("radius", 3)
 
     assert browser.text("#panel-title") == f"Route to state {members - 1}"
-    assert browser.count("#map .node:not(.pending)") == members // 2
+    assert browser.count(f"#state-{members - 1}.chosen") == 1
+    assert browser.count("#map .node.pending") == 1, "the last state is not known by then"
     assert browser.complaints() == []
 
 
@@ -348,7 +376,9 @@ def test_the_page_opens_with_the_tree_of_short_ways_and_the_way_to_the_farthest_
     browser: Browser, chain_run: Path
 ) -> None:
     browser.open(write_report(chain_run))
-    assert browser.count(".branch") == 11  # into each state but the first
+    layout = layout_of(Atlas.load(chain_run))
+    assert isinstance(layout, GraphLayout)
+    assert browser.count("#map .layer-tree .edge") == len(layout.view.edges) > 5
     assert browser.text("#panel-title") in ("Route to s4", "Route to s5")
     assert browser.count(".node.chosen") == 1
     assert browser.run("return location.hash") == "", "nobody has asked for it"
@@ -379,20 +409,102 @@ def test_no_page_is_wider_than_the_screen(browser: Browser, chain_run: Path, tmp
             assert browser.complaints() == []
 
 
-def test_many_states_stand_in_clusters_that_a_click_or_a_search_opens(browser: Browser) -> None:
+def test_a_click_on_a_cluster_shows_more_of_the_states_behind_it(browser: Browser) -> None:
     browser.open_text(page_of(tree_atlas(300, 330), History(), Path("run")))
-    clusters = browser.count(".cluster")
-    assert clusters > 20
-    hidden = browser.count(".node.clustered")
-    assert hidden > 300
-    size = int(browser.text(".cluster text").removeprefix("+"))
+    size = int(browser.text('.cluster[data-anchor="13"] text').removeprefix("+"))
+    before = browser.count("#map .node")
+    browser.run("document.querySelector('.cluster[data-anchor=\"13\"]').dispatchEvent(new Event('click'))")
+    assert browser.count("#map .node") == before + 3  # its children
+    assert browser.count('.cluster[data-anchor="13"]') == 0
+    clusters = browser.run(
+        "return [40, 41, 42].map((anchor) => +document.querySelector(`.cluster[data-anchor='${anchor}'] text`)"
+        ".textContent)"
+    )
+    assert sum(clusters) == size - 3
+    assert browser.run("return document.activeElement.id") == "state-40"
+    assert browser.complaints() == []
+
+
+def test_leaves_behind_one_state_stand_in_a_block_and_more_of_them_come_with_a_click(browser: Browser) -> None:
+    browser.open_text(page_of(star_atlas(200), History(), Path("run")))
+    assert browser.count("#map .block") == 1
+    assert browser.text("#map .cluster text") == f"+{200 - LIMITS['single']}"
     browser.run("document.querySelector('.cluster').dispatchEvent(new Event('click'))")
-    assert browser.count(".cluster") == clusters - 1
-    assert browser.count(".node.clustered") == hidden - size
-    index = browser.run("return +document.querySelector('.node.clustered').dataset.index")
-    browser.run("selection.choose(arguments[0])", index)
-    assert browser.count(".cluster") == clusters - 2
-    assert browser.count(".node.chosen:not(.clustered)") == 1
+    assert browser.text("#map .cluster text") == f"+{200 - LIMITS['single'] - LIMITS['more']}"
+    spots = browser.run("return [...canvas.spots.values()].map(({ x, y, width, height }) => [x, y, width, height])")
+    assert not [pair for pair in combinations(spots, 2) if _overlap(*pair)]
+
+
+def _said(browser: Browser) -> str:
+    return str(browser.run("return document.getElementById('status').textContent"))
+
+
+def _overlap(a: list[float], b: list[float]) -> bool:
+    return abs(a[0] - b[0]) < (a[2] + b[2]) / 2 and abs(a[1] - b[1]) < (a[3] + b[3]) / 2
+
+
+def test_the_map_is_made_larger_moved_and_whole_again(browser: Browser) -> None:
+    browser.open_text(page_of(tree_atlas(40, 10), History(), Path("run")))
+    whole = browser.run("canvas.zoom(1e9); return document.getElementById('map').getAttribute('viewBox')")
+    browser.find("#zoom-in").click()
+    larger = browser.run("return document.getElementById('map').getAttribute('viewBox')")
+    assert float(larger.split()[2]) == pytest.approx(0.7 * float(whole.split()[2]))
+    browser.find("#zoom-fit").click()
+    assert browser.run("return document.getElementById('map').getAttribute('viewBox')") == whole
+
+
+def test_the_discovery_plays_by_itself(browser: Browser) -> None:
+    browser.open_text(page_of(tree_atlas(4), History(), Path("run")))
+    browser.slide("replay", 2)
+    browser.find("#play").click()
+    assert browser.text("#play") == "pause"
+    browser.wait(lambda: browser.text("#replay-value").startswith("4 of 4"))
+    browser.wait(lambda: browser.text("#play") == "play")
+
+
+def test_the_map_is_saved_as_a_picture_of_its_own(browser: Browser) -> None:
+    browser.open_text(page_of(tree_atlas(13), History(), Path("run")))
+    picture = ET.fromstring(browser.run("return saving.svgText(canvas.map)"))
+    texts = {element.text for element in picture.iter("{http://www.w3.org/2000/svg}text")}
+    assert {f"state {number}" for number in range(13)} <= texts
+    assert "var(" not in ET.tostring(picture, encoding="unicode")
+    png = browser.driver.execute_async_script(
+        "const done = arguments[0];"
+        "saving.png(canvas.map).then(async (blob) => done([blob.type, (await createImageBitmap(blob)).width]))"
+    )
+    assert png[0] == "image/png"
+    assert png[1] == 2 * int(picture.get("width", "0"))
+    for name in ("svg", "png"):
+        browser.find(f"#save-{name}").click()
+        browser.wait(lambda name=name: _said(browser) == f"Saved map.{name}.")  # type: ignore[misc]
+    assert browser.complaints() == []
+
+
+def test_outcomes_of_a_policy_that_leave_the_atlas_are_told_apart(browser: Browser) -> None:
+    browser.open_text(page_of(leaking_atlas(), History(), Path("run")), "state=state 1")
+    assert browser.texts("#map .edge.fail .edge-name") == ["a0 10 %"]
+    assert browser.texts("#map .edge.way:not(.fail) .edge-name") == ["a0 90 %"]
+
+
+def test_walls_stand_where_no_transition_crossed(browser: Browser) -> None:
+    atlas = explore("random-maze", 30, 1, world_parameters={"rows": 4, "columns": 4}, assume="deterministic")
+    browser.open_text(page_of(atlas, History(), Path("run")))
+    route = atlas.path(atlas.states[browser.run("return selection.chosen")]).states
+    line = browser.run("return document.querySelector('#map .route:not(.casing)').getAttribute('d')")
+    assert line.count("L") == len(route) - 1
+    assert browser.count("#map .wall") > 4
+
+
+def test_the_page_and_python_lay_a_graph_out_alike(browser: Browser) -> None:
+    atlas = tree_atlas(40, 10)
+    layout = layout_of(atlas)
+    assert isinstance(layout, GraphLayout)
+    browser.open_text(page_of(atlas, History(), Path("run")))
+    own = "labels: atlas.labels, parents: atlas.content.waysIn, members: atlas.content.members"
+    data = f"{{ ...atlas.content.graph, {own} }}"
+    width, height = FRAME
+    again = browser.run(f"return layering.view({data}, [], {{ width: {width}, height: {height} }})")
+    assert again == layout.view_json
 
 
 def test_names_and_pictures_stand_on_the_page(browser: Browser, chain_run: Path, tmp_path: Path) -> None:

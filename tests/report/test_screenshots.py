@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,13 @@ def test_a_maze_of_six_hundred_cells(browser: Browser, tmp_path: Path) -> None:
     size = {"rows": 25, "columns": 24}
     explore("random-maze", 400, 1, world_parameters=size, assume="deterministic", run=tmp_path / "run")
     browser.picture(write_report(tmp_path / "run"), tmp_path / "large-maze.png", 1400, 900, dark=True)
+
+
+def test_a_shop(browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(DOCS.parent / "examples" / "shop"))
+    shop = import_module("shop").Shop
+    explore(shop, 8, 2, run=tmp_path / "run", max_steps=None if PICTURES else 1500)
+    browser.picture(write_report(tmp_path / "run"), tmp_path / "shop.png", 1400, 900)
 
 
 def test_clusters(browser: Browser, tmp_path: Path) -> None:

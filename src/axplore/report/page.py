@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from axplore.arguments import checked, file_path, flag, function, optional
 from axplore.atlas import Atlas
-from axplore.atlas.drawing import layout_of
+from axplore.atlas.drawing.graph import graph_of
+from axplore.atlas.drawing.layered import SCRIPTS as LAYERING
+from axplore.atlas.drawing.layout import GridLayout, layout_of
 from axplore.atlas.state_report import HEADINGS, legend_of, shown_columns, state_rows
 from axplore.errors import InvalidSettingError
 from axplore.report import charts, text
@@ -72,7 +74,7 @@ class Section:
 
 
 SECTIONS: Final[Sequence[Section]] = (
-    Section("map", "map", "The map", modules=("canvas", "colours", "arrows", "panel")),
+    Section("map", "map", "The map", modules=("canvas", "grid", "graph", "colours", "arrows", "panel", "saving")),
     Section("curves", "curves", "The curves"),
     Section("states", "states", "The states"),
     Section("frontier", "frontier", "Seen, but outside the atlas, and why"),
@@ -168,9 +170,12 @@ def page_of(
     from markupsafe import Markup
 
     look = Appearance.of_world(atlas.world) if look is None else look
-    layout, moments = layout_of(atlas), moments_of(atlas, history)
+    moments = moments_of(atlas, history)
     rows = [replace(row, state=look.state(row.state)) for row in state_rows(atlas)]
-    scripts = list(_scripts())
+    pictures = look.pictures(atlas.states)
+    pictured = [index for index, picture in enumerate(pictures) if picture]
+    layout = layout_of(atlas, lambda: graph_of(atlas, [str(row.state) for row in rows], look.action, pictured))
+    scripts = list(_scripts(layered=not isinstance(layout, GridLayout)))
     frontier = ("state", "lower", "status", "reason") if atlas.proven else ("state", "status", "reason")
     return rendered(
         "templates/page.html",
@@ -178,7 +183,7 @@ def page_of(
         history=history,
         folder=folder,
         live=live,
-        layout=layout,
+        hidden=len(atlas.statuses) - len(layout.drawn) if isinstance(layout, GridLayout) else 0,
         moments=moments,
         rows=rows,
         columns=shown_columns(atlas),
@@ -189,7 +194,7 @@ def page_of(
         text=text,
         sections=SECTIONS,
         scripts=[Markup(script) for script in scripts],
-        content=Markup(as_json({**content_of(atlas, layout, moments, rows, look), "live": live})),
+        content=Markup(as_json({**content_of(atlas, layout, moments, rows, look, pictures), "live": live})),
         security_policy=_security_policy(scripts, online=live is not None),
     )
 
@@ -222,8 +227,10 @@ def _sortable(value: float | None) -> str:
     return repr(value) if value is not None and math.isfinite(value) else "1e308"
 
 
-def _scripts() -> Iterator[str]:
-    """Yields the scripts of the page, in the order in which they are loaded."""
+def _scripts(*, layered: bool) -> Iterator[str]:
+    """Yields the scripts of the page, in the order in which they are loaded; those that lay out graphs if needed."""
+    if layered:
+        yield from (path.read_text(encoding="utf-8") for path in LAYERING)
     for name in SCRIPTS:
         yield _file(f"scripts/{name}.js")
     for section in SECTIONS:

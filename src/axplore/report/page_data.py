@@ -13,7 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from axplore.atlas import Atlas
-from axplore.atlas.drawing import MARGIN, WIDTH, Layout, clusters_of, labels_of, shown_steps, ways_in
+from axplore.atlas.drawing.layout import MARGIN, WIDTH, GridLayout, Layout
+from axplore.atlas.drawing.palette import RAMP
+from axplore.atlas.drawing.states import labels_of, shown_steps, ways_in
 from axplore.atlas.journeys import estimated_chances, likeliest_indices
 from axplore.atlas.state_report import StateRow, rounded_down
 from axplore.labels import finite
@@ -62,6 +64,7 @@ MAX_ROUTE: Final = 60
 LIMITS: Final = {
     "names": 300,  # the most states in view that show their names
     "arrows": 400,  # the most states in view that show arrows
+    "shownOnRoute": 60,  # the most states on a route that a graph shows for it
     "listed": 500,  # the most states of a policy shown as text
     "suggested": 3000,  # labels that the search suggests
     "logarithmicFrom": LOGARITHMIC_FROM,
@@ -72,7 +75,12 @@ STATUSES: Final = tuple(Status)
 
 
 def content_of(
-    atlas: Atlas, layout: Layout, moments: Sequence[Moment], rows: Sequence[StateRow], look: Appearance
+    atlas: Atlas,
+    layout: Layout,
+    moments: Sequence[Moment],
+    rows: Sequence[StateRow],
+    look: Appearance,
+    pictures: Sequence[str],
 ) -> dict[str, Any]:
     """Returns the data for the scripts of the page. Columns have an item for each state, in the order of the atlas."""
     distinct = {actions: number for number, actions in enumerate(dict.fromkeys(atlas.actions))}
@@ -116,10 +124,10 @@ def content_of(
         "boundSteps": over_steps["steps"],
         "boundKnown": over_steps["known"],
         "limits": LIMITS,
-        "layout": _layout(layout),
-        "pictures": look.pictures(atlas.states),
+        **_layout(layout),
+        "pictures": pictures,
         "waysIn": ways_in(atlas).tolist(),
-        "clusterOf": clusters_of(atlas, layout).tolist(),
+        "ramp": RAMP,
         "farthest": _farthest(atlas),
         **policies.columns,
         **answers.columns,
@@ -158,8 +166,16 @@ class _Part(NamedTuple):
 
 
 def _layout(layout: Layout) -> dict[str, Any]:
-    return {
-        "kind": layout.kind,
+    """Returns where states are at first; of a graph also the edges, from which the page lays out more of it."""
+    if not isinstance(layout, GridLayout):
+        graph = layout.graph.as_json()
+        said_elsewhere = ("labels", "parents", "members")
+        return {
+            "layout": layout.view_json,
+            "graph": {name: value for name, value in graph.items() if name not in said_elsewhere},
+        }
+    grid = {
+        "kind": "grid",
         "width": WIDTH,
         "height": round(layout.height, 2),
         "margin": MARGIN,
@@ -167,9 +183,10 @@ def _layout(layout: Layout) -> dict[str, Any]:
         "drawn": layout.drawn.tolist(),
         "x": np.round(layout.x, 2).tolist(),
         "y": np.round(layout.y, 2).tolist(),
-        "rings": [(steps, round(radius, 2)) for steps, radius in layout.rings],
         "cells": layout.cells,
+        "walls": np.round(np.array(layout.wall_lines).reshape(-1, 4), 2).tolist(),
     }
+    return {"layout": grid}
 
 
 def _policies(atlas: Atlas) -> _Part:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from axplore.atlas import Atlas
-from axplore.atlas.drawing import shown_steps
+from axplore.atlas.drawing.states import shown_steps
 from axplore.errors import InvalidSettingError
 from axplore.types import RESET, Action, Reset, State
 from axplore.worlds.catalogue import world_for

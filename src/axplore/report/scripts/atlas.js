@@ -86,6 +86,21 @@ const atlas = (() => {
     return content.routeLengths[goal] ? { indices: part("routes", "routeOffsets", goal), length: content.routeLengths[goal] } : null;
   }
 
+  /** The most likely route to a goal as a list of indices; where the page has only its beginning, by the likeliest outcomes. */
+  function wholeRoute(goal) {
+    const known = hasAnswers(goal) ? route(goal) : null;
+    if (!known) return [];
+    const indices = [...known.indices], seen = new Set(indices);
+    while (indices.length < known.length && hasPolicy(goal)) {
+      const last = indices[indices.length - 1], action = choice(goal, last, indices.length - 1);
+      const next = action === content.reset ? undefined : outcomes(last, action).find(([index]) => !seen.has(index));
+      if (!next || next[0] < 0) break;
+      indices.push(next[0]);
+      seen.add(next[0]);
+    }
+    return indices;
+  }
+
   /** The probability of having arrived after 0, 1, ... steps: by the observed frequencies, and proven lower bounds. */
   function chances(goal) {
     const parts = (name) => Array.from(part(name, "chanceOffsets", goal), (value) => value / content.chanceUnit);
@@ -106,5 +121,5 @@ const atlas = (() => {
   }
 
   return { content, ready, labels, members, isMember, statusOf, classOf, actionsOf, onlyResets, actionName, steps, describe,
-    hasPolicy, choice, outcomes, met, hasAnswers, route, chances, boundsOverSteps };
+    hasPolicy, choice, outcomes, met, hasAnswers, route, wholeRoute, chances, boundsOverSteps };
 })();

@@ -2,9 +2,18 @@
 // Runs last: shows what the address asks for, and polls for updates of a run that is watched.
 atlas.ready.then(() => {
   selection.restore();
-  if (selection.chosen === null && atlas.content.farthest !== null) selection.suggest(atlas.content.farthest);
+  const farthest = farthestShown();
+  if (selection.chosen === null && farthest !== null) selection.suggest(farthest);
   if (atlas.content.live) watch(atlas.content.live);
   document.body.dataset.ready = "true";
+
+  /** What is shown at first: the farthest certified state of those that the map shows from the start. */
+  function farthestShown() {
+    const { farthest, shownSteps, members } = atlas.content;
+    if (farthest === null || canvas.nodes.has(farthest)) return farthest;
+    const shown = [...canvas.nodes.keys()].filter((index) => index > 0 && index < members && atlas.statusOf(index) === atlas.statusOf(farthest));
+    return shown.length ? shown.reduce((a, b) => (shownSteps[b] > shownSteps[a] ? b : a)) : null;
+  }
 
   function watch(live) {
     const focused = sessionStorage.getItem("focused");

@@ -2,9 +2,9 @@
 // What the colours of the map mean, and its legend.
 const colours = (() => {
   const { byId, svg, html } = elements;
-  const { content, isMember, statusOf } = atlas;
-  const { layout } = content;
-  const RAMP = ["#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725"]; // viridis
+  const { content, labels, isMember, statusOf } = atlas;
+  const { map } = canvas;
+  const RAMP = content.ramp;
   const OF_STATUS = { certified: "var(--certified)", open: "var(--open)", "set aside": "var(--aside)" };
   const log = (visits) => Math.log10(1 + visits);
   const MEASURES = {
@@ -27,7 +27,8 @@ const colours = (() => {
 
   function paint(mode) {
     const measure = MEASURES[mode];
-    const values = measure ? layout.drawn.filter(isMember).map(measure.of).filter((value) => value !== null) : [];
+    const members = Array.from({ length: content.members }, (_, index) => index);
+    const values = measure ? members.map(measure.of).filter((value) => value !== null) : [];
     const low = Math.min(...values), high = Math.max(...values);
     const colourOf = (index) => {
       if (!isMember(index)) return { fill: "", ink: "var(--ink)" };
@@ -41,22 +42,24 @@ const colours = (() => {
       node.ink = colour.ink;
       const inner = node.querySelector(".terminal");
       if (inner) inner.style.stroke = colour.ink;
+      node.style.setProperty("--node-ink", colour.ink);
     }
     if (canvas.isGrid) for (const branch of canvas.layers.tree.children) branch.style.stroke = colourOf(+branch.dataset.index).fill;
     drawLegend(mode, low, high);
-    canvas.drawNames();
+    drawing.drawNames();
   }
 
   function drawLegend(mode, low, high) {
     const items = [];
-    const present = new Set(layout.drawn.map((index) => `${statusOf(index)}|${isMember(index)}`));
+    const present = new Set(labels.map((_, index) => `${statusOf(index)}|${isMember(index)}`));
     const meaning = content.proven
       ? { "certified|true": "certified", "open|true": "in the atlas, not fully proven", "open|false": "open: on the frontier, undecided", "set aside|false": "set aside: proven too far" }
       : { "open|true": "found, not proven", "open|false": "on the frontier, not proven" };
     for (const [key, text] of Object.entries(meaning).filter(([kind]) => present.has(kind))) {
       const [status, member] = [key.split("|")[0], key.endsWith("true")];
+      const shape = canvas.isGrid ? "M-8 -8H8V8H-8Z" : graph.outline(status, 20, 14);
       const icon = svg("svg", { viewBox: "-10 -10 20 20", "aria-hidden": "true" },
-        svg("g", { class: `node ${status.replace(" ", "-")}${member ? "" : " frontier"}` }, ...canvas.symbol(status, 8, member)));
+        svg("g", { class: `node ${status.replace(" ", "-")}${member ? "" : " frontier"}` }, svg("path", { class: "shape", d: shape }), ...(canvas.isGrid ? canvas.marks(status, 8, member) : [])));
       if (member) icon.querySelector(".shape").style.fill = mode === "status" ? OF_STATUS[status] : RAMP[2];
       items.push(html("span", {}, icon, ` ${text}`));
     }
@@ -66,13 +69,16 @@ const colours = (() => {
       const shown = (value) => (mode === "visits" ? elements.number(Math.round(10 ** value - 1)) : value.toFixed(2));
       items.push(html("span", {}, `${shown(low)} `, ramp, ` ${shown(high)} ${MEASURES[mode].unit}`));
     }
-    items.push(html("span", {}, "thick outline: the initial state"));
-    items.push(html("span", {}, canvas.isGrid ? "joined cells: short ways" : "faint lines: short ways"));
-    items.push(html("span", {}, "arrows: the policy to the chosen state; a round one resets"));
-    if (canvas.isGrid) items.push(html("span", {}, "dots: where its actions led"));
-    if (canvas.layers.ground.querySelector(".empty")) items.push(html("span", {}, "dotted cell: never seen, or no state"));
-    if (content.clusterOf.some((anchor) => anchor >= 0)) items.push(html("span", {}, "+12: the number of states hidden behind this one; click it to show them"));
-    if (layout.drawn.some(atlas.onlyResets)) items.push(html("span", {}, "double outline: only resets"));
+    const say = (...texts) => items.push(...texts.map((text) => html("span", {}, text)));
+    say("thick outline: the initial state");
+    if (canvas.isGrid) say("joined cells: short ways", "orange line: the most likely route to the chosen state", "arrows: its policy; a round one resets", "dots: where its actions led");
+    else say("orange: the route to the chosen state", "thin: other outcomes of its policy", "red: outcomes that leave the atlas", "dashed edge: less than 10 %");
+    if (map.querySelector(".wall")) say("black lines: walls, which no transition crossed");
+    if (!canvas.isGrid && content.layout.loops.length) say("↻: an action that changes nothing");
+    if (!canvas.isGrid && content.layout.returns.length) say("↩: an action that leads to the initial state");
+    if (map.querySelector(".empty")) say("dotted cell: never seen, or no state");
+    if (map.querySelector(".cluster")) say("+12: the number of states hidden behind this one; click it to show them");
+    if (labels.some((_, index) => atlas.onlyResets(index))) say("double outline: only resets");
     byId("legend").replaceChildren(...items);
   }
 

@@ -4,6 +4,8 @@ const panel = (() => {
   const { svg, html, number, percent } = elements;
   const { content, labels, choice, outcomes } = atlas;
   const label = (text, left, top, anchor) => svg("text", { x: left, y: top, "text-anchor": anchor }, text);
+  /** Steps of a route beyond these are behind a click. */
+  const LISTED = 10;
   const axes = () => svg("path", { class: "axis", d: "M40 15V120H330" });
 
   /** What a policy plays in a state, and where that led. */
@@ -27,9 +29,15 @@ const panel = (() => {
     const list = html("ol", { id: "route" });
     // A route has no RESET, so the step of the journey is the index in the list.
     [...route.indices].slice(0, route.length - 1).forEach((index, step) => list.append(sentence(goal, index, step)));
-    const parts = [html("p", {}, "The most likely route:"), list];
+    const parts = [html("p", {}, `The most likely route, ${number(route.length - 1)} ${route.length === 2 ? "step" : "steps"}:`), list];
     const rest = route.length - 1 - list.childElementCount;
-    if (rest > 0) parts.push(html("p", {}, `… and ${rest} more states.`));
+    if (list.childElementCount > LISTED) {
+      const more = html("details", {}, html("summary", {}, `${number(route.length - 1 - LISTED)} more steps`));
+      const further = html("ol", { start: LISTED + 1 }, ...[...list.children].slice(LISTED));
+      more.append(further);
+      if (rest > 0) more.append(html("p", {}, `… and ${number(rest)} more states.`));
+      parts.push(more);
+    }
     parts.push(html("p", {}, "Then it has arrived. In other states the policy says how to continue; outside the atlas it resets."));
     return parts;
   }
@@ -45,6 +53,20 @@ const panel = (() => {
       if (indices.length > listed) whole.append(html("p", {}, `${indices.length - listed} more are in the atlas.`));
     });
     return whole;
+  }
+
+  /** What every action of a state led to. */
+  function allActions(index) {
+    const names = atlas.actionsOf(index), list = html("ul", { id: "all-actions" });
+    const { listed } = content.limits;
+    names.slice(0, listed).forEach((name, action) => {
+      const found = outcomes(index, action);
+      const led = found.length ? found.slice(0, 6).map(([successor, part]) => `${successor < 0 ? "elsewhere" : labels[successor]} (${percent(part)})`).join(", ") : "never played";
+      list.append(html("li", {}, html("b", {}, name), `: ${led}${found.length > 6 ? `, ${found.length - 6} others` : ""}`));
+    });
+    const details = html("details", {}, html("summary", {}, `Its ${number(names.length)} ${names.length === 1 ? "action" : "actions"}`), list);
+    if (names.length > listed) details.append(html("p", {}, `${number(names.length - listed)} more are in the atlas.`));
+    return details;
   }
 
   function chances(goal) {
@@ -121,7 +143,9 @@ const panel = (() => {
     if (content.breakEven[index]) shown.push(html("p", { id: "panel-break-even" }, content.breakEven[index]));
     if (!atlas.isMember(index)) return shown;
     if (content.byEpisodes[index]) shown.push(html("p", { id: "panel-by-episodes" }, content.byEpisodes[index]));
-    shown.push(html("p", {}, `Found at step ${number(content.foundAt[index])}; ${number(content.visits[index])} visits.`));
+    const visits = content.visits[index];
+    shown.push(html("p", {}, `Found at step ${number(content.foundAt[index])}; ${number(visits)} ${visits === 1 ? "visit" : "visits"}.`));
+    if (atlas.actionsOf(index).length) shown.push(allActions(index));
     if (index === 0) return [...shown, html("p", {}, "RESET leads here.")];
     if (!met) return [...shown, html("p", {}, "Its policy is in the atlas, but too large for this page.")];
     shown.push(html("h4", {}, "Route"), ...(atlas.hasAnswers(index) ? way(index) : []), wholePolicy(index, met));

@@ -1,9 +1,10 @@
 "use strict";
 // The controls of the map: search, colours, sliders, zoom, keys; and what happens when a state is chosen.
+const drawing = canvas.isGrid ? grid : graph;
 atlas.ready.then(() => {
   const { byId, fill, html, number, say } = elements;
   const { content, labels, members } = atlas;
-  const { map, nodes, spots, size } = canvas;
+  const { map, nodes, spots } = canvas;
   const colour = byId("colour"), radius = byId("radius"), replay = byId("replay");
 
   // ---- sliders --------------------------------------------------------------------------------------------------
@@ -36,7 +37,7 @@ atlas.ready.then(() => {
         branch.classList.toggle(name, nodes.get(+branch.dataset.index)?.classList.contains(name) ?? false);
       }
     }
-    canvas.drawNames();
+    drawing.drawNames();
   }
 
   let playing = null;
@@ -76,14 +77,14 @@ atlas.ready.then(() => {
   byId("zoom-out").addEventListener("click", () => canvas.zoom(1 / 0.7));
   byId("zoom-fit").addEventListener("click", () => canvas.zoom(1e9));
   map.addEventListener("wheel", (event) => {
-    if (!event.ctrlKey) return; // the page scrolls
+    if (!event.ctrlKey && !event.metaKey) return; // the page scrolls
     event.preventDefault();
     const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(map.getScreenCTM().inverse());
     canvas.zoom(event.deltaY < 0 ? 0.85 : 1 / 0.85, at.x, at.y);
   }, { passive: false });
   let held = null;
   map.addEventListener("pointerdown", (event) => {
-    if (event.target.closest(".node") || canvas.isWhole()) return;
+    if (event.target.closest(".node, .cluster") || canvas.isWhole()) return;
     held = { x: event.clientX, y: event.clientY };
     map.setPointerCapture(event.pointerId);
     map.classList.add("held");
@@ -97,43 +98,59 @@ atlas.ready.then(() => {
     if (!held) return;
     held = null;
     map.classList.remove("held");
-    canvas.drawNames();
+    drawing.drawNames();
   }
   map.addEventListener("pointerup", release);
   map.addEventListener("pointercancel", release);
 
   // ---- a state is chosen ----------------------------------------------------------------------------------------
 
-  selection.onChange((index) => {
-    const before = map.querySelector(".node.chosen"), node = nodes.get(index);
-    before?.classList.remove("chosen");
-    before?.setAttribute("aria-pressed", "false");
+  /** Marks the chosen state and its policy; returns how many states of the policy are not shown. */
+  function mark(index) {
+    for (const node of map.querySelectorAll(".node.chosen")) {
+      node.classList.remove("chosen");
+      node.setAttribute("aria-pressed", "false");
+    }
     arrows.clear();
+    if (index === null) return 0;
+    nodes.get(index)?.classList.add("chosen");
+    nodes.get(index)?.setAttribute("aria-pressed", "true");
+    arrows.drawOwn(index);
+    const met = policyOf(index);
+    return met ? arrows.draw(index, met) : 0;
+  }
+
+  const policyOf = (index) => (atlas.isMember(index) && index > 0 && atlas.hasPolicy(index) ? atlas.met(index) : null);
+
+  selection.onChange((index) => {
+    if (index !== null) drawing.show([index, ...atlas.wholeRoute(index).slice(0, content.limits.shownOnRoute)]);
+    const hidden = mark(index);
     if (index === null) {
       byId("panel-title").textContent = "Choose a state";
       byId("panel-body").replaceChildren(html("p", {}, "No state is chosen."));
-      canvas.drawNames();
+      drawing.drawNames();
       return;
     }
-    canvas.openCluster(content.clusterOf[index]);
-    node?.classList.add("chosen");
-    node?.setAttribute("aria-pressed", "true");
-    const isGoal = atlas.isMember(index) && index > 0, met = isGoal && atlas.hasPolicy(index) ? atlas.met(index) : null;
+    const isGoal = atlas.isMember(index) && index > 0;
     byId("panel-title").textContent = isGoal ? `Route to ${labels[index]}` : labels[index];
-    byId("panel-body").replaceChildren(...panel.parts(index, met));
-    const hidden = met ? arrows.draw(index, met) : 0;
-    if (hidden) byId("panel-body").append(html("p", {}, `${hidden} more distant states have no arrow.`));
-    if (node) rove(index);
-    canvas.drawNames();
+    byId("panel-body").replaceChildren(...panel.parts(index, policyOf(index)));
+    if (hidden) byId("panel-body").append(html("p", {}, `${hidden} more ${hidden === 1 ? "state" : "states"} that the policy may meet ${hidden === 1 ? "has" : "have"} no arrow on the map.`));
+    if (nodes.has(index)) rove(index);
+    canvas.showSpot(index);
+    drawing.drawNames();
     say(`${atlas.describe(index)}. ${content.reasons[index]}`);
+  });
+
+  canvas.onRedraw(() => {
+    colours.paint(colour.value);
+    filter();
+    mark(selection.chosen);
   });
 
   // ---- keys and search ------------------------------------------------------------------------------------------
 
-  let roving = 0;
   function rove(index) {
-    nodes.get(roving)?.setAttribute("tabindex", -1);
-    roving = index;
+    for (const node of map.querySelectorAll('.node[tabindex="0"]')) node.setAttribute("tabindex", -1);
     nodes.get(index).setAttribute("tabindex", 0);
   }
 
@@ -144,7 +161,7 @@ atlas.ready.then(() => {
     for (const [other, to] of spots) {
       const ahead = (to.x - from.x) * dx + (to.y - from.y) * dy;
       const aside = Math.abs((to.x - from.x) * dy) + Math.abs((to.y - from.y) * dx);
-      if (ahead <= 0.1 * size || aside > 2 * ahead || nodes.get(other).matches(".unmet, .clustered")) continue;
+      if (ahead <= 0.1 * from.half || aside > 2 * ahead || nodes.get(other).matches(".unmet")) continue;
       if (ahead + 2 * aside < least) [best, least] = [other, ahead + 2 * aside];
     }
     return best;
@@ -186,6 +203,11 @@ atlas.ready.then(() => {
   byId("labels").append(...labels.slice(0, content.limits.suggested).map((label) => html("option", { value: label })));
   byId("search-form").addEventListener("submit", (event) => { event.preventDefault(); find(byId("search").value); });
 
+  byId("save-svg").addEventListener("click", () => saving.saveSvg(map));
+  byId("save-png").addEventListener("click", () => saving.savePng(map));
+  addEventListener("resize", () => drawing.drawNames());
+
+  drawing.draw();
   colours.paint(colour.value);
   filter();
 });

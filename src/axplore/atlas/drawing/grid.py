@@ -1,0 +1,113 @@
+"""States as cells of a grid, and the walls between them.
+
+Labels form a grid if they are pairs of whole numbers, row and column, or whole numbers between which transitions move
+as between the numbered cells of a grid: by one within a row, or by the width of a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from axplore.atlas.atlas import Atlas
+from axplore.atlas.drawing.states import labels_of
+from axplore.atlas.transitions import entry_states
+from axplore.records.counts import Counts
+from axplore.types import IntArray
+
+MAX_EMPTY: Final = 20
+"""The largest number of empty cells per state of a grid; a sparser one is not useful."""
+
+Wall = tuple[int, int, int, int]
+"""A line between two corners of cells: row and column of each, in cells from the top left corner."""
+
+
+class Grid(NamedTuple):
+    """The row and column of each state, [n, 2], and the numbers of rows and columns."""
+
+    cells: IntArray
+    rows: int
+    columns: int
+
+
+def grid_of(atlas: Atlas) -> Grid | None:
+    """Returns the grid of the labels; None if they do not form one."""
+    labels = labels_of(atlas)
+    if all(type(label) is tuple and len(label) == 2 and all(type(part) is int for part in label) for label in labels):
+        return _dense(np.array(labels))
+    if not all(type(label) is int and 0 <= label < 2**53 for label in labels):
+        return None
+    numbers = np.array(labels, dtype=np.int64)
+    width = _row_width(numbers, atlas.transitions)
+    return None if width is None else _dense(np.stack((numbers // width, numbers % width), axis=1), width)
+
+
+def _row_width(numbers: IntArray, transitions: Counts) -> int | None:
+    """Returns the width of a row if numbered states move as in a grid; moves to the initial state are ignored."""
+    starts = entry_states(transitions)
+    moves = (transitions.successors > 0) & (transitions.successors != starts)
+    sources, targets = numbers[starts[moves]], numbers[transitions.successors[moves]]
+    distances = np.unique(np.abs(targets - sources))
+    if len(distances) != 2 or distances[0] != 1:
+        return None
+    width = int(distances[1])
+    aside = np.abs(targets - sources) == 1
+    return width if (sources[aside] // width == targets[aside] // width).all() else None
+
+
+def _dense(cells: IntArray, width: int = 0) -> Grid | None:
+    """Returns the cells, shifted to the first row and column; None if nearly all of the grid would be empty."""
+    cells = cells - cells.min(axis=0) * (not width)
+    rows, columns = (cells.max(axis=0) + 1).tolist()
+    columns = max(columns, width)
+    return Grid(cells, rows, columns) if rows * columns <= MAX_EMPTY * (len(cells) + 5) else None
+
+
+def walls_of(atlas: Atlas, grid: Grid) -> list[Wall]:
+    """Returns the walls: sides of cells of the atlas across which no transition was met, either way.
+
+    A side towards a state of the frontier, or of a state that only resets, is none: too little is known there.
+    """
+    transitions, members = atlas.transitions, len(atlas.states)
+    sources = entry_states(transitions).tolist()
+    moves = set(zip(sources, transitions.successors.tolist(), strict=True))
+    index_of = {(row, column): index for index, (row, column) in enumerate(grid.cells.tolist())}
+    only_resets = np.diff(transitions.state_pairs) == 0
+
+    def is_closed(here: tuple[int, int], there: tuple[int, int]) -> bool:
+        a, b = index_of.get(here), index_of.get(there)
+        known = [index for index in (a, b) if index is not None]
+        if not any(index < members for index in known) or any(
+            index >= members or only_resets[index] for index in known
+        ):
+            return False
+        return a is None or b is None or ((a, b) not in moves and (b, a) not in moves)
+
+    return list(_joined(wall for wall, here, there in _sides(grid) if is_closed(here, there)))
+
+
+def _sides(grid: Grid) -> Iterator[tuple[Wall, tuple[int, int], tuple[int, int]]]:
+    """Yields every side between two cells, or at the border, with these cells; along its rows, then its columns."""
+    for row in range(grid.rows + 1):
+        for column in range(grid.columns):
+            yield (row, column, row, column + 1), (row - 1, column), (row, column)
+    for column in range(grid.columns + 1):
+        for row in range(grid.rows):
+            yield (row, column, row + 1, column), (row, column - 1), (row, column)
+
+
+def _joined(walls: Iterator[Wall]) -> Iterator[Wall]:
+    """Joins walls that continue each other."""
+    last: Wall | None = None
+    for wall in walls:
+        is_level = wall[0] == wall[2]
+        if last is not None and last[2:] == wall[:2] and (last[0] == last[2]) == is_level:
+            last = (*last[:2], *wall[2:])
+            continue
+        if last is not None:
+            yield last
+        last = wall
+    if last is not None:
+        yield last
