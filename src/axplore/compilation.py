@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar, cast
 from numba import njit
 from numba.core.caching import FunctionCache
 from numba.core.event import Event, Listener, register
+from numba.core.types import unliteral
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -33,6 +34,11 @@ def compiled_inner(function: Function) -> Function:
     It does not count references to arrays. Where a call takes less than a microsecond, that would take most of it.
     """
     return _compiled(function, _nrt=False)
+
+
+def compiled_inline(function: Function) -> Function:
+    """The same as a part of each caller, for what is so short that handing over its arguments would take longer."""
+    return _compiled(function, _nrt=False, forceinline=True)
 
 
 def compiling() -> str | None:
@@ -57,7 +63,9 @@ class _KernelCache(FunctionCache):
 
 
 def _compiled(function: Function, **options: Any) -> Function:
-    kernel = njit(nogil=True, **options)(function)
+    # No kernel is called from C, for which Numba would compile a wrapper.
+    kernel = njit(**{"nogil": True, "no_cfunc_wrapper": True, **options})(function)
+    _without_literals(kernel)
     try:
         # What `cache=True` does, with another class.
         kernel._cache = _KernelCache(function)  # type: ignore[no-untyped-call]
@@ -65,6 +73,20 @@ def _compiled(function: Function, **options: Any) -> Function:
         _say_that_nothing_is_kept()
     _compilations.kernels.append(kernel)
     return cast(Function, kernel)
+
+
+def _without_literals(kernel: Any) -> None:
+    """Lets calls from other kernels with constants use the same code as all others.
+
+    Numba would compile a kernel once more for every constant that it is called with.
+    """
+    template = kernel.get_call_template
+
+    def for_types(args: Any, kws: Any) -> Any:
+        named = {name: unliteral(kind) for name, kind in dict(kws).items()}  # type: ignore[no-untyped-call]
+        return template(tuple(map(unliteral, args)), named)
+
+    kernel.get_call_template = for_types
 
 
 def is_kept(kernel: Any) -> bool:

@@ -16,7 +16,7 @@ from axplore.addresses import without_secrets
 from axplore.arguments import refusal
 from axplore.assumptions import assumptions_from
 from axplore.atlas import Atlas
-from axplore.atlas.construction import atlas_of
+from axplore.atlas.construction import atlas_of, with_later
 from axplore.budget import Budget, moment_after
 from axplore.certificate.doubts import summed_faults
 from axplore.errors import Interrupted, InvalidSettingError, WorldError
@@ -241,6 +241,11 @@ class Session:
             observers = (noticed.look, None if recorder is None else recorder.note, watch, self.asked.on_round, alarm)
             pace = Pace(self.explorer, [observer for observer in observers if observer is not None])
             exploration, failure = self._explored(world, [pace])
+
+        def noticed_by_now() -> dict[str, Any]:
+            faults = self._faults_so_far(world, recorder)
+            return {"findings": noticed.findings, "faults": faults, "playing": self.budget.playing}
+
         make = partial(
             atlas_of,
             exploration,
@@ -248,22 +253,14 @@ class Session:
             world_name=self.world_name,
             explorer_name=self.explorer_name,
             steps_before=self.steps_before,
+            examining=self.budget.examining,
         )
-
-        def known_by_now() -> Atlas:
-            return make(
-                findings=noticed.findings,
-                faults=self._faults_so_far(world, recorder),
-                examining=self.budget.examining,
-                playing=self.budget.playing,
-            )
-
-        atlas, interrupted = _done(known_by_now)
+        atlas, interrupted = _done(lambda: make(**noticed_by_now()))
         # A model that is simulated has no steps to save: what is played on it is not counted.
         counted = None if self.watched is None else self.tried
         with nullcontext() if counted is None else self._playing(counted, world):
             interrupted |= noticed.judge(atlas, world, interrupted=interrupted or isinstance(failure, Interrupted))
-        atlas, once_more = _done(known_by_now)
+        atlas, once_more = _done(partial(with_later, atlas, world, **noticed_by_now()))
         atlas = replace(atlas, run=structs.replace(atlas.run, played=noticed.played))
         return atlas, failure or (Interrupted(self.state) if interrupted or once_more else None)
 

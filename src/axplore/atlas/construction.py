@@ -58,8 +58,10 @@ def atlas_of(
     )
     if exploration.evidence is not None or exploration.survey is not None or exploration.properties:
         certificate = certificate_from_exploration(exploration, findings, faults)
-        certificate = structs.replace(certificate, memory=memory_in(world.labelling))
-        uncounted = Labels(state for state in world.states if state not in certificate.counts.order)
+        memory = memory_in(world.labelling)
+        if memory is not None:
+            certificate = structs.replace(certificate, memory=memory)
+        uncounted = _uncounted(certificate, world)
         draws = draws_by_label(exploration.counts, (world.states[number] for number in exploration.numbers.tolist()))
         return Atlas(source=certificate, run=structs.replace(record, draws=draws, uncounted=uncounted))
     counted = set(exploration.counts.states.tolist())
@@ -78,6 +80,23 @@ def atlas_of(
         memory=memory_in(world.labelling),
     )
     return Atlas(source=estimate, run=record)
+
+
+def with_later(
+    atlas: Atlas, world: World, *, playing: int, findings: tuple[Finding, ...], faults: tuple[Fault, ...]
+) -> Atlas:
+    """Returns the atlas of an exploration with what was noticed since it was made; its claims stay as they are."""
+    source, run = atlas.source, structs.replace(atlas.run, playing=playing)
+    if (findings, faults) != (source.findings, source.faults):
+        source = structs.replace(source, findings=findings, faults=faults)
+    if isinstance(source, Certificate):  # playing policies may have met more states
+        run = structs.replace(run, uncounted=_uncounted(source, world))
+    return replace(atlas, source=source, run=run)
+
+
+def _uncounted(certificate: Certificate, world: World) -> Labels:
+    """The states that were met and are not among the counts."""
+    return Labels(state for state in world.states if state not in certificate.counts.order)
 
 
 def certificate_from_exploration(

@@ -14,8 +14,9 @@ from typing import Final
 
 import numpy as np
 
-from axplore.compilation import compiled, compiled_inner
+from axplore.compilation import compiled, compiled_inline, compiled_inner
 from axplore.proofs.row_kernels import (
+    MANY,
     UNKNOWN_SHIFT,
     RegionRows,
     extreme_row,
@@ -52,10 +53,11 @@ ANY_POLICY: Final[IntArray] = np.zeros(0, dtype=np.int64)
 """In place of a policy to follow."""
 
 
-@compiled_inner
+@compiled_inline
 def spread_values(rows: RegionRows, values: FloatArray, n_known: int, goal: int) -> None:
     """Gives the states outside their value, which resets, and the goal its own."""
-    values[n_known:] = rows.reset_cost + values[0]
+    for other in range(n_known, len(values)):
+        values[other] = rows.reset_cost + values[0]
     if goal < len(values):
         values[goal] = 0.0
 
@@ -191,7 +193,9 @@ def evaluate(
     n_known = len(policy)
     start = values[0]
     # This split need not be exact at first: sweeps converge from any start.
-    own = values[:n_known] - chance * start
+    own = np.empty(n_known)
+    for state in range(n_known):
+        own[state] = values[state] - chance[state] * start
     for _ in range(sweeps):
         change = 0.0
         for state in order:
@@ -215,7 +219,7 @@ def evaluate(
     spread_values(rows, values, n_known, goal)
 
 
-@compiled_inner
+@compiled_inline
 def _evaluated(
     rows: RegionRows, goal: int, pair: int, row: FloatArray, rest_resets: bool, own: FloatArray, chance: FloatArray
 ) -> tuple[float, float]:
@@ -241,7 +245,7 @@ def _evaluated(
     return steps, again
 
 
-@compiled_inner
+@compiled_inline
 def _improve_upper(
     rows: RegionRows,
     factors: FloatArray,
@@ -262,6 +266,13 @@ def _improve_upper(
     before = policy[state] if first <= policy[state] < end else first
     for turn in range(end - first):
         pair = before if turn == 0 else first + turn - (first + turn <= before)
+        if factors[pair] != MANY:
+            # What `least_mean_by` gives for a single successor; most pairs have one, and a call takes longer than this.
+            entry = rows.row_offsets[pair]
+            value = rows.costs[pair] + free - factors[pair] * max(free - values[rows.successors[entry]], 0.0)
+            if value < best - SAME:
+                best, choice, row[entry] = value, pair, factors[pair]
+            continue
         # The least mean is at most the mean by shares. Where that is at most `enough`, the backup is no better than the
         # best, and `least_mean_by` does not search.
         enough = rows.costs[pair] + free - best + SAME
@@ -352,7 +363,7 @@ def lower_bound(
     return np.inf
 
 
-@compiled_inner
+@compiled_inline
 def _improve_lower(
     rows: RegionRows,
     factors: FloatArray,
@@ -371,6 +382,12 @@ def _improve_lower(
     before = policy[state] if first <= policy[state] < end else first
     for turn in range(end - first):
         pair = before if turn == 0 else first + turn - (first + turn <= before)
+        if factors[pair] != MANY:
+            entry = rows.row_offsets[pair]
+            value = rows.costs[pair] + factors[pair] * max(values[rows.successors[entry]], 0.0)
+            if value < best - SAME:
+                best, choice, row[entry] = value, pair, factors[pair]
+            continue
         if best < np.inf and rows.costs[pair] + quick_mean(rows, pair, values, shifts[pair]) >= best - SAME:
             continue
         mean, weight, shift = least_mean_by(rows, factors, pair, values, 0.0, -1.0, shifts[pair], -1.0)
@@ -397,7 +414,11 @@ def lower_residual(
             # RESET is an action of every state but the initial one, unless that has no other.
             best = rows.reset_cost + values[0] if state > 0 or rows.state_pairs[1] == 0 else np.inf
             for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
-                best = min(best, _lower_backup_below(rows, factors, pair, values, shifts[pair], best))
+                if factors[pair] != MANY:
+                    successor = rows.successors[rows.row_offsets[pair]]
+                    best = min(best, rows.costs[pair] + factors[pair] * max(values[successor], 0.0))
+                else:
+                    best = min(best, _lower_backup_below(rows, factors, pair, values, shifts[pair], best))
             residual = max(residual, values[state] - best)
     return residual
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from axplore.compilation import compiled, compiled_inner
+from axplore.compilation import compiled, compiled_inline
 from axplore.graphs.search import Graph
 from axplore.graphs.search_kernels import spread
 from axplore.proofs.bound_kernels import SAME, evaluate, spread_values
@@ -70,8 +70,8 @@ def empirical_values(
     """
     n_known = len(policy)
     order = _leading_to(predecessors, goal, n_allowed)
-    policy[:] = RESET_PAIR
-    values[:] = UNKNOWN_VALUE
+    policy.fill(RESET_PAIR)
+    values.fill(UNKNOWN_VALUE)
     if goal < len(values):
         values[goal] = 0.0
     # In the order of hops every state has a successor whose value is known, so that the first policy arrives with
@@ -81,12 +81,13 @@ def empirical_values(
     # No way to the goal was seen: every policy would go on for ever.
     if goal != 0 and values[0] == UNKNOWN_VALUE:
         return False
-    chance = np.ones(n_known)
-    chance[order] = 0.0
-    resetting = np.flatnonzero(values[:n_known] == UNKNOWN_VALUE)
+    chance = np.zeros(n_known)
+    for state in range(n_known):
+        chance[state] = 1.0 if values[state] == UNKNOWN_VALUE else 0.0
+    resetting = np.flatnonzero(chance)
     change = 0.0
     for _ in range(MOST_IMPROVEMENTS):
-        values[resetting] = rows.reset_cost + values[0]
+        _reset(rows, resetting, values)
         evaluate(
             rows,
             goal,
@@ -107,10 +108,17 @@ def empirical_values(
             change = max(change, abs(value - values[state]))
             values[state] = value
         if change <= ESTIMATE_CHANGE:
-            values[resetting] = rows.reset_cost + values[0]
+            _reset(rows, resetting, values)
             spread_values(rows, values, n_known, goal)
             return bool(values[0] <= limit)
     return False
+
+
+@compiled_inline
+def _reset(rows: RegionRows, states: IntArray, values: FloatArray) -> None:
+    """Gives states that only reset their value."""
+    for state in states:
+        values[state] = rows.reset_cost + values[0]
 
 
 @compiled
@@ -125,7 +133,7 @@ def estimated_steps(rows: RegionRows, predecessors: Graph, n_seen: int, limit: f
     return steps
 
 
-@compiled_inner
+@compiled_inline
 def _going_nearer(rows: RegionRows, state: int, values: FloatArray) -> tuple[float, int]:
     """The best pair if outcomes of unknown value led back to the state, and its value."""
     best, choice = np.inf, RESET_PAIR
@@ -141,7 +149,7 @@ def _going_nearer(rows: RegionRows, state: int, values: FloatArray) -> tuple[flo
     return best, choice
 
 
-@compiled_inner
+@compiled_inline
 def _best_by_frequency(rows: RegionRows, state: int, values: FloatArray) -> tuple[float, int]:
     """The least value of a pair, or of RESET, if frequencies were probabilities, and the choice that has it."""
     best, choice = np.inf, RESET_PAIR
@@ -193,6 +201,9 @@ def least_upper_bounds(rows: RegionRows, graph: Graph) -> FloatArray:
                 nearest[after] = min(nearest[after], hops[state])
                 likeliest[after] = max(likeliest[after], chance)
     # Where a pair has other outcomes, one attempt after the other may be made without starting anew.
-    least = np.where(has_other, nearest + 1.0 / np.maximum(likeliest, NEGLIGIBLE), only_single)
+    least = only_single
+    for state in range(n_seen):
+        if has_other[state]:
+            least[state] = nearest[state] + 1.0 / max(likeliest[state], NEGLIGIBLE)
     least[0] = 0.0
     return least

@@ -11,8 +11,8 @@ state resets, so its value is one more than that of the initial state; the value
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeVar
 
 import msgspec
 import numpy as np
@@ -119,8 +119,17 @@ def claims_in(kind: type[AnyClaim], columns: Columns) -> tuple[AnyClaim, ...]:
     return tuple(kind(int(goal), *row) for goal, *row in zip(goals, *vectors, strict=True))
 
 
-def vector_types(kind: type[Claim]) -> dict[str, type[np.generic]]:
+def vector_types(kind: type[Claim]) -> Mapping[str, type[np.generic]]:
     """Returns the type of the numbers in each vector of a kind of claims."""
+    if kind not in _VECTOR_TYPES:  # every claim is asked for it, and looking at annotations takes long
+        _VECTOR_TYPES[kind] = _annotated_types(kind)
+    return _VECTOR_TYPES[kind]
+
+
+_VECTOR_TYPES: Final[dict[type[Claim], dict[str, type[np.generic]]]] = {}
+
+
+def _annotated_types(kind: type[Claim]) -> dict[str, type[np.generic]]:
     fields = msgspec.structs.fields(kind)
     return {field.name: field.type.__args__[0] for field in fields if field.name != "goal"}
 
