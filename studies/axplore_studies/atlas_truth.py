@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from axplore import Atlas, TabularMdp
@@ -49,14 +50,60 @@ def _false_properties(atlas: Atlas, model: TabularMdp) -> Iterator[str]:
     claims = atlas.certificate.of(PropertyClaim) if atlas.certificate is not None else ()
     for bounds, claim in zip(atlas.properties, claims, strict=True):
         names = {named.name: [atlas.seen[index] for index in named.states.tolist()] for named in claim.names}
-        true = true_value(model, bounds.prop, names)
+        price = dict(zip(_pairs(atlas), claim.costs.tolist(), strict=False))
+        true = true_value(model, bounds.prop, names, price)
         if not bounds.lower - ACCURACY <= true <= bounds.upper + ACCURACY:
             yield f"{bounds.prop.text} is {true:g}, not {bounds.interval}"
 
 
-def true_value(model: TabularMdp, prop: Property, names: Mapping[str, StateSet] | None = None) -> float:
-    """Returns the value of a property of a probability, by value iteration in plain Python."""
-    reach, avoid = prop.masks(model.states, names or {})
+def _pairs(atlas: Atlas) -> list[tuple[Any, Any]]:
+    """Returns every counted state with each of its actions."""
+    counts = atlas.counts
+    offered = zip(counts.states.tolist(), counts.actions, strict=True)
+    return [(counts.order[state], action) for state, actions in offered for action in actions]
+
+
+def true_value(
+    model: TabularMdp,
+    prop: Property,
+    names: Mapping[str, StateSet] | None = None,
+    costs: Mapping[tuple[Any, Any], float] | None = None,
+) -> float:
+    """Returns the value of a property from the initial state, by value iteration in plain Python.
+
+    Args:
+        model: the model.
+        prop: the property.
+        names: what names in it stand for.
+        costs: of pairs, for a property of a cost; missing ones cost 1.
+    """
+    if prop.of_cost:
+        return _true_cost(model, prop, names or {}, costs or {})
+    value = _true_chances(model, prop, names or {})[model.initial_state]
+    return 1.0 - value if prop.negated else value
+
+
+def _true_cost(
+    model: TabularMdp, prop: Property, names: Mapping[str, StateSet], costs: Mapping[tuple[Any, Any], float]
+) -> float:
+    surely = _true_chances(model, replace(prop, maximise=True), names)
+    reach, _ = prop.masks(model.states, names)
+    values = {state: 0.0 if chance > 1.0 - ACCURACY else math.inf for state, chance in surely.items()}
+    for _ in range(MOST_SWEEPS):
+        before = dict(values)
+        for state, is_goal in zip(model.states, reach, strict=True):
+            if not is_goal and math.isfinite(values[state]):
+                values[state] = min(
+                    costs.get((state, action), 1.0) + sum(p * before[y] for y, p in model.row(state, action).items())
+                    for action in model.actions_of(state)
+                )
+        if values == before:
+            break
+    return values[model.initial_state]
+
+
+def _true_chances(model: TabularMdp, prop: Property, names: Mapping[str, StateSet]) -> dict[Any, float]:
+    reach, avoid = prop.masks(model.states, names)
     best = max if prop.maximise else min
     values = dict(zip(model.states, map(float, reach), strict=True))
     for _ in range(MOST_SWEEPS if prop.within is None else prop.within):
@@ -67,8 +114,7 @@ def true_value(model: TabularMdp, prop: Property, names: Mapping[str, StateSet] 
                 values[state] = best((sum(p * before[y] for y, p in row.items()) for row in rows), default=0.0)
         if values == before:
             break
-    value = values[model.initial_state]
-    return 1.0 - value if prop.negated else value
+    return values
 
 
 def _best(model: TabularMdp, state: Any, known: list[Any]) -> float:

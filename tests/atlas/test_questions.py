@@ -11,7 +11,7 @@ import pytest
 import axplore
 from axplore import Assumptions, Atlas, TabularMdp, explore
 from axplore.atlas.questions import Leaving
-from axplore.errors import InvalidInputError
+from axplore.errors import InvalidCostsError, InvalidInputError
 from axplore.runs.folder import open_run
 from commands import run
 
@@ -159,3 +159,36 @@ def test_an_answer_is_kept_in_an_atlas_and_in_a_folder_that_is_no_run(shop: Atla
 def test_a_run_that_is_in_use_is_asked_and_keeps_nothing(shop_run: Path) -> None:
     with open_run(shop_run):
         assert "The answer is not kept" in run("check", shop_run, 'Pmax=? [ F "error" ]')
+
+
+def test_a_cost_is_infinite_where_nothing_surely_arrives_and_bounded_where_something_does(closed: Atlas) -> None:
+    paid = closed.cost("thanks", avoid="error")
+    assert (paid.lower, paid.upper) == (math.inf, math.inf)  # payment may fail
+    assert "infinite" in str(paid)
+    assert axplore.verify(closed.keep(paid)).holds
+    prices = {("start", "browse"): 0.5, ("basket", "pay"): 2.0, ("basket", "wait"): 0.0}
+    done = closed.cost({"thanks", "error"}, costs=prices)
+    assert 0.5 / 0.9 + 2.0 in done
+    assert done.upper < 3.2
+    assert (done.policy("start"), done.policy("basket")) == ("browse", "pay")
+    assert axplore.verify(closed.keep(done)).holds
+    same = closed.check_property('Rmin<=5 [ F "basket" ]')
+    assert same.holds is True
+    assert 1 / 0.9 in same
+    free = closed.cost("basket", costs=lambda _state, _action: 0.0)
+    assert (free.lower, free.upper) == (0.0, math.inf)  # what costs nothing may go on for ever
+    assert axplore.verify(closed.keep(free)).holds
+
+
+def test_without_an_assumption_a_cost_has_a_lower_bound_only(shop: Atlas) -> None:
+    answer = shop.cost("basket")
+    assert answer.lower <= 1 / 0.9 <= answer.upper == math.inf
+    assert answer.lower > 1.0
+    assert "is at least" in str(answer)
+    assert axplore.verify(shop.keep(answer)).holds
+
+
+@pytest.mark.parametrize("costs", [{("start", "fly"): 1.0}, {("start", "browse"): -1.0}, lambda *_: math.nan, {1: 2.0}])
+def test_costs_that_mean_nothing_are_refused(closed: Atlas, costs: object) -> None:
+    with pytest.raises(InvalidCostsError, match="costs"):
+        closed.cost("thanks", costs=costs)  # type: ignore[arg-type]

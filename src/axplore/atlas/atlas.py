@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from axplore.atlas.journeys import Arrival, Route
     from axplore.atlas.next_draws import NextDraws
     from axplore.atlas.plans import Costs, Plan
-    from axplore.atlas.questions import Checked, Exit
+    from axplore.atlas.questions import Checked, Exit, PairCosts
     from axplore.atlas.robustness import BreakEven
     from axplore.atlas.statements import Statements
     from axplore.atlas.validation import Validation
@@ -428,6 +428,22 @@ class Atlas:
         from axplore.atlas.questions import check
 
         return check(self, reach, avoid, within, best)
+
+    def cost(self, reach: Any, avoid: Any = None, costs: PairCosts = None) -> Checked:
+        """Returns bounds of the least expected cost of surely reaching some states, and no others, without RESET.
+
+        It is infinite if no policy surely arrives. There is an upper bound only where every outcome on the way is known
+        to have been seen, as with `min-probability`. With RESET as an action, `plan` has both bounds.
+
+        Args:
+            reach: the goal: a state, a set of states, or a function of a state.
+            avoid: what may never be met before the goal, likewise.
+            costs: a function of state and action, or a table `{(state, action): cost}` in which missing pairs cost 1;
+                from 0 to 1e6. By default, every step costs 1.
+        """
+        from axplore.atlas.questions import cost
+
+        return cost(self, reach, avoid, costs)
 
     def check_property(self, text: str | Property, names: Mapping[str, Any] | None = None) -> Checked:
         """Returns bounds for a property such as `Pmax=? [ !"error" U<=20 "thanks" ]`, or whether its bound is met.

@@ -6,33 +6,41 @@ no level is spent again (docs/algorithms/questions.md, section 6). RESET has no 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 from msgspec import structs
 
-from axplore.arguments import label, refusal
+from axplore.arguments import label, real_array, refusal
 from axplore.atlas.learned_model import model_with
 from axplore.atlas.state_report import REFUTED
 from axplore.certificate.promise import PropertyBounds
-from axplore.errors import InvalidInputError, UnknownStateError
+from axplore.errors import InvalidCostsError, InvalidInputError, UnknownStateError
 from axplore.explorers.registry import DEFAULT_EXPLORER
-from axplore.labels import readable
+from axplore.labels import finite, readable
 from axplore.proofs.bounds import IntervalModel
-from axplore.proofs.chances import Chance
-from axplore.proofs.property_claims import asked_of, chance_claim, choices_in, named_states
+from axplore.proofs.chances import Asked, Question
+from axplore.proofs.costs import CostQuestion
+from axplore.proofs.property_claims import asked_of, chance_claim, choices_in, cost_claim, named_states
 from axplore.properties import Property, StateSet, parse_property
 from axplore.records.properties import NO_CHOICE, NamedStates, PropertyClaim
 from axplore.target import confidence_text
-from axplore.types import Action, IntArray, State
+from axplore.types import Action, FloatArray, IntArray, State
 
 if TYPE_CHECKING:
     from axplore.atlas.atlas import Atlas
+
+PairCosts: TypeAlias = Callable[[Any, Any], float] | Mapping[tuple[Any, Any], float] | None
+"""Costs of pairs: a function, or a table in which missing pairs cost 1."""
+
+MOST_PRICE: Final = 1e6
+"""The greatest cost of a pair."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,12 +69,13 @@ class Strategy:
 
 @dataclass(frozen=True, eq=False)
 class Checked:
-    """Bounds of the probability that a property holds, from the initial state.
+    """Bounds of the probability that a property holds, or of its expected cost, from the initial state.
 
     Attributes:
         text: the property.
-        lower, upper: the bounds; 0 and 1 if nothing is proven.
-        policy: for the best policy, what attains the lower bound; for the worst, what stays below the upper one.
+        lower, upper: the bounds; 0 and 1, or 0 and infinity for a cost, if nothing is proven.
+        policy: for the best policy, what attains the lower bound; for the worst and for costs, what stays below the
+            upper one.
         holds: whether a bound that was asked about is met; None if it is open, or if none was asked about.
         proven: whether the bounds are proven.
         sentence: the answer in words.
@@ -91,7 +100,7 @@ class Checked:
     def as_json(self) -> dict[str, Any]:
         """Returns the answer as JSON values."""
         return {
-            "lower": self.lower, "upper": self.upper, "holds": self.holds, "proven": self.proven,
+            "lower": finite(self.lower), "upper": finite(self.upper), "holds": self.holds, "proven": self.proven,
             "sentence": self.sentence,
         }  # fmt: skip
 
@@ -160,17 +169,75 @@ def check_property(atlas: Atlas, text: str | Property, names: Mapping[str, State
     """Returns whether a property holds, or bounds of its probability; see `Atlas.check_property`."""
     prop, named = parse_property(text) if isinstance(text, str) else text, names or {}
     if prop.of_cost:
-        raise InvalidInputError("expected costs are planned with RESET as an action: `axplore plan`, `atlas.plan`")
+        return _costed(atlas, prop, named, None)
     model = counted_model(atlas)
     labels = [atlas.seen[number] for number in model.numbers.tolist()]
     asked = asked_of(model, labels, prop, named)
     low, high = asked.lower(), asked.upper()
     claim = chance_claim(asked, low, high, prop, _names_needed(atlas, prop, named))
     bounds = PropertyBounds.of(claim) if atlas.can_be_relied_on else PropertyBounds(prop, 0.0, 1.0)
-    strategy = _strategy(atlas, model, labels, low if prop.maximise else high)
-    sentence = _sentence(atlas, bounds)
+    return _answer(atlas, model, bounds, (low if prop.maximise else high).policy, claim)
+
+
+def cost(
+    atlas: Atlas, reach: StateSet | State, avoid: StateSet | State | None = None, costs: PairCosts = None
+) -> Checked:
+    """Returns bounds of the least expected cost of surely reaching a set of states; see `Atlas.cost`."""
+    path, names = path_of(atlas, reach, avoid)
+    return _costed(atlas, parse_property(f"Rmin=? [ {path} ]"), names, costs)
+
+
+def _costed(atlas: Atlas, prop: Property, names: Mapping[str, StateSet], costs: PairCosts) -> Checked:
+    model = counted_model(atlas)
+    labels = [atlas.seen[number] for number in model.numbers.tolist()]
+    reach, avoid = prop.masks(labels, names)
+    priced = _pair_costs(atlas, costs)
+    chance = Asked(model, Question(reach, avoid))
+    sure = chance.upper()
+    if atlas.can_be_relied_on and sure.value < 1.0:  # then no policy surely arrives, and none has a finite cost
+        surely = parse_property(f"Pmax<1 {prop.text[prop.text.index('[') :]}")
+        claim = chance_claim(chance, chance.lower(), sure, surely, _names_needed(atlas, surely, names))
+        return _answer(atlas, model, PropertyBounds(prop, math.inf, math.inf), sure.policy, claim)
+    found = CostQuestion(model, reach, avoid, priced).bounds()
+    claim = cost_claim(model, priced, found, prop, _names_needed(atlas, prop, names))
+    bounds = PropertyBounds.of(claim) if atlas.can_be_relied_on else PropertyBounds(prop, 0.0, math.inf)
+    return _answer(atlas, model, bounds, found.policy, claim)
+
+
+def _pair_costs(atlas: Atlas, costs: PairCosts) -> FloatArray:
+    """Returns the cost of each pair that was counted, [P]."""
+    counts = atlas.counts
+    pairs = [
+        (counts.order[state], action)
+        for state, actions in zip(counts.states.tolist(), counts.actions, strict=True)
+        for action in actions
+    ]
+    if costs is None:
+        return np.ones(len(pairs))
+    table = costs if isinstance(costs, Mapping) else None
+    unknown = [key for key in table or () if key not in set(pairs)]
+    if unknown:
+        raise InvalidCostsError(f"the costs name {unknown[0]!r}, which is no state with one of its actions")
+    priced = real_array("costs", [1.0 if table and pair not in table else _cost_of(costs, pair) for pair in pairs])
+    for pair, price in zip(pairs, priced.tolist(), strict=True):
+        if not 0.0 <= price <= MOST_PRICE:
+            raise InvalidCostsError(
+                f"{readable(pair[1])} in {readable(pair[0])} costs {price!r}; it must be from 0 to {MOST_PRICE:g}"
+            )
+    return priced.astype(np.float64)
+
+
+def _cost_of(costs: Any, pair: tuple[State, Action]) -> Any:
+    return costs[pair] if isinstance(costs, Mapping) else costs(*pair)
+
+
+def _answer(
+    atlas: Atlas, model: IntervalModel, bounds: PropertyBounds, policy: IntArray, claim: PropertyClaim
+) -> Checked:
+    proven = atlas.can_be_relied_on
+    strategy = _strategy(atlas, model, policy if len(policy) else np.full(model.n_known, NO_CHOICE))
     return Checked(
-        prop.text, bounds.lower, bounds.upper, strategy, bounds.holds, atlas.can_be_relied_on, sentence, claim
+        bounds.text, bounds.lower, bounds.upper, strategy, bounds.holds, proven, _sentence(atlas, bounds), claim
     )
 
 
@@ -194,7 +261,8 @@ def answered_again(old: Atlas, new: Atlas) -> Atlas:
         return new
     for claim in old.certificate.of(PropertyClaim):
         is_answered = any(bounds.prop.text == claim.text for bounds in new.properties)
-        if not claim.names and not is_answered:
+        is_priced = len(claim.costs) and (claim.costs != 1.0).any()  # of pairs since, the costs are not known
+        if not claim.names and not is_answered and not is_priced:
             new = with_claim(new, check_property(new, claim.text).claim)
     return new
 
@@ -227,10 +295,10 @@ def counted_model(atlas: Atlas) -> IntervalModel:
     return model_with(atlas, atlas.counts.states.tolist())
 
 
-def _strategy(atlas: Atlas, model: IntervalModel, labels: list[State], chance: Chance) -> Strategy:
-    known = {label: index for index, label in enumerate(labels[: model.n_known])}
+def _strategy(atlas: Atlas, model: IntervalModel, policy: IntArray) -> Strategy:
+    known = {atlas.seen[number]: index for index, number in enumerate(model.numbers[: model.n_known].tolist())}
     actions = tuple(tuple(actions) for actions in atlas.counts.actions)
-    return Strategy(known, actions, choices_in(model, chance.policy))
+    return Strategy(known, actions, choices_in(model, policy))
 
 
 def _sentence(atlas: Atlas, bounds: PropertyBounds) -> str:
@@ -243,6 +311,8 @@ def _sentence(atlas: Atlas, bounds: PropertyBounds) -> str:
         return f"{'Holds' if bounds.holds else 'Does not hold'}. {sure}, {bounds.clause}."
     if bounds.prop.comparison is not None:
         return f"Open. {sure}, {bounds.clause}; more draws would decide it."
+    if bounds.prop.of_cost:
+        return f"{bounds.clause[:1].upper()}{bounds.clause[1:]}. {sure}."
     who = "The best policy does so with a probability"
     if bounds.prop.maximise == bounds.prop.negated:
         who = "Every policy does so with at least the least probability, which is"

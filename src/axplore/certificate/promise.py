@@ -74,6 +74,8 @@ class PropertyBounds:
     @property
     def interval(self) -> str:
         """The bounds in words, rounded away from each other."""
+        if math.isinf(self.lower):
+            return "infinite"
         if math.isinf(self.upper):
             return f"at least {_digits(self.lower, math.floor)}"
         return f"between {_digits(self.lower, math.floor)} and {_digits(self.upper, math.ceil)}"

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 MARGIN: Final = 1e-13
 """By how much an inequality between probabilities must hold."""
 
+MOST_COST: Final = 1e5
+"""The cost from bad states that are not known, in units of the greatest cost of a pair: any number would do."""
+
 
 @dataclass(frozen=True, eq=False)
 class Asked:
@@ -179,10 +182,12 @@ class PropertyProof:
         n_known = len(lower)
         if (lower[self.asked.reach[:n_known]] != 0.0).any():
             raise UnprovenError("the cost in the goal itself is not 0")
-        # What cannot lead to the goal has no part in a policy that surely arrives, so its value may be any number.
-        values = np.append(lower, np.zeros(self.sweeper.n_seen - n_known))
+        # What is bad or has no actions has no part in a policy that surely arrives, so its value may be any number.
+        dead = MOST_COST * float(self.claim.costs.max(initial=0.0))
+        values = np.append(lower, np.where(self.asked.avoid[n_known:], dead, 0.0))
         below = np.maximum(lower[self.sweeper.owners] + margin_of(lower) - self.claim.costs, 0.0)
         holds = self.sweeper.region.least_means(values, below) >= below
+        holds |= self._least_of_closed(values) >= lower[self.sweeper.owners]
         pairs = self._all_pairs
         self._require("lower bound", lower, pairs[~holds[pairs]])
 
@@ -242,7 +247,7 @@ class PropertyProof:
     def _least_of_closed(self, values: FloatArray) -> FloatArray:
         """The least value of what was seen after each pair after which nothing else can be; 0 for others, [P]."""
         supports = self.sweeper.region.supports
-        least = np.ones(self.sweeper.region.n_pairs)
+        least = np.full(self.sweeper.region.n_pairs, np.inf)
         np.minimum.at(least, supports.owners, np.append(values, 0.0)[supports.successors])
         return np.where(self._closed, least, 0.0)
 

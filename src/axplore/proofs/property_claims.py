@@ -8,6 +8,7 @@ import numpy as np
 
 from axplore.proofs.bounds import IntervalModel
 from axplore.proofs.chances import Asked, Chance, Question
+from axplore.proofs.costs import CostBounds
 from axplore.properties import Property, StateSet
 from axplore.records.properties import NO_CHOICE, NamedStates, PropertyClaim
 from axplore.types import FloatArray, IntArray, State
@@ -48,6 +49,29 @@ def chance_claim(
         upper=_known(asked, upper.values),
         policy=_no_choices() if is_stepwise else choices_in(asked.model, (lower if prop.maximise else upper).policy),
         ranks=_no_choices() if is_stepwise else lower.ranks,
+    )
+
+
+def cost_claim(
+    model: IntervalModel, costs: FloatArray, bounds: CostBounds, prop: Property, names: Iterable[NamedStates]
+) -> PropertyClaim:
+    """Returns the claim of bounds of the least cost; the arguments are those of `chance_claim`.
+
+    Args:
+        model: of all states that were counted.
+        costs: of each pair, [P].
+        bounds: what was found.
+        prop: the property.
+        names: the states that names in it stand for.
+    """
+    return PropertyClaim(
+        text=prop.text,
+        names=tuple(sorted(names, key=lambda named: named.name)),
+        costs=costs,
+        lower=bounds.lower[: model.n_known],
+        upper=bounds.upper[: model.n_known],
+        policy=choices_in(model, bounds.policy) if len(bounds.policy) else _no_choices(),
+        ranks=_no_choices(),
     )
 
 
