@@ -177,7 +177,7 @@ def _write_page(path: Path, runs: Sequence[ComparedRun], failed: Sequence[SeedRu
         common=common_traits(runs),
         groups=groups,
         means=TextTable(*means_table(runs)),
-        runs=TextTable(*runs_table(runs, failed)),
+        runs=TextTable(*runs_table(runs, failed), {str(run.folder): run.folder for run in runs}),
         legend=LEGEND,
         failed=len(failed),
     )

@@ -2,32 +2,53 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Final, NamedTuple
+from urllib.parse import quote
 
 from axplore.atlas import Atlas
 from axplore.atlas.difference import Difference
 from axplore.atlas.drawing import as_svg
 from axplore.labels import readable
 from axplore.report import charts
+from axplore.report.difference_map import DifferenceMap
 from axplore.report.page import MAX_ROWS, rendered, write_text
+from axplore.report.page import NAME as REPORT
+
+MOST_MAPS: Final = 6
+"""The largest number of groups of which the page of a comparison shows a map."""
 
 
 class TextTable(NamedTuple):
-    """A table of texts: headings, and rows of as many cells."""
+    """A table of texts: headings, rows of as many cells, and the folders that first cells name."""
 
     headings: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
+    folders: Mapping[str, Path] = MappingProxyType({})
+
+    def addresses(self, page: Path) -> dict[str, str]:
+        """Returns the addresses of reports in the folders that there are, from the place of a page."""
+        reports = {name: folder / REPORT for name, folder in self.folders.items()}
+        return {
+            name: quote(os.path.relpath(report.resolve(), page.parent.resolve()))
+            for name, report in reports.items()
+            if report.is_file()
+        }
 
 
 def write_difference_page(difference: Difference, path: Path) -> Path:
     """Writes the page that shows what changed between two atlases, and returns the file."""
     from markupsafe import Markup
 
-    maps = [(name, atlas, Markup(as_svg(atlas))) for name, atlas in (("old", difference.old), ("new", difference.new))]
     page = rendered(
-        "templates/difference.html", difference=difference, maps=maps, readable=readable, limits={"rows": MAX_ROWS}
+        "templates/difference.html",
+        difference=difference,
+        map=Markup(DifferenceMap(difference).as_svg()),
+        readable=readable,
+        limits={"rows": MAX_ROWS},
     )
     return write_text(page, path)
 
@@ -53,11 +74,15 @@ def write_comparison_page(
         legend: what the headings mean.
         failed: the number of runs that failed.
     """
+    from markupsafe import Markup
+
     page = rendered(
         "templates/comparison.html",
         common=common,
         groups=groups,
         tables={"Explorers": means, "Runs": runs},
+        addresses=runs.addresses(path),
+        maps={name: Markup(as_svg(atlases[0])) for name, atlases in list(groups.items())[:MOST_MAPS]},
         legend=legend,
         failed=failed,
         charts=charts,

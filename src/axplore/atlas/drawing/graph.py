@@ -30,6 +30,7 @@ class Graph:
         members: the number of states that are in the atlas; they come first.
         edges: the name of each edge and the largest probability of its actions, by source and target.
         pictured: the states that have pictures.
+        least_width: that of a node, for what is noted below its name.
     """
 
     labels: Sequence[str]
@@ -37,6 +38,7 @@ class Graph:
     members: int
     edges: dict[tuple[int, int], tuple[str, float]]
     pictured: Sequence[int] = ()
+    least_width: int = 0
 
     def as_json(self) -> dict[str, Any]:
         """Returns the graph as the script that lays it out takes it."""
@@ -48,6 +50,7 @@ class Graph:
             "parents": self.parents.tolist(),
             "members": self.members,
             "pictured": list(self.pictured),
+            "leastWidth": self.least_width,
             "texts": list(texts),
             "edges": {
                 "source": [source for source, _ in self.edges],

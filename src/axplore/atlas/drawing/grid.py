@@ -6,7 +6,7 @@ as between the numbered cells of a grid: by one within a row, or by the width of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -14,8 +14,7 @@ import numpy as np
 from axplore.atlas.atlas import Atlas
 from axplore.atlas.drawing.states import labels_of
 from axplore.atlas.transitions import entry_states
-from axplore.records.counts import Counts
-from axplore.types import IntArray
+from axplore.types import IntArray, State
 
 MAX_EMPTY: Final = 20
 """The largest number of empty cells per state of a grid; a sparser one is not useful."""
@@ -32,23 +31,48 @@ class Grid(NamedTuple):
     columns: int
 
 
-def grid_of(atlas: Atlas) -> Grid | None:
+class Moves(NamedTuple):
+    """What is drawn of a system: its labels by index, which transitions were met, and where nothing more is known.
+
+    Attributes:
+        labels: the labels, by index.
+        members: the number of states of the atlas, which come first.
+        pairs: the source and the target of each transition.
+        only_resets: the states in which nothing but RESET can be played.
+    """
+
+    labels: Sequence[State]
+    members: int
+    pairs: frozenset[tuple[int, int]]
+    only_resets: frozenset[int]
+
+
+def moves_of(atlas: Atlas) -> Moves:
+    """Returns what a grid shows of an atlas."""
+    transitions = atlas.transitions
+    pairs = zip(entry_states(transitions).tolist(), transitions.successors.tolist(), strict=True)
+    only_resets = np.flatnonzero(np.diff(transitions.state_pairs) == 0)
+    return Moves(labels_of(atlas), len(atlas.states), frozenset(pairs), frozenset(only_resets.tolist()))
+
+
+def grid_of(moves: Moves) -> Grid | None:
     """Returns the grid of the labels; None if they do not form one."""
-    labels = labels_of(atlas)
+    labels = moves.labels
     if all(type(label) is tuple and len(label) == 2 and all(type(part) is int for part in label) for label in labels):
         return _dense(np.array(labels))
     if not all(type(label) is int and 0 <= label < 2**53 for label in labels):
         return None
     numbers = np.array(labels, dtype=np.int64)
-    width = _row_width(numbers, atlas.transitions)
+    width = _row_width(numbers, moves)
     return None if width is None else _dense(np.stack((numbers // width, numbers % width), axis=1), width)
 
 
-def _row_width(numbers: IntArray, transitions: Counts) -> int | None:
+def _row_width(numbers: IntArray, moves: Moves) -> int | None:
     """Returns the width of a row if numbered states move as in a grid; moves to the initial state are ignored."""
-    starts = entry_states(transitions)
-    moves = (transitions.successors > 0) & (transitions.successors != starts)
-    sources, targets = numbers[starts[moves]], numbers[transitions.successors[moves]]
+    pairs = np.array([pair for pair in moves.pairs if pair[1] > 0 and pair[0] != pair[1]], dtype=np.int64).reshape(
+        -1, 2
+    )
+    sources, targets = numbers[pairs[:, 0]], numbers[pairs[:, 1]]
     distances = np.unique(np.abs(targets - sources))
     if len(distances) != 2 or distances[0] != 1:
         return None
@@ -65,25 +89,19 @@ def _dense(cells: IntArray, width: int = 0) -> Grid | None:
     return Grid(cells, rows, columns) if rows * columns <= MAX_EMPTY * (len(cells) + 5) else None
 
 
-def walls_of(atlas: Atlas, grid: Grid) -> list[Wall]:
+def walls_of(moves: Moves, grid: Grid) -> list[Wall]:
     """Returns the walls: sides of cells of the atlas across which no transition was met, either way.
 
     A side towards a state of the frontier, or of a state that only resets, is none: too little is known there.
     """
-    transitions, members = atlas.transitions, len(atlas.states)
-    sources = entry_states(transitions).tolist()
-    moves = set(zip(sources, transitions.successors.tolist(), strict=True))
     index_of = {(row, column): index for index, (row, column) in enumerate(grid.cells.tolist())}
-    only_resets = np.diff(transitions.state_pairs) == 0
 
     def is_closed(here: tuple[int, int], there: tuple[int, int]) -> bool:
         a, b = index_of.get(here), index_of.get(there)
         known = [index for index in (a, b) if index is not None]
-        if not any(index < members for index in known) or any(
-            index >= members or only_resets[index] for index in known
-        ):
+        if not known or any(index >= moves.members or index in moves.only_resets for index in known):
             return False
-        return a is None or b is None or ((a, b) not in moves and (b, a) not in moves)
+        return a is None or b is None or ((a, b) not in moves.pairs and (b, a) not in moves.pairs)
 
     return list(_joined(wall for wall, here, there in _sides(grid) if is_closed(here, there)))
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from axplore.atlas.atlas import Atlas
 from axplore.atlas.drawing.graph import Graph, graph_of
-from axplore.atlas.drawing.grid import Grid, Wall, grid_of, walls_of
+from axplore.atlas.drawing.grid import Grid, Wall, grid_of, moves_of, walls_of
 from axplore.atlas.drawing.layered import View, laid_out
 from axplore.atlas.drawing.states import shown_steps
 from axplore.types import FloatArray, IntArray, Status
@@ -75,9 +75,10 @@ def layout_of(atlas: Atlas, graph: Callable[[], Graph] | None = None, wanted: Se
         graph: returns its graph, if names are to differ from the labels.
         wanted: indices of states that a graph shows whatever their place.
     """
-    grid = grid_of(atlas)
+    moves = moves_of(atlas)
+    grid = grid_of(moves)
     if grid is not None:
-        return _grid_layout(grid, _drawn(atlas), walls_of(atlas, grid))
+        return grid_layout(grid, _drawn(atlas), walls_of(moves, grid))
     made = graph_of(atlas) if graph is None else graph()
     return GraphLayout(made, *laid_out(made.as_json(), wanted))
 
@@ -91,7 +92,8 @@ def _drawn(atlas: Atlas) -> IntArray:
     return np.sort(np.lexsort((shown_steps(atlas), np.array(rank)))[:MAX_DRAWN])
 
 
-def _grid_layout(grid: Grid, drawn: IntArray, walls: Sequence[Wall]) -> GridLayout:
+def grid_layout(grid: Grid, drawn: IntArray, walls: Sequence[Wall]) -> GridLayout:
+    """Returns where the cells of a grid are on the map."""
     cells, rows, columns = grid
     # The cells of a narrow grid are not as wide as the map.
     size = (WIDTH - 2 * MARGIN) / max(columns, rows, 8) / 2

@@ -29,19 +29,29 @@ _INK, _SOFT, _LINE = f"var(--ink,{INK})", f"var(--soft,{SOFT})", f"var(--line-st
 _PAPER, _GROUND = f"var(--paper,{PAPER})", "var(--raised,#f6f8fa)"
 
 
+Texts = Sequence[tuple[str, str]]
+"""A text in one or more versions, each with a name for style sheets."""
+
+
 class Look(NamedTuple):
-    """How a state looks: its colours, its tooltip, a note below its name, and names for style sheets."""
+    """How a state looks: its colours, its tooltip, notes below its name, and names for style sheets."""
 
     fill: str
     outline: str
     title: str
-    note: str = ""
+    notes: Texts = ()
     is_dashed: bool = False
     css: str = ""
+    thickness: float = 1.2
 
 
-EdgeLook = Callable[[Edge], tuple[str, str]]
-"""Returns the colour of an edge, and names for style sheets."""
+class EdgeLook(NamedTuple):
+    """How an edge looks: its colour, its names, names for style sheets, and how thick it is."""
+
+    colour: str
+    texts: Texts
+    css: str = ""
+    thickness: float = 1.4
 
 
 def as_svg(atlas: Atlas, width: int = 720) -> str:
@@ -49,7 +59,7 @@ def as_svg(atlas: Atlas, width: int = 720) -> str:
     layout, looks = layout_of(atlas), looks_of(atlas)
     said = f"Map of {len(atlas.states)} states"
     if isinstance(layout, GridLayout):
-        return framed((WIDTH, layout.height), _grid(layout, looks), said, min(width, 480))
+        return grid_svg(layout, looks, said, min(width, 480))
     return graph_svg(layout.view, looks, said, width)
 
 
@@ -62,19 +72,25 @@ def looks_of(atlas: Atlas) -> list[Look]:
             fill,
             OUTLINE[status],
             f"{name}: {status.value}",
-            f"{steps:.1f}" if index < len(atlas.states) else status.value,
+            [("", f"{steps:.1f}" if index < len(atlas.states) else status.value)],
             status is not Status.CERTIFIED,
         )
         for index, (name, fill, status, steps) in enumerate(rows)
     ]
 
 
-def plain_edges(_: Edge) -> tuple[str, str]:
+def plain_edge(edge: Edge) -> EdgeLook:
     """Returns the look of an edge of which nothing special is to be said."""
-    return _LINE, ""
+    return EdgeLook(_LINE, [("", edge.text)] if edge.text else [])
 
 
-def graph_svg(view: View, looks: Sequence[Look], said: str, width: int = 720, edge_look: EdgeLook = plain_edges) -> str:
+def graph_svg(
+    view: View,
+    looks: Sequence[Look],
+    said: str,
+    width: int = 720,
+    edge_look: Callable[[Edge], EdgeLook] = plain_edge,
+) -> str:
     """Returns what is shown of a graph as an SVG element.
 
     Args:
@@ -99,13 +115,19 @@ def framed(size: tuple[float, float], parts: Iterator[str] | Sequence[str], said
     )
 
 
+def grid_svg(layout: GridLayout, looks: Sequence[Look], said: str, width: int = 480) -> str:
+    """Returns the cells of a grid as an SVG element."""
+    return framed((WIDTH, layout.height), _grid(layout, looks), said, width)
+
+
 def _grid(layout: GridLayout, looks: Sequence[Look]) -> Iterator[str]:
     half = 0.94 * layout.size
     for index, x, y in zip(layout.drawn.tolist(), layout.x.tolist(), layout.y.tolist(), strict=True):
         look = looks[index]
         yield (
             f'<rect x="{x - half:.1f}" y="{y - half:.1f}" width="{2 * half:.1f}" height="{2 * half:.1f}" '
-            f'style="fill:{look.fill};stroke:{look.outline};stroke-width:{3 if index == 0 else 0.5}{_dashes(look)}">'
+            f'class="{look.css}" style="fill:{look.fill};stroke:{look.outline};'
+            f'stroke-width:{max(3 if index == 0 else 0, look.thickness)}{_dashes(look)}">'
             f"<title>{escape(printable(look.title))}</title></rect>"
         )
     for x1, y1, x2, y2 in layout.wall_lines:
@@ -115,27 +137,31 @@ def _grid(layout: GridLayout, looks: Sequence[Look]) -> Iterator[str]:
         )
 
 
-def _edges(view: View, edge_look: EdgeLook) -> Iterator[str]:
+def _edges(view: View, edge_look: Callable[[Edge], EdgeLook]) -> Iterator[str]:
     texts = []
     for edge in view.edges:
-        colour, css = edge_look(edge)
+        look = edge_look(edge)
         dashes = ";stroke-dasharray:5 4" if edge.share < RARE else ""
         corners = " ".join(f"{x} {y}" for x, y in edge.head)
+        line = f"fill:none;stroke:{look.colour};stroke-width:{look.thickness}{dashes}"
         yield (
-            f'<g class="{css}"><path d="{edge.path}" style="fill:none;stroke:{colour};stroke-width:1.4{dashes}"/>'
-            f'<polygon points="{corners}" style="fill:{colour}"/></g>'
+            f'<g class="{look.css}"><path d="{edge.path}" style="{line}"/>'
+            f'<polygon points="{corners}" style="fill:{look.colour}"/></g>'
         )
-        if edge.text:
-            ink = _SOFT if edge_look is plain_edges or not css else colour
-            shown = _cut(edge.text)
-            width = LETTER * len(shown)
-            x, y = edge.label
-            texts.append(
-                f'<g class="{css}"><rect x="{x - width / 2:.1f}" y="{y - 6}" width="{width}" height="12" '
-                f'style="fill:{_GROUND}"/><text x="{x}" y="{y + 4}" text-anchor="middle" font-size="11" '
-                f'style="fill:{ink}">{escape(shown)}<title>{escape(printable(edge.text))}</title></text></g>'
-            )
+        ink = _SOFT if look.colour == _LINE else look.colour
+        texts += [_edge_text(edge.label, text, ink, f"{look.css} {css}") for css, text in look.texts]
     yield from texts
+
+
+def _edge_text(place: tuple[float, float], text: str, ink: str, css: str) -> str:
+    longest = 30  # as the script that lays edges out leaves room for
+    shown = text if len(text) <= longest else f"{text[: longest - 1]}…"
+    (x, y), width = place, LETTER * len(shown)
+    return (
+        f'<g class="{css.strip()}"><rect x="{x - width / 2:.1f}" y="{y - 6}" width="{width}" height="12" '
+        f'style="fill:{_GROUND}"/><text x="{x}" y="{y + 4}" text-anchor="middle" font-size="11" '
+        f'style="fill:{ink}">{escape(printable(shown))}<title>{escape(printable(text))}</title></text></g>'
+    )
 
 
 def _node(node: Node, look: Look) -> str:
@@ -146,19 +172,23 @@ def _node(node: Node, look: Look) -> str:
         f'<text x="{node.x}" y="{top + 18 + 16 * i:.1f}" font-size="13">{escape(printable(line))}</text>'
         for i, line in enumerate(node.lines)
     )
-    note = f'<text x="{node.x}" y="{top + node.height - 6:.1f}" font-size="10">{escape(look.note)}</text>'
+    notes = "".join(
+        f'<text class="{css}" x="{node.x}" y="{top + node.height - 6:.1f}" font-size="10">{escape(note)}</text>'
+        for css, note in look.notes
+    )
     return (
         f'<g class="{look.css}" text-anchor="middle" style="fill:{ink}"><title>{escape(printable(look.title))}</title>'
         f'<rect x="{left:.1f}" y="{top:.1f}" width="{node.width}" height="{node.height}" '
         f'rx="{2 if look.is_dashed else 9}" style="fill:{fill};stroke:{look.outline};'
-        f'stroke-width:{2.5 if node.index == 0 else 1.2}{_dashes(look)}"/>{lines}{note}</g>'
+        f'stroke-width:{max(2.5 if node.index == 0 else 0, look.thickness)}{_dashes(look)}"/>{lines}{notes}</g>'
     )
 
 
 def _marked(look: Look, marks: Mapping[str, str]) -> Look:
     """Returns the look of a state with marks for actions that stay there or lead to the initial state."""
     said = "".join(f"\n{symbol} {text}" for symbol, text in marks.items())
-    return look._replace(note=" ".join((look.note, *marks)), title=look.title + said)
+    notes = [(css, " ".join((note, *marks))) for css, note in look.notes]
+    return look._replace(notes=notes, title=look.title + said)
 
 
 def _clusters(view: View) -> Iterator[str]:
@@ -172,8 +202,3 @@ def _clusters(view: View) -> Iterator[str]:
 
 def _dashes(look: Look) -> str:
     return ";stroke-dasharray:5 4" if look.is_dashed else ""
-
-
-def _cut(text: str) -> str:
-    longest = 30  # as the script that lays edges out leaves room for
-    return printable(text if len(text) <= longest else f"{text[: longest - 1]}…")

@@ -28,7 +28,7 @@ const layering = (() => {
     const named = lines(graph.labels[index]), longest = Math.max(...named.map((line) => line.length), 3);
     const isPictured = graph.pictured.includes(index);
     return {
-      width: Math.max(longest * CHARACTER, isPictured ? PICTURE.width : 0) + 2 * PADDING,
+      width: Math.max(longest * CHARACTER, isPictured ? PICTURE.width : 0, graph.leastWidth - 2 * PADDING) + 2 * PADDING,
       height: named.length * LINE + STEPS + PADDING + (isPictured ? PICTURE.height + 4 : 0),
     };
   }
