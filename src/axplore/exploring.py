@@ -259,7 +259,8 @@ class Session:
         # A model that is simulated has no steps to save: what is played on it is not counted.
         counted = None if self.watched is None else self.tried
         with nullcontext() if counted is None else self._playing(counted, world):
-            interrupted |= noticed.judge(atlas, world, interrupted=interrupted or isinstance(failure, Interrupted))
+            stopped = interrupted or isinstance(failure, Interrupted)
+            interrupted |= noticed.judge(atlas, world, self.budget, interrupted=stopped)
         atlas, once_more = _done(partial(with_later, atlas, world, **noticed_by_now()))
         atlas = replace(atlas, run=structs.replace(atlas.run, played=noticed.played))
         return atlas, failure or (Interrupted(self.state) if interrupted or once_more else None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -63,12 +64,15 @@ class Noticed:
         if self._system is not None and self._system.has_alarmed:
             self._note_history(self._system)
 
-    def judge(self, atlas: Atlas, explored: World, *, interrupted: bool) -> bool:
-        """Keeps what casts doubt on an atlas: what the test found, or else what playing the policies finds.
+    def judge(self, atlas: Atlas, explored: World, budget: Budget, *, interrupted: bool) -> bool:
+        """Keeps what casts doubt on an atlas: what the test found, or else what playing policies finds.
+
+        The policies that are promised are played last: of a system that changes, they are to show how it is now.
 
         Args:
             atlas: what is about to be promised.
             explored: the world that it is of.
+            budget: what is left of the limits.
             interrupted: whether Ctrl-C was pressed, so that nothing is played any more.
 
         Returns:
@@ -80,9 +84,11 @@ class Noticed:
                 self._note_history(self._system)
             if is_promised and not self._has_told_history and not interrupted:
                 assert self._tried is not None
-                self._replay(atlas, self._tried, explored)
                 if self._system is not None:
-                    self._attempt(atlas, self._system, explored)
+                    self._attempt(atlas, self._system, explored, budget)
+                if not self._has_told_history:
+                    self._replay(atlas, self._tried, explored)
+                if self._system is not None:
                     self._note_history(self._system)
                 return False
         except KeyboardInterrupt:
@@ -109,12 +115,15 @@ class Noticed:
         if matters and shown.was_cut:
             self._note_not_played("The limit of steps or seconds came first.")
 
-    def _attempt(self, atlas: Atlas, system: Examinable, explored: World) -> None:
+    def _attempt(self, atlas: Atlas, system: Examinable, explored: World, budget: Budget) -> None:
         """Tries to reach what is set aside; where something is assumed, or in doubt already, there is no need."""
         from axplore.atlas.attempts import attempt
+        from axplore.atlas.replays import steps_to_keep
 
-        if not atlas.assumptions and not any(finding.is_doubt for finding in self.findings):
-            for finding in attempt(atlas, system, explored):
+        left = budget.left(atlas.steps)
+        most = math.inf if left is None else left - steps_to_keep(atlas)
+        if most > 0 and not atlas.assumptions and not any(finding.is_doubt for finding in self.findings):
+            for finding in attempt(atlas, system, explored, most, budget.seconds_left / 2):
                 self._has_told_history = True
                 self._note(finding)
 

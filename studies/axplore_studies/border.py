@@ -8,8 +8,9 @@ Each bound is then compared with the truth, which linear equations on the hidden
   states of the atlas. It is false if one of them takes less: a search among policies of labels, restarted after any
   number of steps or not, looks for one where a policy that saw everything could take less. It may miss one, so false
   lower bounds are counted from below;
-- where something survives RESET, what counts is the average over journeys in the long run; of a system that changes,
-  how it works when the promise is made; of one that changes periodically, the average over a period.
+- where something survives RESET, what counts is the average over journeys in the long run, from what the system hides
+  when the promise is made; of a system that changes, how it works then; of one that changes periodically, the average
+  over a period.
 
 A bound is *grossly* false if it misses the truth by more than 5 %.
 """
@@ -29,7 +30,7 @@ from axplore.errors import AxploreError
 from axplore_studies.loop import Record, Study, Trial
 from axplore_studies.outputs import Table
 from axplore_studies.systems.border import HEALTHY, KINDS, drawn, labels_of
-from axplore_studies.systems.hidden_model import Border, HiddenModel, best_label_policy
+from axplore_studies.systems.hidden_model import HiddenModel, best_label_policy
 
 EPSILON: Final = 1.0
 MAX_STEPS: Final = 20_000
@@ -72,7 +73,7 @@ def explored(kind: str, number: int, doctor: bool) -> Record:
         if not isinstance(known, Atlas):
             return {"verdict": REFUSED, "failure": failure, "doubted": True, "issues": [], "false": [], "gross": 0}
         atlas = known
-    false = list(false_bounds(border, atlas, system.plays))
+    false = list(false_bounds(atlas, border.models_after(system.plays, system.hidden)))
     return {
         "verdict": atlas.verdict.kind.name,
         "failure": failure,
@@ -93,17 +94,15 @@ def _is_gross(bound: float, truth: float) -> bool:
     return abs(truth - bound) > GROSS * min(truth, bound)
 
 
-def false_bounds(border: Border, atlas: Atlas, plays: int) -> Iterator[tuple[str, Any, float, float]]:
+def false_bounds(atlas: Atlas, models: Sequence[HiddenModel]) -> Iterator[tuple[str, Any, float, float]]:
     """Yields each false bound: which it is, of which state, the bound and the truth.
 
     Args:
-        border: the system.
-        atlas: what was found of it.
-        plays: how often it was played until then.
+        atlas: what was found of a system.
+        models: how the system works when this is promised, in each phase of it.
     """
     if not atlas.proven:
         return
-    models = border.models_after(plays)
     for place, goal in enumerate(atlas.states):
         upper = float(atlas.upper[place])
         if place and math.isfinite(upper):
@@ -117,7 +116,7 @@ def false_bounds(border: Border, atlas: Atlas, plays: int) -> Iterator[tuple[str
             if truth > proof.within * (1 + ACCURACY):
                 yield "episodes", proof.state, proof.within, truth
     lower = dict(zip(atlas.seen, atlas.lower.tolist(), strict=False))  # one met last may have none
-    for goal in labels_of(border.first):
+    for goal in labels_of(models[0]):
         bound = lower.get(goal, atlas.unseen_lower)
         if goal != atlas.states[0]:
             truth = _mean([least_known(model, atlas, goal, bound) for model in models])

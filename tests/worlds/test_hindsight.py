@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from axplore.types import RESET_ACTION
-from axplore.worlds.contract import Answer, Visit
-from axplore.worlds.hindsight import AFTER_RESET, EARLY_DRAWS, Circumstance, WatchedHistory, pair_of
+from axplore.worlds.contract import Answer, Restarts, Visit
+from axplore.worlds.hindsight import AFTER_RESET, EARLY_DRAWS, SHORT_RUN, Circumstance, WatchedHistory, pair_of
 from axplore.worlds.stepped import SteppedWorld
 from axplore.worlds.walkers import INTERRUPTED
 
@@ -94,7 +94,7 @@ def test_what_is_handed_to_the_tests_is_what_a_plain_loop_finds(monkeypatch: pyt
         monkeypatch.setattr(history.tests[asked], "add", adding(asked))
     expected: dict[Circumstance, Counter[tuple[int, int, int]]] = {asked: Counter() for asked in Circumstance}
     drawn: Counter[int] = Counter()
-    position, before, age = 0, AFTER_RESET, 0
+    position, before, age, run = 0, AFTER_RESET, 0, 0
     for _ in range(3000):
         if rng.random() < 0.01:
             history.break_off()
@@ -107,6 +107,8 @@ def test_what_is_handed_to_the_tests_is_what_a_plain_loop_finds(monkeypatch: pyt
             before, position, age = AFTER_RESET, 0, 0
         else:
             pair, age = (position << 20) | action, age + 1
+            run = run + 1 if pair == before else 0
+            expected[Circumstance.RUN][(run // SHORT_RUN).bit_length(), pair, result] += 1
             expected[Circumstance.ORIGIN][before, pair, result] += 1
             expected[Circumstance.AGE][age.bit_length(), pair, result] += 1
             expected[Circumstance.PERIOD][(drawn[pair] // EARLY_DRAWS).bit_length(), pair, result] += 1
@@ -132,6 +134,45 @@ class Expiring:
         self._age, self._steps = self._age + 1, self._steps + 1
         chance = max(0.1, 0.5 - self._rate * self._steps) if self._age <= self._limit else 0.0
         return int(self._random.random() < chance)
+
+
+class Trapping:
+    """`go` leads from one state to the other with 0.5 until, once in its life, it is stuck until the next RESET."""
+
+    actions = ("go",)
+
+    def __init__(self, stuck_at: int | None) -> None:
+        self._random, self._stuck_at, self._steps = random.Random(7), stuck_at, 0
+
+    def reset(self) -> int:
+        self._state, self._is_stuck = 0, False
+        return 0
+
+    def step(self, _action: str) -> int:
+        self._steps += 1
+        self._is_stuck = self._is_stuck or self._steps == self._stuck_at
+        self._state ^= self._random.random() < 0.5 and not self._is_stuck
+        return int(self._state)
+
+
+def played(system: Trapping) -> SteppedWorld:
+    world = SteppedWorld(system)
+    world.watch_history()
+    for _ in range(50):
+        world.run_episode(lambda _state, _step: "go", "never seen", 100, Restarts.CHOSEN)
+    return world
+
+
+def test_one_run_of_a_system_that_is_stuck_is_enough() -> None:
+    alarm = played(Trapping(stuck_at=2510)).history_alarm
+    assert alarm is not None
+    assert alarm.circumstance is Circumstance.RUN
+    (stuck,) = alarm.dependence.table[2].items()  # 16 to 31 times in a row
+    assert stuck[1] == 16
+
+
+def test_long_runs_of_chance_are_no_alarm() -> None:
+    assert played(Trapping(stuck_at=None)).history_alarm is None
 
 
 def visited(system: Expiring, visits: int) -> SteppedWorld:

@@ -92,13 +92,21 @@ class _Goal:
         self.outcomes[arrived_after[0] if arrived_after and answer.completed else -1] += 1
 
 
-def attempt(atlas: Atlas, world: Examinable, explored: World | None = None) -> tuple[Finding, ...]:
+def attempt(
+    atlas: Atlas,
+    world: Examinable,
+    explored: World | None = None,
+    most_steps: float = math.inf,
+    most_seconds: float = math.inf,
+) -> tuple[Finding, ...]:
     """Plays from RESET towards what is set aside; returns what a test that runs along found, or what refutes a bound.
 
     Args:
         atlas: of the world, with everything proven and nothing assumed.
         world: as exploring left it; afterwards it is as before, but for the system itself.
         explored: the world that the atlas is of, if it is another one.
+        most_steps: the steps that there are for it.
+        most_seconds: the seconds that there are for it.
     """
     before = world.snapshot()
     try:
@@ -107,7 +115,7 @@ def attempt(atlas: Atlas, world: Examinable, explored: World | None = None) -> t
             world.restore(replace(before, labels=tuple(explored.states), actions=actions))
         goals = list(_goals(atlas))
         with suppress(OrdersCutError):  # what was seen until a limit came counts
-            _play(goals, atlas, world)
+            _play(goals, world, min(steps_to_attempt(atlas), most_steps), min(SECONDS, most_seconds))
         found = history_finding(world)  # while the states that were met are known
         return tuple(_refuted(goals))[:1] if found is None else (found,)
     except WorldError:  # replays say so
@@ -140,12 +148,16 @@ def _choices(atlas: Atlas, model: IntervalModel, goal: int) -> dict[State, Actio
     }
 
 
-def _play(goals: list[_Goal], atlas: Atlas, world: Examinable) -> None:
+def steps_to_attempt(atlas: Atlas) -> int:
+    """Returns the steps that the attempts at an atlas may take."""
+    return min(max(FEWEST_STEPS, int(SHARE * atlas.steps)), MOST_STEPS)
+
+
+def _play(goals: list[_Goal], world: Examinable, most_steps: float, most_seconds: float) -> None:
     """Plays episodes towards the goal that took the fewest steps so far, until a test that runs along alarms."""
-    budget = min(max(FEWEST_STEPS, int(SHARE * atlas.steps)), MOST_STEPS)
-    first, ends = world.steps, time.monotonic() + SECONDS
+    last, ends = world.steps + most_steps, time.monotonic() + most_seconds
     # Each look ends a batch of the tests: a state that is new in one tells something from the next one on.
-    while goals and world.history_alarm is None and world.steps - first < budget and time.monotonic() < ends:
+    while goals and world.history_alarm is None and world.steps < last and time.monotonic() < ends:
         for _ in range(EPISODES_BETWEEN_LOOKS):
             min(goals, key=lambda goal: goal.steps).play(world)
 

@@ -63,9 +63,13 @@ CONFIRMED: Final = 0.02
 CONFIRMING_STEPS: Final = 20_000
 """and the steps that this may take then, or a part of the steps of the exploration."""
 
-HORIZON_FACTOR: Final = 10
-SHORTEST_HORIZON: Final = 20
-"""An episode is cut after this many times the steps that are proven, but never before this many."""
+HORIZON_FACTOR: Final = 40
+SHORTEST_HORIZON: Final = 80
+"""An episode is cut after this many times the steps that are proven, but never before this many. Hardly any is that
+long, and one that a system is stuck in shows that it is."""
+
+QUICK_FACTORS: Final = (2, 4, 10)
+"""Whether a policy takes less than proven is asked with restarts after these multiples of the lower bound."""
 
 ROUNDS: Final = 5
 """The steps are spent in this many rounds over all goals."""
@@ -132,6 +136,16 @@ def replay(
         return Replay(findings, replays.record, replays.is_cut and not replays.has_played)
     finally:
         world.restore(before)
+
+
+def steps_to_replay(atlas: Atlas) -> int:
+    """Returns the steps that episodes of the goals of an atlas may take."""
+    return min(max(FEWEST_STEPS, int(SHARE * atlas.steps)), MOST_STEPS)
+
+
+def steps_to_keep(atlas: Atlas) -> int:
+    """Returns the steps that suffice for all replays where nothing is assumed, walks and last episodes included."""
+    return math.ceil((1 + 2 * WALKING) * steps_to_replay(atlas))
 
 
 def _begun(before: WorldSnapshot, explored: World | None) -> WorldSnapshot:
@@ -221,8 +235,9 @@ class _Replays:
 
     def found(self) -> Iterator[Finding]:
         """Plays, and yields what it finds."""
-        budget = int(SHARE * self._atlas.steps)
-        budget = min(max(FEWEST_STEPS, budget), MOST_SIMULATED_STEPS if self._is_simulated else MOST_STEPS)
+        budget = steps_to_replay(self._atlas)
+        if self._is_simulated:
+            budget = min(budget, MOST_SIMULATED_STEPS)
         yield from self._every_goal_once(budget)
         if isinstance(self._world, Examinable):
             yield from self._walks(self._world, int(WALKING * budget))
@@ -383,6 +398,22 @@ class _Replays:
         seen = f"The policy to {state} took {lengths.mean():.3f} steps on average in {len(lengths):,} episodes"
         if log_evidence_of_slowness(lengths, upper) >= needed:
             yield finding_of(Issue.HISTORY_MATTERS, f"{seen}, though at most {upper:.3f} are proven from the counts.")
-        losses = losses_if_slower(goal.horizon, lower)
-        if lower > 0 and log_wealth(losses, goal.outcomes, spread_bets()) >= needed:
+        if lower > 0 and _log_evidence_of_haste(goal.outcomes, lower) >= needed:
             yield finding_of(Issue.HISTORY_MATTERS, f"{seen}, though at least {lower:.3f} are proven from the counts.")
+
+
+def _log_evidence_of_haste(outcomes: IntArray, lower: float) -> float:
+    """Returns the logarithm of the evidence of episodes against a least number of expected steps.
+
+    Every policy takes that many, also one that is restarted after any horizon: the evidence is the mean over some.
+
+    Args:
+        outcomes: the number of episodes that arrived after each number of steps, and of those that did not, [h + 2].
+        lower: the least number of expected steps, which is positive.
+    """
+    evidence = []
+    for factor in QUICK_FACTORS:
+        horizon = min(max(1, math.ceil(factor * lower)), len(outcomes) - 2)
+        sooner = np.append(outcomes[: horizon + 1], outcomes[horizon + 1 :].sum())
+        evidence.append(log_wealth(losses_if_slower(horizon, lower), sooner, spread_bets()))
+    return float(np.logaddexp.reduce(evidence) - math.log(len(evidence)))

@@ -9,10 +9,11 @@ from axplore.records.findings import Finding, Issue
 from axplore.statistics.dependence import Dependence, two_that_differ
 from axplore.worlds.contract import Examinable
 from axplore.worlds.diagnosis import finding_of
-from axplore.worlds.hindsight import EARLY_DRAWS, Alarm, Circumstance, pair_of
+from axplore.worlds.hindsight import EARLY_DRAWS, SHORT_RUN, Alarm, Circumstance, pair_of
 
 ISSUES: Final = {
     Circumstance.ORIGIN: Issue.HISTORY_MATTERS,
+    Circumstance.RUN: Issue.HISTORY_MATTERS,
     Circumstance.AGE: Issue.TIME_LIMIT,
     Circumstance.PERIOD: Issue.SYSTEM_CHANGES,
 }
@@ -55,11 +56,16 @@ def _context_text(world: Examinable, circumstance: Circumstance, context: Any) -
     if circumstance is Circumstance.ORIGIN:
         before = pair_of(context)
         return "first after a RESET" if before is None else f"after {pair_text(world, before)}"
+    first = 2 ** (context - 1) if context else 0
     if circumstance is Circumstance.AGE:
-        first, last = 2 ** (context - 1), 2**context - 1
-        return f"{first} step{'' if first == 1 else 's'} after a RESET" if first == last else f"{first} to {last} steps"
-    first = EARLY_DRAWS * 2 ** (context - 1) + 1 if context else 1
-    return f"in its draws {first:,} to {EARLY_DRAWS * 2**context:,}"
+        return f"{_range_text(first, 2**context - 1)} step{'' if context == 1 else 's'} after a RESET"
+    if circumstance is Circumstance.RUN:
+        return f"{_range_text(SHORT_RUN * first, SHORT_RUN * 2**context - 1)} times"
+    return f"in its draws {_range_text(EARLY_DRAWS * first + 1, EARLY_DRAWS * 2**context)}"
+
+
+def _range_text(first: int, last: int) -> str:
+    return f"{first:,}" if first == last else f"{first:,} to {last:,}"
 
 
 def pair_text(world: Examinable, pair: tuple[int, int]) -> str:

@@ -1,10 +1,13 @@
 """Watches, while a system is explored, whether what follows a pair depends on anything else than the pair.
 
-Three circumstances are asked about: the pair played before, the age (the steps since the last RESET), and how often the
-pair was drawn before, which tells early draws from late ones. Every step is recorded as two numbers, and they are
-counted a batch at a time, so that watching costs little. The test of each is
-`axplore.statistics.dependence.HistoryTest`: on a system whose labels say all that matters any of them ever alarms with
-a probability of at most `FALSE_ALARM`, however long it watches and whatever is explored.
+Four circumstances are asked about: the pair played before, how often the pair itself was played in a row just before,
+the age (the steps since the last RESET), and how often the pair was drawn before, which tells early draws from late
+ones. A system that is stuck in secret shows by the second: one that moves with a probability of 0.7 hardly stays where
+it is 20 times in a row, and one such run tells more than all others, in which nothing was wrong.
+
+Every step is recorded as two numbers, and they are counted a batch at a time, so that watching costs little. The test
+of each is `axplore.statistics.dependence.HistoryTest`: on a system whose labels say all that matters any of them ever
+alarms with a probability of at most `FALSE_ALARM`, however long it watches and whatever is explored.
 """
 
 from __future__ import annotations
@@ -45,10 +48,15 @@ EARLY_DRAWS: Final = 16
 """The first period of a pair has this many draws; each later one as many as all before it."""
 
 
+SHORT_RUN: Final = 8
+"""Runs of a pair that are shorter than this are one class, so that little is staked where nothing is wrong."""
+
+
 class Circumstance(Enum):
     """What the successors of a pair may depend on; the value is the end of a sentence about it."""
 
     ORIGIN = "what came before"
+    RUN = "how often it was played in a row just before"
     AGE = "how long ago the last RESET was"
     PERIOD = "how long the system has been explored"
 
@@ -68,7 +76,7 @@ class WatchedHistory:
         steps: for each step since the last look the action and the index of the state it led to.
         tests: what has been asked so far.
         alarm: the first alarm, and of several at once the clearest; None if there was none. The contexts of its table
-            are what `pair_of` reads, or the numbers of classes of ages or of periods.
+            are what `pair_of` reads, or the numbers of classes of runs, ages or periods.
     """
 
     def __init__(self, false_alarm: float = FALSE_ALARM) -> None:
@@ -80,7 +88,8 @@ class WatchedHistory:
         self._met: set[tuple[int, ...]] = set()  # transitions
         self._capacity = FIRST_BATCH
         self._position = 0  # before the first of the steps
-        self._pair = AFTER_RESET  # played before them
+        self._pair = AFTER_RESET  # played before them,
+        self._run = 0  # this many times in a row
         self._is_broken = True
 
     @property
@@ -141,17 +150,21 @@ class WatchedHistory:
         is_draw = (actions >= 0) & (results >= 0)
         pairs = (positions << _ACTION_BITS) | np.maximum(actions, 0)
         own = np.where(is_draw, pairs, AFTER_RESET)
-        ages = _ages(is_draw, self._age)
+        before = np.concatenate(([self._pair], own[:-1]))
+        runs = _since(own != before, self._run)
+        ages = _since(~is_draw, self._age + 1)
         drawn = pairs[is_draw]
         contexts = {
-            Circumstance.ORIGIN: np.concatenate(([self._pair], own[:-1]))[is_draw],
+            Circumstance.ORIGIN: before[is_draw],
+            Circumstance.RUN: dyadic_class(runs[is_draw] // SHORT_RUN),
             Circumstance.AGE: dyadic_class(ages[is_draw]),
             Circumstance.PERIOD: dyadic_class(self._draws_before(drawn) // EARLY_DRAWS),
         }
         for circumstance, known_before in contexts.items():
             draws = _counted(known_before, drawn, results[is_draw])
             self.tests[circumstance].add((*triple, times) for triple, times in draws.items())
-        self._position, self._pair, self._age = max(int(results[-1]), 0), int(own[-1]), int(ages[-1])
+        self._position, self._age = max(int(results[-1]), 0), int(ages[-1])
+        self._pair, self._run = int(own[-1]), int(runs[-1]) + 1
 
     def _draws_before(self, pairs: IntArray) -> IntArray:
         """Returns how often the pair of each draw was drawn before it, [n], and counts these draws too."""
@@ -182,12 +195,16 @@ def pair_of(number: int) -> tuple[int, int] | None:
     return None if number == AFTER_RESET else (number >> _ACTION_BITS, number & ((1 << _ACTION_BITS) - 1))
 
 
-def _ages(is_draw: npt.NDArray[np.bool_], age: int) -> IntArray:
-    """Returns the age at each of the recorded steps, itself included, [n]; whatever is no draw begins anew at 0."""
-    places = np.arange(len(is_draw))
-    since = np.maximum.accumulate(np.where(is_draw, -1 - age, places))
-    ages: IntArray = places - since
-    return ages
+def _since(begins_anew: npt.NDArray[np.bool_], before: int) -> IntArray:
+    """Returns how many of the recorded steps ago each count began anew, [n].
+
+    Args:
+        begins_anew: where it begins anew, at 0, [n].
+        before: the count at the first step, if it does not begin there.
+    """
+    places = np.arange(len(begins_anew))
+    since: IntArray = places - np.maximum.accumulate(np.where(begins_anew, places, -before))
+    return since
 
 
 def _counted(before: IntArray, pairs: IntArray, successors: IntArray) -> Counter[tuple[int, int, int]]:

@@ -11,7 +11,7 @@ import math
 import random
 from bisect import bisect
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import accumulate
 from typing import Any, Final, TypeAlias
@@ -95,11 +95,13 @@ class HiddenModel:
         offers: the actions that each offers, [n].
         rows: the probabilities of the next hidden state by action, RESET included, [n, n] each; zero where an action is
             not offered.
+        now: the hidden state that it is in, from which the first journey is reset.
     """
 
     labels: tuple[Hashable, ...]
     offers: tuple[tuple[str, ...], ...]
     rows: Mapping[Any, FloatArray]
+    now: int = 0
 
     def chain(self, play: Callable[[Any], Any]) -> FloatArray:
         """Returns the chain of a function of the label, [n, n]; what is not offered is played as RESET."""
@@ -122,7 +124,7 @@ class HiddenModel:
         chain, arrived = self.chain(play), self.shows(goal) > 0
         begins = chain.copy()
         begins[arrived] = self.rows[RESET][arrived]
-        met = _reached(begins, self.rows[RESET][0] > 0)
+        met = _reached(begins, self.rows[RESET][self.now] > 0)
         if not _can_reach(chain, arrived)[met].all():
             return math.inf
         ways, goals = np.flatnonzero(met & ~arrived), np.flatnonzero(met & arrived)
@@ -145,7 +147,7 @@ class HiddenModel:
         """
         chains: dict[int, FloatArray] = {}
         arrived = self.shows(goal)
-        attempt = self.rows[RESET][0].copy()
+        attempt = self.rows[RESET][self.now].copy()
         taken = arrivals = 0.0
         for number in range(1 if self.begins_anew else 60):
             after = np.zeros(len(attempt))
@@ -198,7 +200,7 @@ class HiddenModel:
     def _long_run_start(self, ends: FloatArray, goals: Any) -> FloatArray:
         """Returns the distribution of where journeys begin in the long run, [n], if each ends as given and is reset."""
         resets = self.rows[RESET]
-        start: FloatArray = resets[0].copy()
+        start: FloatArray = resets[self.now].copy()
         if self.begins_anew:
             return start
         starts = np.flatnonzero(resets.any(axis=0))
@@ -206,7 +208,7 @@ class HiddenModel:
         average, ahead = np.eye(len(starts)), next_start  # of the first 2^k journeys, and what 2^k of them lead to
         for _ in range(DOUBLINGS):
             average, ahead = (average + ahead @ average) / 2, ahead @ ahead
-        start[starts] = resets[0][starts] @ average
+        start[starts] = resets[self.now][starts] @ average
         return start
 
 
@@ -251,16 +253,16 @@ class Border:
         """Returns a new system."""
         return BorderSystem(self, seed)
 
-    def models_after(self, plays: int) -> list[HiddenModel]:
-        """Returns how the system works after a number of plays, once for each phase."""
+    def models_after(self, plays: int, hidden: int = 0) -> list[HiddenModel]:
+        """Returns how the system works after a number of plays, in a hidden state, once for each phase."""
         if self.later is None:
-            return [self.first]
-        return [_mixed(self.first, self.later, self.weight(plays + phase)) for phase in self.phases]
+            return [replace(self.first, now=hidden)]
+        return [_mixed(self.first, self.later, self.weight(plays + phase), hidden) for phase in self.phases]
 
 
-def _mixed(first: HiddenModel, later: HiddenModel, weight: float) -> HiddenModel:
+def _mixed(first: HiddenModel, later: HiddenModel, weight: float, hidden: int) -> HiddenModel:
     rows = {action: (1 - weight) * first.rows[action] + weight * later.rows[action] for action in first.rows}
-    return HiddenModel(first.labels, first.offers, rows)
+    return HiddenModel(first.labels, first.offers, rows, hidden)
 
 
 class BorderSystem:
@@ -268,6 +270,7 @@ class BorderSystem:
 
     Attributes:
         plays: the plays so far that count for how it changes.
+        hidden: the hidden state that it is in.
     """
 
     def __init__(self, border: Border, seed: int) -> None:
@@ -275,7 +278,7 @@ class BorderSystem:
         self._border = border
         self._cumulative = [_cumulative(model) for model in (border.first, border.later) if model is not None]
         self._random = random.Random(seed)
-        self._hidden = 0
+        self.hidden = 0
         self._fresh = 0
 
     def reseed(self, seed: int) -> None:
@@ -292,17 +295,17 @@ class BorderSystem:
 
     def actions(self, _label: Any) -> tuple[str, ...]:
         """Returns the actions of the hidden state just entered."""
-        return self._border.first.offers[self._hidden]
+        return self._border.first.offers[self.hidden]
 
     def _play(self, action: Any) -> Any:
         border = self._border
         is_later = len(self._cumulative) == 2 and self._random.random() < border.weight(self.plays)
         if border.worn_by in (None, action):
             self.plays += 1
-        after, cumulative = self._cumulative[is_later][action][self._hidden]
+        after, cumulative = self._cumulative[is_later][action][self.hidden]
         place = min(bisect(cumulative, self._random.random() * cumulative[-1]), len(after) - 1)
-        self._hidden = after[place]
-        label = border.first.labels[self._hidden]
+        self.hidden = after[place]
+        label = border.first.labels[self.hidden]
         if label == FAULT:
             raise RuntimeError("the step failed")
         if label == FRESH:
