@@ -192,3 +192,26 @@ def test_a_doubt_is_kept_as_soon_as_the_test_that_runs_along_finds_it(tmp_path: 
     assert Issue.HISTORY_MATTERS in [finding.issue for finding in atlas_now(tmp_path).findings]
     for epsilon in (0.5, 0.4):
         assert_in_doubt(axplore.resume(tmp_path, OneRoom, epsilon=epsilon), tmp_path)
+
+
+def test_verdict_and_certificate_say_what_was_examined_and_what_was_not() -> None:
+    atlas = axplore.explore(Door(), **TARGET)
+    assert atlas.certificate is not None
+    examined = atlas.certificate.examined
+    assert examined is not None
+    assert examined.before == atlas.run.examining >= 2_000
+    assert (
+        examined.watched + examined.resets == atlas.run.steps + atlas.run.playing + 1
+    )  # the one before the first step
+    assert 0 < examined.oldest <= examined.watched
+    assert str(examined) in atlas.verdict.sentences
+    assert str(examined) in str(axplore.verify(atlas))
+    quick = axplore.explore(Door(), **TARGET, doctor=False)
+    assert quick.certificate is not None
+    assert quick.certificate.examined is not None
+    assert quick.certificate.examined.before < 10
+    assert "The policies were not played." in quick.verdict.sentences
+    model = axplore.explore("maze", radius=2, epsilon=1)
+    assert model.certificate is not None
+    assert model.certificate.examined is None
+    assert not any("examined" in sentence for sentence in model.verdict.sentences)

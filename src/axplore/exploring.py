@@ -243,8 +243,12 @@ class Session:
             exploration, failure = self._explored(world, [pace])
 
         def noticed_by_now() -> dict[str, Any]:
-            faults = self._faults_so_far(world, recorder)
-            return {"findings": noticed.findings, "faults": faults, "playing": self.budget.playing}
+            return {
+                "findings": noticed.findings,
+                "faults": self._faults_so_far(world, recorder),
+                "examined": noticed.examined(self.budget.examining),
+                "playing": self.budget.playing,
+            }
 
         make = partial(
             atlas_of,

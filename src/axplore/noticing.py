@@ -7,12 +7,14 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from msgspec import structs
+
 from axplore.assumptions import NOTHING, Assumptions
 from axplore.atlas import Atlas
 from axplore.budget import Budget
 from axplore.errors import OrdersCutError
 from axplore.explorers.base import RoundReport
-from axplore.records.findings import Finding, Issue
+from axplore.records.findings import Examined, Finding, Issue
 from axplore.records.run import Played
 from axplore.worlds.contract import Examinable, World
 from axplore.worlds.diagnosis import finding_of
@@ -99,6 +101,14 @@ class Noticed:
         if is_promised and interrupted:
             self._note_not_played("An interruption came first.")
         return interrupted
+
+    def examined(self, before: int) -> Examined | None:
+        """Returns how long the system was looked at; None if there is none, as for a model.
+
+        Args:
+            before: the steps of the examination before exploring.
+        """
+        return None if self._system is None else structs.replace(self._system.examined, before=before)
 
     def _note_not_played(self, why: str) -> None:
         """Adds a doubt that is not kept in the run: one that resumes plays them."""

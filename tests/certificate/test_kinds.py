@@ -74,7 +74,7 @@ def test_they_are_verified_and_forgeries_are_rejected_by_their_name(with_toy: Ce
 def test_they_are_refused_where_the_draws_cannot_be(with_toy: Certificate) -> None:
     draws = edited(with_toy.counts, first_draws=with_toy.counts.first_draws + 10**6)
     failures = verify(edited(with_toy, counts=draws)).failures
-    assert ("entered", "the draws cannot be") in {(check.kind, check.why) for check in failures}
+    assert ("entered", "the recorded draws are impossible") in {(check.kind, check.why) for check in failures}
 
 
 def test_what_follows_from_them_is_concluded(with_toy: Certificate) -> None:

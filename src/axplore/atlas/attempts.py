@@ -49,6 +49,9 @@ MOST_GOALS: Final = 20
 HORIZON_FACTOR: Final = 3
 """An attempt ends after this many times the steps that no policy is to take less than."""
 
+LONG: Final = 8
+"""Long attempts last this many times as long."""
+
 EPISODES_BETWEEN_LOOKS: Final = 4
 """The number of attempts between two looks at the tests that run along."""
 
@@ -66,6 +69,7 @@ class _Goal:
     seen: frozenset[State] = frozenset()
     horizon: int = 0
     steps: int = 0
+    long_steps: int = 0
     outcomes: IntArray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -73,7 +77,7 @@ class _Goal:
         self.outcomes = np.zeros(self.horizon + 2, dtype=np.int64)
 
     def play(self, world: Examinable) -> None:
-        """Plays one episode.
+        """Plays one episode; half of the steps go to long ones, which show where a system is stuck.
 
         A state never seen before is noticed where the policy is asked what to play there, which misses terminal ones
         and a last step: both only make the policy look slower.
@@ -85,11 +89,16 @@ class _Goal:
                 arrived_after.append(step)
             return self.choices.get(state, RESET)
 
-        answer = world.run_episode(choose, self.label, self.horizon, Restarts.CHOSEN)
+        is_long = 2 * self.long_steps < self.steps
+        answer = world.run_episode(
+            choose, self.label, LONG * self.horizon if is_long else self.horizon, Restarts.CHOSEN
+        )
         self.steps += answer.steps
+        self.long_steps += is_long * answer.steps
         if answer.arrivals:
             arrived_after.append(answer.travelled)
-        self.outcomes[arrived_after[0] if arrived_after and answer.completed else -1] += 1
+        is_soon = bool(arrived_after) and answer.completed and arrived_after[0] <= self.horizon
+        self.outcomes[arrived_after[0] if is_soon else -1] += 1
 
 
 def attempt(

@@ -15,7 +15,7 @@ from axplore.certificate.binding import draws_by_label
 from axplore.errors import InvalidInputError
 from axplore.explorers.base import Exploration, with_known
 from axplore.records.estimate import Estimate
-from axplore.records.findings import Fault, Finding
+from axplore.records.findings import Examined, Fault, Finding
 from axplore.records.order import Labels
 from axplore.records.run import RunRecord
 from axplore.worlds.contract import World
@@ -33,6 +33,7 @@ def atlas_of(
     playing: int = 0,
     findings: tuple[Finding, ...] = (),
     faults: tuple[Fault, ...] = (),
+    examined: Examined | None = None,
 ) -> Atlas:
     """Returns the atlas of an exploration.
 
@@ -45,6 +46,7 @@ def atlas_of(
         examining, playing: see `RunRecord`.
         findings: the findings of the examination.
         faults: the failures of the system during the exploration.
+        examined: how long it was looked at for what its labels may hide; None for a model.
     """
     record = RunRecord(
         world=world_name,
@@ -59,8 +61,8 @@ def atlas_of(
     if exploration.evidence is not None or exploration.survey is not None or exploration.properties:
         certificate = certificate_from_exploration(exploration, findings, faults)
         memory = memory_in(world.labelling)
-        if memory is not None:
-            certificate = structs.replace(certificate, memory=memory)
+        if (memory, examined) != (None, None):
+            certificate = structs.replace(certificate, memory=memory, examined=examined)
         uncounted = _uncounted(certificate, world)
         draws = draws_by_label(exploration.counts, (world.states[number] for number in exploration.numbers.tolist()))
         return Atlas(source=certificate, run=structs.replace(record, draws=draws, uncounted=uncounted))
@@ -83,14 +85,22 @@ def atlas_of(
 
 
 def with_later(
-    atlas: Atlas, world: World, *, playing: int, findings: tuple[Finding, ...], faults: tuple[Fault, ...]
+    atlas: Atlas,
+    world: World,
+    *,
+    playing: int,
+    findings: tuple[Finding, ...],
+    faults: tuple[Fault, ...],
+    examined: Examined | None,
 ) -> Atlas:
     """Returns the atlas of an exploration with what was noticed since it was made; its claims stay as they are."""
     source, run = atlas.source, structs.replace(atlas.run, playing=playing)
-    if (findings, faults) != (source.findings, source.faults):
-        source = structs.replace(source, findings=findings, faults=faults)
     if isinstance(source, Certificate):  # playing policies may have met more states
+        if (findings, faults, examined) != (source.findings, source.faults, source.examined):
+            source = structs.replace(source, findings=findings, faults=faults, examined=examined)
         run = structs.replace(run, uncounted=_uncounted(source, world))
+    elif (findings, faults) != (source.findings, source.faults):
+        source = structs.replace(source, findings=findings, faults=faults)
     return replace(atlas, source=source, run=run)
 
 

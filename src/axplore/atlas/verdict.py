@@ -305,14 +305,17 @@ def _what_is_decided(atlas: Atlas) -> list[str]:
 
 
 def _what_was_played(atlas: Atlas) -> list[str]:
-    """Returns how the policies were played, and how large a violation of what is assumed would have shown."""
-    played = atlas.run.played
+    """Returns what was examined and played, and how large a violation of what is assumed would have shown."""
+    played, examined = atlas.run.played, None if atlas.certificate is None else atlas.certificate.examined
     if atlas.is_part:  # the record is of the atlas that it was taken from
         return []
+    looked = [] if examined is None else [str(examined)]
+    if played is None and atlas.assumptions:
+        return [*looked, "The policies were not played, so nothing was tried of what is assumed."]
     if played is None:
-        return ["The policies were not played, so nothing was tried of what is assumed."] if atlas.assumptions else []
+        return [*looked, "The policies were not played."] if looked else []
     times = f"up to {_times(played.most)} each" if played.played == played.goals else _times(played.most) + " at most"
-    sentences = (
+    sentences = looked + (
         [
             f"{played.played:,} of {played.goals:,} policies were played before this was promised, {times}, "
             f"in {played.steps:,} steps."

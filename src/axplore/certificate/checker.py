@@ -50,7 +50,7 @@ def _check_claims(certificate: Certificate, *, draws_can_be: bool) -> list[Claim
     for kind in kinds.KINDS:
         claims = certificate.of(kind.record)
         if not draws_can_be:
-            checks += [kind.checked(claim, certificate, False, "the draws cannot be") for claim in claims]
+            checks += [kind.checked(claim, certificate, False, "the recorded draws are impossible") for claim in claims]
             continue
         for check in kind.checks(claims, checking):
             checks.append(check)
@@ -92,6 +92,8 @@ def _conclusion(certificate: Certificate, concluded: Conclusions) -> tuple[tuple
         lines.append(f"NOT COMPLETE: {missing[0]}{f', and {more} more are open' if more else ''}.")
     if certificate.memory is not None:
         lines.append(f"{certificate.memory.summary}.")
+    if certificate.examined is not None:
+        lines.append(str(certificate.examined))
     lines += [f"IN DOUBT: {doubt}" for doubt in doubts]
     code = ExitCode.UNFINISHED if missing else ExitCode.IN_DOUBT if doubts else ExitCode.DONE
     return tuple(lines), code

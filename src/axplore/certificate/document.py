@@ -23,7 +23,7 @@ from axplore.memory import Memory
 from axplore.records.assumed import Assumed
 from axplore.records.codec import Record, pack, unpack
 from axplore.records.counts import Counts
-from axplore.records.findings import Fault, Finding
+from axplore.records.findings import Examined, Fault, Finding
 from axplore.records.order import Labels
 from axplore.records.retired import RetiredStates
 from axplore.target import NO_RADIUS, Objective
@@ -31,7 +31,7 @@ from axplore.types import IntArray
 
 NAME: Final = "certificate"
 FORMAT: Final = "axplore certificate"
-VERSION: Final = 15
+VERSION: Final = 16
 
 AnyRecord = TypeVar("AnyRecord")
 
@@ -48,6 +48,7 @@ class Basis(Record, frozen=True, kw_only=True):
         counts: what was drawn from the known states, which come first in its order, as they were admitted.
         findings: what was found when the system was examined before it was explored.
         faults: failures of the system while it was explored.
+        examined: how long it was looked at for what its labels may hide; None if it was not, as of a known model.
         assumed: what is assumed of each pair; None if nothing is.
         retired: states that were counted and are not known; None if there are none.
         memory: what tells situations apart, if these are the states; None if the outputs of the system are.
@@ -61,6 +62,7 @@ class Basis(Record, frozen=True, kw_only=True):
     counts: Counts
     findings: tuple[Finding, ...] = ()
     faults: tuple[Fault, ...] = ()
+    examined: Examined | None = None
     assumed: Assumed | None = None
     retired: RetiredStates | None = None
     memory: Memory | None = None

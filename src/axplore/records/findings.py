@@ -17,6 +17,27 @@ from axplore.records.codec import Record
 from axplore.records.order import Labels
 
 
+class Examined(Record, frozen=True, eq=True, kw_only=True):
+    """How long a system was looked at for what its labels may hide. Finding nothing in it proves nothing.
+
+    Attributes:
+        before: the steps of the examination before exploring, and of the RESETs that checked the start.
+        watched: the steps that the tests that run along have seen, in the process that ended the exploration.
+        resets: the RESETs before and between them.
+        oldest: the most of them since one RESET.
+    """
+
+    before: Annotated[int, Meta(ge=0)] = 0
+    watched: Annotated[int, Meta(ge=0)] = 0
+    resets: Annotated[int, Meta(ge=0)] = 0
+    oldest: Annotated[int, Meta(ge=0)] = 0
+
+    def __str__(self) -> str:
+        looked = f"in {self.before:,} steps before it was explored, those that check the start included"
+        steps = f"{self.watched:,} steps, after {self.resets:,} RESETs and at most {self.oldest:,} since the last one"
+        return f"The system was examined {looked}, and by the tests that run along in {steps}."
+
+
 class Issue(Enum):
     """What can be wrong with a system; the value is its title."""
 

@@ -22,7 +22,7 @@ from typing import Any, Final, Protocol, Self, TypeAlias, runtime_checkable
 import numpy as np
 
 from axplore.labels import Json
-from axplore.records.findings import Fault
+from axplore.records.findings import Examined, Fault
 from axplore.records.vectors import Vectors
 from axplore.types import Action, FloatArray, IntArray, Reset, State
 
@@ -445,6 +445,11 @@ class Examinable(World):
     @abstractmethod
     def other_alarms(self) -> Sequence[Any]:
         """What each of the tests of the history that alarmed has found so far."""
+
+    @property
+    @abstractmethod
+    def examined(self) -> Examined:
+        """How much the tests of the history have seen."""
 
     @abstractmethod
     def snapshot(self) -> WorldSnapshot:

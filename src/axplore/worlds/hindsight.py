@@ -21,6 +21,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from axplore.records.findings import Examined
 from axplore.statistics.dependence import Dependence, HistoryTest
 from axplore.types import IntArray
 from axplore.worlds.walkers import INTERRUPTED
@@ -75,6 +76,7 @@ class WatchedHistory:
     Attributes:
         steps: for each step since the last look the action and the index of the state it led to.
         tests: what has been asked so far.
+        examined: how much the tests have seen.
         alarm: the first alarm, and of several at once the clearest; None if there was none. The contexts of its table
             are what `pair_of` reads, or the numbers of classes of runs, ages or periods.
     """
@@ -82,6 +84,7 @@ class WatchedHistory:
     def __init__(self, false_alarm: float = FALSE_ALARM) -> None:
         self.tests = {circumstance: HistoryTest(false_alarm / len(Circumstance)) for circumstance in Circumstance}
         self.alarm: Alarm | None = None
+        self.examined = Examined()
         self.steps = array("q")
         self._age = 0  # before the first of the steps
         self._draws: dict[int, int] = {}  # of each pair before them
@@ -154,6 +157,11 @@ class WatchedHistory:
         runs = _since(own != before, self._run)
         ages = _since(~is_draw, self._age + 1)
         drawn = pairs[is_draw]
+        self.examined = Examined(
+            watched=self.examined.watched + len(drawn),
+            resets=self.examined.resets + len(is_draw) - len(drawn),
+            oldest=max(self.examined.oldest, int(ages.max())),
+        )
         contexts = {
             Circumstance.ORIGIN: before[is_draw],
             Circumstance.RUN: dyadic_class(runs[is_draw] // SHORT_RUN),

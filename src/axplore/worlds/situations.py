@@ -17,7 +17,7 @@ from typing import Any
 from axplore.errors import InvalidInputError
 from axplore.labels import Json, shortened
 from axplore.memory import Memory
-from axplore.records.findings import Fault
+from axplore.records.findings import Examined, Fault
 from axplore.types import Action, Reset, State
 from axplore.worlds.contract import NOWHERE, Answer, Examinable, Order, Restarts, World, WorldSnapshot
 from axplore.worlds.state_labels import plain_state
@@ -123,6 +123,10 @@ class SituationWorld(Examinable):
     @property
     def other_alarms(self) -> Sequence[Any]:
         return self._world.other_alarms
+
+    @property
+    def examined(self) -> Examined:
+        return self._world.examined
 
     def actions_of(self, state: int) -> tuple[Action, ...]:
         return self._world.actions_of(state)

@@ -23,7 +23,7 @@ from functools import partial
 from typing import Final, Literal, TypeAlias
 
 from axplore.errors import InvalidSettingError, OrdersCutError, TooManyFaultsError, WorldError
-from axplore.records.findings import Fault
+from axplore.records.findings import Examined, Fault
 from axplore.types import RESET_ACTION, Action, Reset, State
 from axplore.worlds.contract import NOWHERE, Answer, Examinable, Order, Restarts, WorldSnapshot
 from axplore.worlds.hindsight import Alarm, WatchedHistory
@@ -295,6 +295,14 @@ class SteppedWorld(Examinable):
     def other_alarms(self) -> Sequence[Alarm]:
         """What each of the tests of the history that alarmed has found so far."""
         return () if self._history is None else self._history.alarms
+
+    @property
+    def examined(self) -> Examined:
+        """How much the tests of the history have seen."""
+        if self._history is None:
+            return Examined()
+        self._history.look()
+        return self._history.examined
 
     def close(self) -> None:
         """Closes the system."""
