@@ -34,6 +34,7 @@ from axplore.worlds.contract import (
     Resumable,
     Survey,
     Tour,
+    Trials,
     Visit,
     World,
     snapshot_of,
@@ -168,6 +169,7 @@ class _CheckedWorld:
             Visit(0, len(world.actions_of(0)), 1, nothing, MAX_JOURNEY),
             Episodes(unknown, 1, 1, nothing),
             Episodes(0, -1, 1, nothing),
+            Trials(1, 0, nothing),
             Episodes(0, 1, 1, np.full(unknown, RESET_ACTION)),
         ]
         for order in wrong:
@@ -225,6 +227,11 @@ class _CheckedWorld:
         orders.append(Episodes(goal, TIMES, MAX_JOURNEY, np.tile(way, (MAX_JOURNEY, 1)), allowance=0.0, slack=0.0))
         orders.append(Episodes(goal, TIMES, 1, way))
         orders.append(Episodes(goal, TIMES, MAX_JOURNEY, nothing, always_reset=True))
+        ending = np.array([*way[:goal], RESET_ACTION], dtype=np.int64)
+        orders.append(Trials(TIMES, MAX_JOURNEY, ending))
+        orders.append(Trials(TIMES, MAX_JOURNEY, np.tile(ending, (MAX_JOURNEY, 1)), always_reset=True))
+        orders.append(Trials(TIMES, 1, ending))
+        orders.append(Trials(TIMES, MAX_JOURNEY, ending[:1], goes_beyond=True, most_steps=2 * MAX_JOURNEY))
         if latest:
             orders.append(self._tour(latest))
         orders.append(Survey(nothing, nothing, nothing, max_depth=1, plays=TIMES))
@@ -312,6 +319,8 @@ def _check_order(order: Order, answer: Answer, n_faults: int) -> None:
             _check_visit(order, answer, n_faults)
         case Episodes():
             _check_episodes(order, answer, n_faults)
+        case Trials():
+            _check_trials(order, answer, n_faults)
         case Tour():
             _check_tour(order, answer)
         case Survey():
@@ -359,6 +368,27 @@ def _check_episodes(order: Episodes, answer: Answer, n_faults: int) -> None:
     if order.horizon == 1 and order.policy.size and order.policy.flat[0] != RESET_ACTION and order.goal != 0:
         hits = _successors(answer, (0, int(order.policy.flat[0]))).get(order.goal, 0)
         _require(arrivals == hits, f"{told} steps, but {hits} draws led to the goal")
+
+
+def _check_trials(order: Trials, answer: Answer, n_faults: int) -> None:
+    completed, ended, drawn = answer.completed, answer.arrivals, int(answer.pair_draws.sum())
+    told = f"Trials: {completed} of {order.times} with a horizon of {order.horizon}, {ended} ended by their policy"
+    _require(0 <= ended <= completed <= order.times, told)
+    _require(completed == order.times or answer.steps >= order.most_steps, f"{told}: it ended without a reason")
+    _require(answer.cut_journeys == completed - ended, f"{told}, {answer.cut_journeys} otherwise")
+    if order.goes_beyond:
+        return
+    _check_drawn("Trials", answer, _planned(order.policy))
+    if n_faults:
+        return
+    least = drawn + completed * order.always_reset
+    most = drawn + completed * (1 + order.always_reset)
+    _require(least <= answer.steps <= most, f"{told}, {drawn} draws, but {answer.steps} steps")
+    policy = np.atleast_2d(order.policy)
+    ends = {number for number in range(policy.shape[1]) if (policy[:, number] == RESET_ACTION).all()}
+    into = sum(count for _, _, after, count in answer.transitions() if after in ends or after >= policy.shape[1])
+    if 0 not in ends:
+        _require(into == ended, f"{told}, but {into} draws led to where it resets")
 
 
 def _check_tour(order: Tour, answer: Answer) -> None:

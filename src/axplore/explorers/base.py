@@ -20,6 +20,8 @@ import numpy as np
 
 from axplore.arguments import optional, refusal, whole
 from axplore.assumptions import NOTHING, Assumptions
+from axplore.assumptions.applied import applied
+from axplore.assumptions.kind import Grown
 from axplore.errors import (
     Interrupted,
     InvalidInputError,
@@ -34,7 +36,7 @@ from axplore.records.order import Labels
 from axplore.records.run import StopReason
 from axplore.statistics.counts import Transitions, no_counts, with_answers, with_order, with_states
 from axplore.target import STATES_BOUND, Objective, Target
-from axplore.types import RESET_ACTION, Action, FloatArray, IntArray, State
+from axplore.types import RESET_ACTION, Action, BoolArray, FloatArray, IntArray, State
 from axplore.worlds.contract import Answer, Order, World
 
 if TYPE_CHECKING:
@@ -43,6 +45,9 @@ if TYPE_CHECKING:
     from axplore.proofs.surveys import SurveyEvidence
     from axplore.records.assumed import Assumed
     from axplore.records.properties import PropertyClaim
+
+MOSTLY_NEW: Final = 0.95
+"""A pair whose draws led somewhere new in at least this part of the cases has labels without end."""
 
 STARTING: Final = "starting"
 """What an explorer is doing until its first round is over."""
@@ -312,6 +317,32 @@ def with_drawn(counts: Counts, answers: Iterable[Transitions], world: World) -> 
 def frontier_of(counts: Counts) -> tuple[int, ...]:
     """U: the numbers of the successors met outside the known set, ascending."""
     return tuple(sorted(set(counts.successors.tolist()) - set(counts.states.tolist())))
+
+
+def endless_pairs(rows: Counts, draws: int) -> BoolArray:
+    """Returns which pairs were drawn this often and led somewhere new nearly every time, [P].
+
+    A row with ten thousand equally likely successors looks the same; it would take more draws than anybody has.
+    """
+    return (rows.visits >= draws) & (np.diff(rows.row_offsets) >= MOSTLY_NEW * rows.visits)
+
+
+def assumed_of(
+    assume: Assumptions, assumed: Assumed | None, rows: Counts, world: World, before: Counts | None = None
+) -> Assumed | None:
+    """Returns what is assumed of every counted pair; None if nothing is.
+
+    Args:
+        assume: what is declared.
+        assumed: what is assumed of each pair of the counts before; None if it was not looked at.
+        rows: what was counted.
+        world: has the labels.
+        before: the counts before; the same when not given.
+    """
+    if assume.nothing or (assumed is not None and (before is None or before is rows)):
+        return assumed
+    pairs = [(world.states[number], action) for number in rows.states.tolist() for action in world.actions_of(number)]
+    return applied(assume, assumed, Grown(rows, None if assumed is None else before, pairs, world.states))
 
 
 def estimates_of(rows: Counts) -> FloatArray:

@@ -14,14 +14,12 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from axplore.assumptions import NOTHING, Assumptions
-from axplore.assumptions.applied import applied, contradicted_pairs, is_single, region_given
-from axplore.assumptions.kind import Grown
+from axplore.assumptions.applied import contradicted_pairs, is_single, region_given
 from axplore.compressed import entries_in
 from axplore.errors import InvalidSettingError
 from axplore.explorers.base import (
@@ -31,7 +29,9 @@ from axplore.explorers.base import (
     ForecastProbe,
     Outlook,
     Remaining,
+    assumed_of,
     drawn,
+    endless_pairs,
     exploration_of,
     first_counts,
     with_drawn,
@@ -66,9 +66,6 @@ from axplore.target import Objective, Target
 from axplore.types import FloatArray, IntArray
 from axplore.worlds.contract import Order, Survey, Tour, World
 
-MOSTLY_NEW: Final = 0.95
-"""A pair whose draws led somewhere new in at least this part of the cases has labels without end."""
-
 PLANNED: Final = (1.6, 4.0, 0.8)
 """Plans ask for about this many times the steps that remain; at most, and at least (docs/progress.md has the study)."""
 
@@ -94,8 +91,6 @@ SPREAD: Final = 2.0
 """Draws of a class are spread over its pairs that take at most this many times as many steps as the nearest."""
 
 PROBE_ENDED: Final = "the probe came to its end"
-
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -339,7 +334,7 @@ class Certified(Explorer[CertifiedState]):
         fresh = self._fresh_draws(state, model)
         if fresh.any():
             return self._sample(state, world, model, fresh, "drawing every action of new states")
-        if _endless_pairs(state.counts, self.endless_draws).any():
+        if endless_pairs(state.counts, self.endless_draws).any():
             return replace(state, stop=StopReason.ENDLESS_LABELS, activity="labels have no end")
         admitted = self._reachable_goals(state.tests, model)
         if admitted:
@@ -508,14 +503,7 @@ class Certified(Explorer[CertifiedState]):
             world: has the labels.
             before: these counts; those of the state itself when not given.
         """
-        rows = state.counts
-        if self.assume.nothing or (state.assumed is not None and (before is None or before is rows)):
-            return state
-        pairs = [
-            (world.states[number], action) for number in rows.states.tolist() for action in world.actions_of(number)
-        ]
-        grown = Grown(rows, None if state.assumed is None else before, pairs, world.states)
-        return replace(state, assumed=applied(self.assume, state.assumed, grown))
+        return replace(state, assumed=assumed_of(self.assume, state.assumed, state.counts, world, before))
 
     def _is_contradicted(self, state: CertifiedState) -> bool:
         """Whether a draw contradicts what is assumed."""
@@ -762,14 +750,6 @@ def _is_refuted(claim: ToProve, model: IntervalModel) -> bool:
     if not isinstance(claim, ToReach) or claim.n_allowed is None:
         return False
     return ToSetAside(claim.goal, claim.steps).path(model).at_least > claim.steps
-
-
-def _endless_pairs(rows: Counts, draws: int) -> BoolArray:
-    """Returns which pairs were drawn this often and led somewhere new nearly every time, [P].
-
-    A row with ten thousand equally likely successors looks the same; it would take more draws than anybody has.
-    """
-    return (rows.visits >= draws) & (np.diff(rows.row_offsets) >= MOSTLY_NEW * rows.visits)
 
 
 def _first_part(more: FloatArray, model: IntervalModel, travel: Travel, budget: float) -> FloatArray:

@@ -27,6 +27,7 @@ EXPLORERS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "certified": "certified:certified",
         "certified-within-radius": "certified:certified_within_radius",
+        "directed": "directed:directed",
         "disco-theory": "disco:disco_theory",
         "disco-experiment": "disco:disco_experiment",
         "ucb-explore-theory": "ucb_explore:ucb_explore_theory",

@@ -116,7 +116,7 @@ class Asked:
         """An upper bound of the probability, from every position; 1 where nothing better could be shown."""
         if self.question.within is not None:
             return self._stepwise(is_upper=True)
-        below, shifts = self._outside(), self._shifts()
+        below, shifts = self.outside(), self._shifts()
         maximise, policy = self.question.maximise, self._nothing()
         raise_chances(self.rows, self.order, below, policy, shifts, True, maximise, MARGIN, TOLERANCE, MOST_SWEEPS)
         for raised in RAISED:
@@ -137,7 +137,7 @@ class Asked:
         if is_upper and steps:
             self._step(values, is_upper, policy[-1:])
             # From here on, what was not counted may be as near to the goal as can be.
-            values, left = np.where(self.is_asked, values, self._outside()), policy[:-1]
+            values, left = np.where(self.is_asked, values, self.outside()), policy[:-1]
         self._step(values, is_upper, left)
         return Chance(values, policy, np.zeros(0, dtype=np.int64))
 
@@ -146,7 +146,7 @@ class Asked:
         maximise = self.question.maximise
         step_chances(self.rows, self.order, values, len(policy), self._shifts(), is_upper, maximise, MARGIN, policy)
 
-    def _outside(self) -> FloatArray:
+    def outside(self) -> FloatArray:
         """The upper bounds of everything that is not asked for, and 0 elsewhere, [n + others]."""
         values = self.question.reach.astype(np.float64)
         n_known = self.model.n_known

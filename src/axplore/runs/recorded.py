@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from axplore.errors import InvalidInputError, InvalidSettingError, OrdersCutError
@@ -106,6 +106,11 @@ class RecordedWorld(World):
     def incidents(self) -> Sequence[Incident]:
         """The incidents of workers in this process."""
         return self._world.incidents
+
+    @property
+    def names(self) -> Mapping[str, Callable[[State], bool]]:
+        """The sets of states that the system itself names."""
+        return self._world.names
 
     @property
     def labelling(self) -> Json:

@@ -22,7 +22,7 @@ from axplore.records.findings import Fault
 from axplore.records.vectors import Vectors
 from axplore.types import Action, IntArray, State
 from axplore.workers.engines import TryElsewhereError
-from axplore.worlds.contract import Answer, Episodes, Order, Replica, Survey, Tour, Visit
+from axplore.worlds.contract import Answer, Episodes, Order, Replica, Survey, Tour, Trials, Visit
 from axplore.worlds.orders import no_answer
 
 BATCH: Final = 25
@@ -64,6 +64,8 @@ def part_of(order: Order, quota: Quota) -> Order:
         return replace(order, times=int(quota), allowance=math.inf, slack=math.inf)
     if isinstance(order, Visit):
         return replace(order, times=int(quota))
+    if isinstance(order, Trials):
+        return replace(order, times=int(quota), most_steps=max(1, order.most_steps * int(quota) // order.times))
     if isinstance(order, Survey):
         return replace(order, plays=int(quota))
     times = np.asarray(quota)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -127,7 +127,7 @@ class DistributedWorld(World):
             )
         self._engine = engine
         self._size = batch
-        self._repeatable, self._fingerprint = world.repeatable, world.fingerprint
+        self._repeatable, self._fingerprint, self._names = world.repeatable, world.fingerprint, world.names
         self._max_faults = world.max_faults
         self._discovered = DiscoveredStates(
             (label, world.actions_of(number)) for number, label in enumerate(world.states)
@@ -199,6 +199,11 @@ class DistributedWorld(World):
     def fingerprint(self) -> str | None:
         """The fingerprint of the replicated world, if it has one."""
         return self._fingerprint
+
+    @property
+    def names(self) -> Mapping[str, Callable[[State], bool]]:
+        """The sets of states that the replicated world names."""
+        return self._names
 
     @property
     def faults(self) -> Sequence[Fault]:

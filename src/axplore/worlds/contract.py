@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, Protocol, Self, TypeAlias, runtime_checkable
@@ -93,6 +93,34 @@ class Episodes:
 
 
 @dataclass(frozen=True, eq=False)
+class Trials:
+    """Play a policy from the initial state until it resets, `times` times.
+
+    A trial starts with a RESET unless the agent stands in the initial state. It ends where the policy resets, which is
+    the RESET of the next trial, or after `horizon` steps, or where the system would end it by itself. So the number of
+    trials that ended in such a state is that of the transitions that led there.
+
+    Attributes:
+        times: the number of trials.
+        horizon: the number of steps after which a trial ends.
+        policy: the action to play, by state, [n], or by step and state, [horizon, n]; RESET_ACTION ends a trial, and so
+            does every state from n on. After the last step, that of the last step says where a trial has ended.
+        always_reset: whether a trial starts with a RESET even where the agent stands in the initial state; see
+            `Episodes`.
+        goes_beyond: whether a trial continues in states from n on, where it plays the action that was played there
+            least often in this order, of equal ones the first; it ends in those that have none.
+        most_steps: no trial begins after this many steps of the order.
+    """
+
+    times: int
+    horizon: int
+    policy: IntArray
+    always_reset: bool = False
+    goes_beyond: bool = False
+    most_steps: int = 2**62
+
+
+@dataclass(frozen=True, eq=False)
 class Tour:
     """Play several pairs, each a number of times, always heading for the nearest one that is outstanding.
 
@@ -162,7 +190,7 @@ class Survey:
     plays: int
 
 
-Order: TypeAlias = Visit | Episodes | Tour | Survey
+Order: TypeAlias = Visit | Episodes | Trials | Tour | Survey
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,12 +199,12 @@ class Answer:
 
     Attributes:
         steps: steps taken, RESET included.
-        completed: visits or plays made, or episodes run.
-        arrivals: visits or plays made, or episodes that reached the goal.
+        completed: visits or plays made, or episodes run, or trials, those included that were interrupted after a step.
+        arrivals: visits or plays made, or episodes that reached the goal, or trials that ended by their policy.
         travelled: the sum of the lengths of the episodes (those that did not arrive count `horizon`); 0 for other
             orders.
         cut_journeys: the number of journeys that were cut, or of episodes that were, because the system would have
-            ended them.
+            ended them, or of trials that did not end by their policy.
         pair_states, pair_actions: the pairs drawn from, [m], in the order in which they were first met.
         pair_draws: the number of draws from each, [m].
         entry_pairs: for each transition, in the order in which they were first met, the index of its pair among
@@ -337,6 +365,11 @@ class World(ABC):
     def fingerprint(self) -> str | None:
         """A text that two worlds share only if they behave alike, such as a digest of model and seed, or None."""
         return None
+
+    @property
+    def names(self) -> Mapping[str, Callable[[State], bool]]:
+        """The sets of states that the system itself names, such as the labels of a model, as functions of a label."""
+        return {}
 
     @property
     def labelling(self) -> Json:

@@ -13,7 +13,18 @@ from axplore.labels import shortened, written_bytes
 from axplore.records.vectors import NO_BASE, Vectors
 from axplore.storage import MAX_JSON_BYTES
 from axplore.types import RESET_ACTION, Action, FloatArray, IntArray, State
-from axplore.worlds.contract import NO_GOAL, NOWHERE, Answer, Episodes, Order, Survey, Tour, Visit, WorldSnapshot
+from axplore.worlds.contract import (
+    NO_GOAL,
+    NOWHERE,
+    Answer,
+    Episodes,
+    Order,
+    Survey,
+    Tour,
+    Trials,
+    Visit,
+    WorldSnapshot,
+)
 from axplore.worlds.state_labels import is_mistakable
 
 LARGEST: Final = 2**62
@@ -51,12 +62,14 @@ def check_orders(orders: Sequence[Order], action_counts: IntArray) -> None:
                     _check_visit(order, action_counts)
                 case Episodes():
                     _check_episodes(order, action_counts)
+                case Trials():
+                    _check_trials(order, action_counts)
                 case Tour():
                     _check_tour(order, action_counts)
                 case Survey():
                     _check_survey(order, action_counts)
                 case _:
-                    raise InvalidOrderError("it must be a Visit, Episodes, a Tour or a Survey")
+                    raise InvalidOrderError("it must be a Visit, Episodes, Trials, a Tour or a Survey")
         except InvalidOrderError as error:
             raise InvalidOrderError(f"order {index} of {len(orders)} ({type(order).__name__}): {error}") from None
 
@@ -80,6 +93,13 @@ def _check_episodes(order: Episodes, action_counts: IntArray) -> None:
     for name, value in (("allowance", order.allowance), ("slack", order.slack)):
         if math.isnan(value) or value < 0:
             raise InvalidOrderError(f"{name} is {value}; it must be a number of steps, 0 or more")
+    _check_policy(order.policy, action_counts, steps=order.horizon)
+
+
+def _check_trials(order: Trials, action_counts: IntArray) -> None:
+    _check_whole("times", order.times, least=0)
+    _check_whole("horizon", order.horizon, least=1)
+    _check_whole("most_steps", order.most_steps, least=1)
     _check_policy(order.policy, action_counts, steps=order.horizon)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -16,7 +16,19 @@ from axplore.errors import InvalidSettingError, OrdersCutError, UnknownStateErro
 from axplore.mdp import TabularMdp
 from axplore.types import Action, IntArray, State
 from axplore.worlds import simulation_kernels as kernels
-from axplore.worlds.contract import NO_GOAL, NOWHERE, Answer, Episodes, Order, Survey, Tour, Visit, World, WorldSnapshot
+from axplore.worlds.contract import (
+    NO_GOAL,
+    NOWHERE,
+    Answer,
+    Episodes,
+    Order,
+    Survey,
+    Tour,
+    Trials,
+    Visit,
+    World,
+    WorldSnapshot,
+)
 from axplore.worlds.orders import LARGEST, check_orders, checked_seed, no_answer, order_seed
 from axplore.worlds.simulation_kernels import ENTRIES, PAIRS, STATES, UNDISCOVERED, OrderProgress, UnsignedArray
 
@@ -30,14 +42,15 @@ STEPS_BETWEEN_LOOKS: Final = 200_000
 class SimulatedWorld(World):
     """A known model as a `World`: it reveals only the transitions that orders meet."""
 
-    def __init__(self, mdp: TabularMdp, seed: int) -> None:
+    def __init__(self, mdp: TabularMdp, seed: int, names: Mapping[str, frozenset[State]] | None = None) -> None:
         """Places the agent in the initial state of the model.
 
         Args:
             mdp: the model to simulate.
             seed: with the orders, it determines everything that happens; not negative.
+            names: sets of states that the model names.
         """
-        self._mdp = mdp
+        self._mdp, self._names = mdp, names or {}
         self._seed = checked_seed(seed)
         self._action_counts = np.diff(mdp.state_pairs)
         self._tables = kernels.tables_of(mdp)
@@ -77,6 +90,11 @@ class SimulatedWorld(World):
     def position(self) -> int:
         """The index of the state in which the agent stands."""
         return int(self._record.numbers[self._position])
+
+    @property
+    def names(self) -> Mapping[str, Callable[[State], bool]]:
+        """The sets of states that the model names."""
+        return {name: states.__contains__ for name, states in self._names.items()}
 
     @property
     def fingerprint(self) -> str:
@@ -201,6 +219,8 @@ class SimulatedWorld(World):
             self._was_cut = not progress.over
             if isinstance(order, Episodes) and self._was_cut:
                 outcomes[-1] += progress.journey > 0  # see `Answer`
+            if isinstance(order, Trials) and self._was_cut and progress.journey > 0:
+                progress = progress._replace(completed=progress.completed + 1, cuts=progress.cuts + 1)
             return self._counted(progress, outcomes)
         finally:
             self._clear()
@@ -221,6 +241,12 @@ class SimulatedWorld(World):
                     kernels.run_episodes, self._tables, self._record, stream, np.atleast_2d(_writable(order.policy)),
                     self._goal_of(order), int(order.times), int(order.horizon), float(order.allowance),
                     float(order.slack), bool(order.always_reset), outcomes, room,
+                )  # fmt: skip
+            case Trials():
+                return partial(
+                    kernels.run_trials, self._tables, self._record, stream, np.atleast_2d(_writable(order.policy)),
+                    int(order.times), int(order.horizon), bool(order.always_reset), bool(order.goes_beyond),
+                    int(order.most_steps), room,
                 )  # fmt: skip
             case Tour():
                 return partial(

@@ -591,6 +591,73 @@ def run_episodes(
     )
 
 
+@compiled
+def run_trials(
+    tables: Tables,
+    record: KernelTally,
+    stream: UnsignedArray,
+    policy: IntArray,
+    times: int,
+    horizon: int,
+    always_reset: bool,
+    goes_beyond: bool,
+    most_steps: int,
+    limit: int,
+    progress: OrderProgress,
+    max_steps: int,
+) -> OrderProgress:
+    """Continues `Trials` for about `max_steps` steps; the policy is [1, n] or [horizon, n].
+
+    After `limit` steps of all, it takes none.
+    """
+    initial = np.uint64(tables.initial)
+    state_pairs, row_offsets, successors = tables.state_pairs, tables.row_offsets, tables.successors
+    thresholds, aliases = tables.thresholds, tables.aliases
+    numbers, pair_draws, entry_counts = record.numbers, record.pair_draws, record.entry_counts
+    last_stage, planned = policy.shape[0] - 1, np.uint64(policy.shape[1])
+    s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
+    state, steps, completed = np.uint64(progress.position), progress.steps, progress.completed
+    ended, journey = progress.arrivals, progress.journey
+    pause = steps + max_steps
+    while completed < times and (journey > 0 or steps < most_steps):
+        if journey == 0 and (state != initial or always_reset):
+            if steps >= pause or steps >= limit:
+                break
+            state = initial
+            steps += 1
+        number = numbers[state]
+        action = policy[np.uint64(min(journey, last_stage)), number] if number < planned else -1
+        if goes_beyond and number >= planned:
+            fewest = np.int64(2**62)
+            for other in range(state_pairs[state], state_pairs[state + _ONE]):
+                if pair_draws[np.uint64(other)] < fewest:
+                    fewest = pair_draws[np.uint64(other)]
+                    action = np.int64(other) - np.int64(state_pairs[state])
+        if action < 0 or journey == horizon:
+            ended += action < 0
+            completed += 1
+            journey = 0
+            continue
+        if steps >= limit or (steps >= pause and journey > 0):
+            break
+        journey += 1
+        steps += 1
+        pair = state_pairs[state] + np.uint64(action)
+        entry = row_offsets[pair]
+        width = row_offsets[pair + _ONE] - entry
+        if width > _ONE:
+            word, s0, s1, s2, s3 = next_word(s0, s1, s2, s3)
+            entry = choose(entry, width, word, thresholds, aliases)
+        state = successors[entry]
+        pair_draws[pair] += 1
+        entry_counts[entry] += 1
+        if entry_counts[entry] == 1:
+            note_first(record, pair, entry, state)
+    stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
+    over = completed >= times or (journey == 0 and steps >= most_steps)
+    return OrderProgress(int(np.int64(state)), steps, completed, ended, 0, completed - ended, journey, 0, over)
+
+
 @compiled_inner
 def number_in(table: PolicyTable | DistanceTable, target: np.uint64, state: np.uint64) -> Any:
     """Returns the number of a target and a state in a table."""

@@ -1,7 +1,8 @@
 """Models of the Storm model checker as systems: PRISM and JANI programs, and DRN files.
 
-stormpy's simulator takes the steps, so axplore sees no more of the model than of any other system. A PRISM program is
-simulated directly, however large; JANI and DRN models are built first.
+axplore sees no more of the model than of any other system: what orders meet. A model of at most `MOST_STATES` states is
+built and simulated by compiled code, millions of steps a second. stormpy's simulator takes the steps of larger ones,
+some ten thousand a second: a PRISM program is simulated directly, however large; JANI and DRN models are built first.
 
 - The label of a state gives the values of its variables, `ok=true, x=1`, or its index where a file has none.
 - The label of an action is the name of its command. An unnamed choice is `#2`, by its index among the choices of the
@@ -12,8 +13,11 @@ simulated directly, however large; JANI and DRN models are built first.
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -21,14 +25,26 @@ from typing import Any, Final
 import numpy as np
 
 from axplore.errors import InvalidInputError, InvalidSettingError, StorageError
+from axplore.mdp import TabularMdp
 from axplore.types import Action, State
+<<<<<<< HEAD
 from axplore.worlds.keys import Key
+=======
+from axplore.worlds.contract import World
+from axplore.worlds.simulated import SimulatedWorld
+>>>>>>> ec3c175 (Direct samples at a question: an order for trials, what narrows the bounds soonest, and small Storm models simulated by compiled code)
 from axplore.worlds.stepped import Start, SteppedWorld
 from axplore.worlds.supervision import MAX_FAULTS
 
 PRISM_ENDINGS: Final = (".nm", ".pm", ".prism")
 JANI_ENDINGS: Final = (".jani",)
 DRN_ENDINGS: Final = (".drn",)
+MOST_STATES: Final = 200_000
+"""The most states of a model that is built and simulated by compiled code: its labels take a few seconds."""
+
+MOST_SECONDS, MOST_MEMORY = 20.0, 8 * 2**30
+"""The time and the memory, in bytes, within which a model has to be built for that."""
+
 STEPS_TO_LANDMARK: Final = 20
 """Number of steps with which a common successor of the initial state is chosen."""
 
@@ -40,46 +56,172 @@ def storm_world(
     file: str | Path,
     seed: int = 0,
     *,
+<<<<<<< HEAD
     key: Key | None = None,
     start: Start = "fixed",
     max_faults: int = MAX_FAULTS,
     **constants: Any,
 ) -> SteppedWorld:
+=======
+    start: Start = "fixed",
+    max_faults: int = MAX_FAULTS,
+    compiled: bool = True,
+    **constants: Any,
+) -> World:
+>>>>>>> ec3c175 (Direct samples at a question: an order for trials, what narrows the bounds soonest, and small Storm models simulated by compiled code)
     """Returns a model file as a world.
 
     Args:
         file: a PRISM program (`.nm`, `.pm`, `.prism`), a JANI model (`.jani`) or a DRN file (`.drn`).
         seed: the seed of the noise.
+<<<<<<< HEAD
         key, start, max_faults: see `SteppedWorld`; what a key is given is the text of the values, `ok=true, x=1`.
         constants: values of the undefined constants of a PRISM or JANI model.
     """
     return SteppedWorld(partial(storm_system, file, constants), seed, key=key, start=start, max_faults=max_faults)
+=======
+        start, max_faults: see `SteppedWorld`; a compiled model has a fixed start and does not fail.
+        compiled: whether a model that is small enough is simulated by compiled code, and not by stormpy.
+        constants: values of the undefined constants of a PRISM or JANI model.
+    """
+    if compiled and start == "fixed":
+        built = small_model(file, constants)
+        if built is not None:
+            return SimulatedWorld(built.mdp, seed, built.names)
+    return SteppedWorld(partial(storm_system, file, constants), seed, start=start, max_faults=max_faults)
+>>>>>>> ec3c175 (Direct samples at a question: an order for trials, what narrows the bounds soonest, and small Storm models simulated by compiled code)
+
+
+@dataclass(frozen=True, eq=False)
+class BuiltModel:
+    """A model all of whose states are known.
+
+    Attributes:
+        mdp: the model, with the labels that `StormSystem` gives to states and actions.
+        names: the states that the model itself names, by the name of its label.
+    """
+
+    mdp: TabularMdp
+    names: dict[str, frozenset[State]]
+
+
+def small_model(file: str | Path, constants: Mapping[str, Any] | None = None) -> BuiltModel | None:
+    """Returns a model of at most `MOST_STATES` states; None if it has more, or takes long to build."""
+    path = _existing(file)
+    with _readable(path):
+        description, left_out = _described_model(path, constants or {})
+        if path.suffix.lower() not in DRN_ENDINGS and not _fits(description):
+            return None
+        model = _built(description) if path.suffix.lower() not in DRN_ENDINGS else description
+        return None if model.nr_states > MOST_STATES else _converted(model, left_out)
+
+
+def _fits(description: Any) -> bool:
+    """Whether a model can be built within some seconds and some memory, which a process of its own finds out."""
+    import multiprocessing
+
+    # A fork: a thread of Storm would go on building, and a fresh process would take seconds to start.
+    child = multiprocessing.get_context("fork").Process(target=_try_to_build, args=(description,), daemon=True)
+    child.start()
+    child.join(MOST_SECONDS)
+    if child.is_alive():
+        child.kill()
+        child.join()
+    return child.exitcode == 0
+
+
+def _try_to_build(description: Any) -> None:
+    """Builds a model in a child process, which ends with 0 if it is small enough."""
+    import resource
+    from contextlib import suppress
+
+    with suppress(ValueError, OSError):  # a smaller limit may be set already
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    os._exit(int(_plainly_built(description).nr_states > MOST_STATES))
+
+
+def _converted(model: Any, left_out: Collection[str]) -> BuiltModel:
+    """Returns a model that Storm has built."""
+    _check_sparse(model)
+    states = [_state_label(model, number, left_out) for number in range(model.nr_states)]
+    deadlocked = set(model.labeling.get_states("deadlock")) if "deadlock" in model.labeling.get_labels() else set()
+    action_index: dict[str, int] = {}
+    pair_states: list[int] = []
+    pair_actions: list[int] = []
+    entry_pairs: list[int] = []
+    successors: list[int] = []
+    probabilities: list[float] = []
+    for number, state in enumerate(model.states):
+        if number in deadlocked:  # Storm adds a loop that the model does not have
+            continue
+        for name, action in zip(action_names(_choice_names(model, number)), state.actions, strict=True):
+            for transition in action.transitions:
+                entry_pairs.append(len(pair_states))
+                successors.append(transition.column)
+                probabilities.append(transition.value)
+            pair_states.append(number)
+            pair_actions.append(action_index.setdefault(name, len(action_index)))
+    mdp = TabularMdp.from_entries(
+        states,
+        tuple(action_index),
+        states[model.initial_states[0]],
+        pair_states=np.array(pair_states, dtype=np.int64),
+        pair_actions=np.array(pair_actions, dtype=np.int64),
+        entry_pairs=np.array(entry_pairs, dtype=np.int64),
+        successors=np.array(successors, dtype=np.int64),
+        probabilities=np.array(probabilities),
+    )
+    names = {
+        str(name): frozenset(states[number] for number in model.labeling.get_states(name))
+        for name in model.labeling.get_labels()
+    }
+    return BuiltModel(mdp, names)
 
 
 def storm_system(file: str | Path, constants: Mapping[str, Any] | None = None) -> StormSystem:
     """Returns the system of a model file."""
-    path = Path(file)
+    path = _existing(file)
+    with _readable(path):
+        description, left_out = _described_model(path, constants or {})
+        if path.suffix.lower() in PRISM_ENDINGS:
+            return StormSystem(_ProgramEngine(description))
+        model = description if path.suffix.lower() in DRN_ENDINGS else _built(description)
+        return StormSystem(_SparseEngine(model, left_out))
+
+
+def _existing(file: str | Path) -> Path:
+    """Returns the path of a model file; refuses one that is not there, or of another kind."""
+    path, known = Path(file), (*PRISM_ENDINGS, *JANI_ENDINGS, *DRN_ENDINGS)
     if not path.is_file():
         raise StorageError(f"there is no model file {path}")
-    stormpy = imported_stormpy()
-    ending = path.suffix.lower()
+    if path.suffix.lower() not in known:
+        raise InvalidInputError(f"{path}: a model file ends in one of {', '.join(known)}")
+    return path
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Says which file Storm cannot read, and why."""
     try:
-        if ending in PRISM_ENDINGS:
-            program = _with_constants(stormpy.parse_prism_program(str(path)), constants or {})
-            return StormSystem(_ProgramEngine(program))
-        if ending in JANI_ENDINGS:
-            model, _ = stormpy.parse_jani_model(str(path))
-            description = _with_constants(model, constants or {})
-            return StormSystem(_SparseEngine(_built(description), _not_of_the_state(description)))
-        if ending in DRN_ENDINGS:
-            if constants:
-                raise InvalidSettingError(f"{next(iter(constants))} is set, but a DRN file has no constants")
-            return StormSystem(_SparseEngine(_read_drn(path)))
+        yield
     except RuntimeError as error:  # Storm raises RuntimeError
         hint = ". Set each constant: --set NAME=VALUE" if "undefined constant" in str(error) else ""
         raise InvalidInputError(f"Storm cannot read {path}: {error}{hint}") from error
-    known = ", ".join((*PRISM_ENDINGS, *JANI_ENDINGS, *DRN_ENDINGS))
-    raise InvalidInputError(f"{path}: a model file ends in one of {known}")
+
+
+def _described_model(path: Path, constants: Mapping[str, Any]) -> tuple[Any, Collection[str]]:
+    """Returns a PRISM program, a JANI model, or the model of a DRN file; and what its labels leave out."""
+    stormpy = imported_stormpy()
+    ending = path.suffix.lower()
+    if ending in PRISM_ENDINGS:
+        return _with_constants(stormpy.parse_prism_program(str(path)), constants), ()
+    if ending in JANI_ENDINGS:
+        model, _ = stormpy.parse_jani_model(str(path))
+        description = _with_constants(model, constants)
+        return description, _not_of_the_state(description)
+    if constants:
+        raise InvalidSettingError(f"{next(iter(constants))} is set, but a DRN file has no constants")
+    return _read_drn(path), ()
 
 
 def imported_stormpy() -> Any:
@@ -206,9 +348,7 @@ class _SparseEngine:
     def __init__(self, model: Any, left_out: Collection[str] = ()) -> None:
         from stormpy.simulator import create_simulator
 
-        _check_kind(model.model_type)
-        if len(model.initial_states) != 1:
-            raise InvalidInputError(f"the model has {len(model.initial_states)} initial states; it must have one")
+        _check_sparse(model)
         self._model, self._left_out = model, left_out
         self._simulator = create_simulator(model)
         self._number: int = self._simulator.restart()[0]
@@ -220,18 +360,10 @@ class _SparseEngine:
         self._number = self._simulator.step(choice)[0]
 
     def state(self) -> State:
-        if not self._model.has_state_valuations():
-            return self._number
-        return _described(self._model.state_valuations.to_json(self._number), self._left_out)
+        return _state_label(self._model, self._number, self._left_out)
 
     def choice_names(self) -> list[str]:
-        if "deadlock" in self.labels():  # Storm adds a loop that the model does not have
-            return []
-        indices = range(self._simulator.nr_available_actions())
-        if not self._model.has_choice_labeling():
-            return [""] * len(indices)
-        index, labelling = self._model.get_choice_index, self._model.choice_labeling
-        return ["+".join(sorted(labelling.get_labels_of_choice(index(self._number, choice)))) for choice in indices]
+        return _choice_names(self._model, self._number)
 
     def labels(self) -> Iterable[str]:
         names: Iterable[str] = self._model.labeling.get_labels_of_state(self._number)
@@ -239,6 +371,31 @@ class _SparseEngine:
 
     def reseed(self, seed: int) -> None:
         self._simulator.set_seed(seed)
+
+
+def _state_label(model: Any, number: int, left_out: Collection[str]) -> State:
+    """Returns the label of a state of a model that was built."""
+    if not model.has_state_valuations():
+        return number
+    return _described(model.state_valuations.to_json(number), left_out)
+
+
+def _choice_names(model: Any, number: int) -> list[str]:
+    """Returns the name of each choice of a state of a model that was built; none where it has no choices."""
+    if "deadlock" in model.labeling.get_labels_of_state(number):  # Storm adds a loop that the model does not have
+        return []
+    first = model.get_choice_index(number, 0)
+    choices = range(first, first + model.get_nr_available_actions(number))
+    if not model.has_choice_labeling():
+        return [""] * len(choices)
+    return ["+".join(sorted(model.choice_labeling.get_labels_of_choice(choice))) for choice in choices]
+
+
+def _check_sparse(model: Any) -> None:
+    """Refuses a model that was built and cannot be explored."""
+    _check_kind(model.model_type)
+    if len(model.initial_states) != 1:
+        raise InvalidInputError(f"the model has {len(model.initial_states)} initial states; it must have one")
 
 
 def _described(valuation: Any, left_out: Collection[str] = ()) -> str:
@@ -266,6 +423,12 @@ def _with_constants(description: Any, constants: Mapping[str, Any]) -> Any:
     definitions = ",".join(f"{name}={value}" for name, value in values.items())
     described, _ = imported_stormpy().instantiate_constants(description, definitions)
     return described
+
+
+def _plainly_built(description: Any) -> Any:
+    """Builds a model without anything but its transitions."""
+    stormpy = imported_stormpy()
+    return stormpy.build_model[float](description, options=stormpy.BuilderOptions())
 
 
 def _built(description: Any) -> Any:

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, TypeAlias
 from axplore.errors import UnknownActionError
 from axplore.records.vectors import Vectors
 from axplore.types import RESET, RESET_ACTION, Action, Reset, State
-from axplore.worlds.contract import Episodes, Order, Restarts, Survey, Tour, Visit
+from axplore.worlds.contract import Episodes, Order, Restarts, Survey, Tour, Trials, Visit
 from axplore.worlds.orders import LARGEST, DiscoveredStates
 from axplore.worlds.renewals import Renewals
 
@@ -109,6 +109,8 @@ def walker_of(order: Order, agent: Agent, actions: Sequence[Sequence[Action]]) -
             return _visit(order, agent)
         case Episodes():
             return _run_episodes(order, agent)
+        case Trials():
+            return _run_trials(order, agent, actions)
         case Tour():
             return _tour(order, agent)
         case Survey():
@@ -187,6 +189,45 @@ def _run_episodes(order: Episodes, agent: Agent) -> Walker:
             outcomes[-1] += journey > 1  # for the same reason; before its first step, nothing is known to be forgotten
             break
     return WalkResult(completed, arrivals, travelled, cuts, outcomes)
+
+
+def _run_trials(order: Trials, agent: Agent, actions: Sequence[Sequence[Action]]) -> Walker:
+    policies: list[list[int]] = order.policy.tolist() if order.policy.ndim == 2 else [order.policy.tolist()]
+    planned, last_stage, times, horizon = (
+        order.policy.shape[-1],
+        len(policies) - 1,
+        int(order.times),
+        int(order.horizon),
+    )
+    needed, position = min(horizon, agent.limit), agent.position
+    completed = ended = journey = 0
+    beyond: dict[int, list[int]] = {}  # how often each action was played where nothing is planned
+    last_step = agent.steps + int(order.most_steps)
+    while completed < times and (journey > 0 or agent.steps < last_step):
+        if journey == 0 and (position != 0 or order.always_reset or agent.steps + needed > agent.deadline):
+            position = yield RESET_ACTION
+            if position == CUT:
+                break
+        chosen = policies[min(journey, last_stage)][position] if position < planned else RESET_ACTION
+        if order.goes_beyond and position >= planned:
+            played = beyond.setdefault(position, [0] * len(actions[position]))
+            chosen = played.index(min(played)) if played else RESET_ACTION
+        if chosen == RESET_ACTION or journey == horizon or agent.steps >= agent.deadline:
+            ended += chosen == RESET_ACTION
+            completed += 1
+            journey = 0
+            continue
+        journey += 1
+        before, position = position, (yield chosen)
+        if before in beyond and position >= 0:
+            beyond[before][chosen] += 1
+        if position == INTERRUPTED:  # to forget it would favour short trials, which are interrupted less often
+            completed += 1
+            position = journey = 0
+        elif position == CUT:
+            completed += journey > 1
+            break
+    return WalkResult(completed, ended, 0, completed - ended)
 
 
 def free_episode(

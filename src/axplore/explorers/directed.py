@@ -1,0 +1,301 @@
+"""The directed explorer: samples what decides a question, and stops once it is answered.
+
+The question is a property such as `Pmax=? [ !"error" U "thanks" ]`. Every state that is met is counted, unless the
+question is decided in it, in the order in which states are met; so the levels of the region are those of
+docs/algorithms/questions.md, section 6, and its bounds hold at all times together. What is sampled next is what narrows
+the bounds soonest (`axplore.proofs.narrowing`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from axplore.assumptions import NOTHING, Assumptions
+from axplore.assumptions.applied import contradicted_pairs, region_given
+from axplore.errors import InvalidInputError, InvalidSettingError
+from axplore.explorers.base import (
+    Exploration,
+    Explorer,
+    ExplorerState,
+    Remaining,
+    assumed_of,
+    drawn,
+    endless_pairs,
+    exploration_of,
+    first_counts,
+    with_drawn,
+    with_known,
+)
+from axplore.labels import decode_label
+from axplore.proofs.bounds import IntervalModel, interval_model
+from axplore.proofs.chances import Asked, Chance, Question
+from axplore.proofs.evidence import Evidence, evidence_of_nothing
+from axplore.proofs.narrowing import Narrowing, by_number
+from axplore.properties import Property, StateSet, parse_property
+from axplore.records.assumed import Assumed
+from axplore.records.counts import Counts
+from axplore.records.run import StopReason
+from axplore.target import Target
+from axplore.types import BoolArray
+from axplore.worlds.contract import Order, Trials, World
+
+LONGEST_TRIAL, BEYOND = 20.0, 200
+"""A trial is cut after this many times its expected steps, and some more for states that it may meet."""
+
+SPREAD: Final = 4.0
+"""The steps left are expected to lie between this part of the estimate and this many times as many."""
+
+MANY_NEW: Final = 0.05
+"""While a round finds more than this part of all states, plans rest on little, and rounds are short:"""
+
+STEPS_PER_STATE: Final = 10
+"""they take about this many steps for each state known so far."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DirectedState(ExplorerState):
+    """Where the directed explorer stands; everything else follows from the counts.
+
+    Attributes:
+        counts: transitions out of all states that were met, but for those in which the question is decided.
+        reach, avoid: whether each state that was met is in the goal, or to be avoided, by number.
+        lower, upper: the bounds of the probability after the last round.
+        steps, steps_before: those of the world at that time, and a round before.
+        assumed: what is assumed of each counted pair; None if nothing is.
+    """
+
+    counts: Counts
+    reach: BoolArray
+    avoid: BoolArray
+    lower: float = 0.0
+    upper: float = 1.0
+    steps: int = 0
+    steps_before: int = 0
+    assumed: Assumed | None = None
+
+
+@dataclass(frozen=True)
+class Functions:
+    """Sets of states that functions of a label give, by name; no file holds them."""
+
+    by_name: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Directed(Explorer[DirectedState]):
+    """The directed explorer.
+
+    Attributes:
+        target: δ; radius and ε have no part in a question.
+        question: a property, see `axplore.properties`.
+        precision: the width of the bounds at which it stops; a bound that is asked about may be decided before.
+        named: sets of states that the question names, as JSON: the labels by name.
+        functions: the same as functions of a label; a run cannot be kept with these.
+        assume: what is taken for true of the system; see docs/assumptions.md.
+        growth: no round takes more than about this part of the steps so far.
+        least_round: nor fewer steps than this.
+        parts: the number of policies that are sampled in a round.
+        endless_draws: a pair with this many draws, nearly all of which led somewhere new, ends the exploration.
+    """
+
+    state_types = (DirectedState, Assumed)
+
+    target: Target
+    question: str = ""
+    precision: float = 0.01
+    named: str = "{}"
+    functions: Functions | None = None
+    assume: Assumptions = NOTHING
+    growth: float = 0.2
+    least_round: int = 1000
+    parts: int = 4
+    endless_draws: int = 1000
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.precision, int | float) and 0 < self.precision <= 1):
+            raise InvalidSettingError(f"precision is {self.precision!r}; it must be above 0 and at most 1")
+
+    @cached_property
+    def property(self) -> Property:
+        """The question."""
+        if not self.question:
+            raise InvalidSettingError(
+                "the explorer 'directed' needs a question: ask it with `axplore check WORLD PROPERTY` or "
+                "`axplore.check(world, property)`"
+            )
+        asked = parse_property(self.question)
+        if asked.of_cost:
+            raise InvalidInputError("expected costs are planned with RESET as an action: `axplore plan`, `atlas.plan`")
+        return asked
+
+    @cached_property
+    def names(self) -> dict[str, StateSet]:
+        """The sets that the question may name."""
+        sets = {
+            name: frozenset(decode_label(label) for label in labels) for name, labels in json.loads(self.named).items()
+        }
+        return {**sets, **({} if self.functions is None else self.functions.by_name)}
+
+    def for_workers(self) -> Directed:
+        """The same explorer with larger rounds, so that workers are busy."""
+        return replace(self, growth=max(self.growth, 0.3), least_round=max(self.least_round, 5000))
+
+    def assuming(self, assumptions: Assumptions) -> Directed:
+        """Returns the same explorer with these assumptions in place of its own."""
+        return replace(self, assume=assumptions)
+
+    def reopen(self, state: DirectedState, before: Explorer[DirectedState]) -> DirectedState:
+        """Returns the state in which the explorer continues; draws are valid whatever is assumed or asked."""
+        reopened = super().reopen(state, before)
+        same = isinstance(before, Directed) and before.assume == self.assume
+        return reopened if same else replace(reopened, assumed=None)
+
+    def start(self, world: World) -> DirectedState:
+        """Knows the initial state only."""
+        self.property  # noqa: B018 (refuses what is no question before the first step)
+        nowhere = np.zeros(0, dtype=np.bool_)
+        state = DirectedState(
+            round=1, known=(0,), found_at=(world.steps,), counts=first_counts(world), reach=nowhere, avoid=nowhere,
+            steps=world.steps,
+        )  # fmt: skip
+        return self._met(state, world)
+
+    def advance(self, state: DirectedState, world: World) -> DirectedState:
+        """One round: counts new states, bounds the probability, and samples what narrows the bounds, or stops."""
+        state = self._assumed(self._counted(replace(state, round=state.round + 1), world), world, state.counts)
+        if state.assumed is not None and len(contradicted_pairs(state.counts, self.target.delta, state.assumed)):
+            return replace(state, stop=StopReason.ASSUMPTION_CONTRADICTED, activity="an assumption is contradicted")
+        asked = self.asked(state)
+        low, high = asked.lower(), asked.upper()
+        state = replace(
+            state, lower=low.value, upper=high.value, steps=world.steps, steps_before=state.steps,
+            activity=self._words(low, high),
+        )  # fmt: skip
+        if self.is_answered(state):
+            return replace(state, stop=StopReason.PROVEN)
+        if endless_pairs(state.counts, self.endless_draws).any():
+            return replace(state, stop=StopReason.ENDLESS_LABELS, activity="labels have no end")
+        answers, _ = drawn(self._orders(state, asked, low, high, world), world)
+        counted, fresh = set(state.counts.states.tolist()), []
+        # In the order in which states were first played: which rank a state has is known before its first draw.
+        for answer in answers:
+            fresh += [number for number in dict.fromkeys(answer.pair_states.tolist()) if number not in counted]
+            counted.update(fresh)
+        after = self._with_counted(state, fresh, world)
+        after = replace(after, counts=with_drawn(after.counts, answers, world))
+        return self._assumed(self._met(after, world), world, state.counts)
+
+    def finish(self, state: DirectedState, world: World) -> Exploration:
+        """The states that were counted, and the counts, which bound the probability."""
+        state = self._assumed(state, world)
+        evidence = self.evidence(state)
+        return exploration_of(
+            self,
+            replace(state, frontier=tuple(evidence.numbers[evidence.model.n_known :].tolist())),
+            world,
+            counts=state.counts,
+            policies=evidence.policies,
+            optimistic_steps=np.zeros(len(evidence.numbers)),
+            evidence=evidence,
+            assumed=state.assumed,
+        )
+
+    def evidence(self, state: DirectedState) -> Evidence:
+        """What is proven: nothing about steps, and the counts."""
+        return evidence_of_nothing(self.model(state), self.target)
+
+    def model(self, state: DirectedState) -> IntervalModel:
+        """Counts and confidence region of all counted states."""
+        region = region_given(state.counts, self.target.delta, state.assumed)
+        return interval_model(state.counts, region, self.target.value_limit)
+
+    def asked(self, state: DirectedState) -> Asked:
+        """The question about the counts of a state."""
+        model = self.model(state)
+        question = Question(
+            state.reach[model.numbers], state.avoid[model.numbers], self.property.within, self.property.maximise
+        )
+        return Asked(model, question)
+
+    def is_answered(self, state: DirectedState) -> bool:
+        """Whether the bounds are as narrow as asked for, or decide the bound of the question."""
+        lower, upper = self.interval(state)
+        return upper - lower <= self.precision or self.property.holds(lower, upper) is not None
+
+    def interval(self, state: DirectedState) -> tuple[float, float]:
+        """The bounds of the probability that is asked for."""
+        return (1.0 - state.upper, 1.0 - state.lower) if self.property.negated else (state.lower, state.upper)
+
+    def remaining(self, state: DirectedState, seconds: float) -> Remaining | None:  # noqa: ARG002 (of all explorers)
+        """Returns about how many more steps it takes, if the width falls like one over the square root of the steps."""
+        width, lower, upper = state.upper - state.lower, *self.interval(state)
+        if width >= 1.0 or not state.steps:
+            return None
+        wanted = self.precision
+        if self.property.comparison is not None:  # a bound is decided about when the middle of the interval says so
+            wanted = max(wanted, min(2.0 * abs((lower + upper) / 2 - self.property.bound), width))
+        steps = state.steps * max((width / wanted) ** 2 - 1.0, 0.0)
+        return Remaining(0, 1, steps, steps / SPREAD, steps * SPREAD, bool(state.frontier))
+
+    def _words(self, low: Chance, high: Chance) -> str:
+        lower, upper = (1.0 - high.value, 1.0 - low.value) if self.property.negated else (low.value, high.value)
+        return f"between {max(lower, 0.0):.4f} and {min(upper, 1.0):.4f}"
+
+    def _orders(self, state: DirectedState, asked: Asked, low: Chance, high: Chance, world: World) -> list[Order]:
+        """Trials of the policies that narrow the bounds soonest, for as many steps as a round takes."""
+        budget = self._budget(state, world)
+        model = asked.model
+        closing = region_given(state.counts, self.target.delta, state.assumed).closing
+        orders: list[Order] = []
+        for sampling in Narrowing(asked, low, high, state.counts.visits, closing).samplings(budget, self.parts):
+            policy = by_number(sampling.policy, model.rows.state_pairs[:-1], model.numbers[: model.n_known])
+            times, most_steps = math.ceil(budget / self.parts / sampling.steps), math.ceil(budget / self.parts)
+            horizon = math.ceil(LONGEST_TRIAL * sampling.steps) + BEYOND
+            orders.append(Trials(times, horizon, policy, goes_beyond=True, most_steps=most_steps))
+        return orders
+
+    def _budget(self, state: DirectedState, world: World) -> float:
+        """The steps of a round: fewer than would narrow the bounds more than asked for."""
+        left, n_known = self.remaining(state, 0.0), len(state.known)
+        most = max(self.least_round, self.growth * world.steps)
+        n_new = n_known - int(np.searchsorted(state.found_at, state.steps_before, side="right"))
+        if n_new > MANY_NEW * n_known:
+            return min(most, self.least_round + STEPS_PER_STATE * n_known)
+        return most if left is None else max(min(most, left.steps), self.least_round, 0.01 * world.steps)
+
+    def _met(self, state: DirectedState, world: World) -> DirectedState:
+        """The state with what the question says of states met since."""
+        fresh, names = world.states[len(state.reach) :], {**world.names, **self.names}
+        in_goal = [self.property.reach(label, names) for label in fresh]
+        is_bad = [self.property.avoid(label, names) for label in fresh]
+        reach, avoid = np.append(state.reach, in_goal).astype(np.bool_), np.append(state.avoid, is_bad).astype(np.bool_)
+        undecided = ~(reach | avoid)
+        undecided[state.counts.states] = False
+        return replace(state, reach=reach, avoid=avoid, frontier=tuple(np.flatnonzero(undecided).tolist()))
+
+    def _counted(self, state: DirectedState, world: World) -> DirectedState:
+        """The state in which everything that was met is counted, unless the question is decided there."""
+        return replace(self._with_counted(state, state.frontier, world), frontier=())
+
+    @staticmethod
+    def _with_counted(state: DirectedState, fresh: Sequence[int], world: World) -> DirectedState:
+        """The state in which these states are counted, too."""
+        found_at = (*state.found_at, *[world.steps] * len(fresh))
+        counts = with_known(state.counts, fresh, world)
+        return replace(state, counts=counts, known=(*state.known, *fresh), found_at=found_at)
+
+    def _assumed(self, state: DirectedState, world: World, before: Counts | None = None) -> DirectedState:
+        """The state with what is assumed of every counted pair; `before` are the counts that it was assumed of."""
+        return replace(state, assumed=assumed_of(self.assume, state.assumed, state.counts, world, before))
+
+
+def directed(target: Target, states_bound: int | None = None) -> Directed:  # noqa: ARG001
+    """The directed explorer, which samples what decides a question: `axplore check WORLD PROPERTY` asks one."""
+    return Directed(target=target)

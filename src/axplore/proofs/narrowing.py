@@ -1,0 +1,226 @@
+"""Which draws narrow the bounds of a probability soonest. An estimate: no proof depends on it.
+
+Let U and W be the bounds of a question, and let each state play the action that decides the bound that is farther from
+the truth: for Pmax the one of greatest upper bound, for Pmin the one of least lower bound. Then U - W from the initial
+state is at most the sum, over these pairs, of the expected visits times what the slack of the pair adds to the width.
+That falls like one over the square root of the draws, so that one more draw of a pair gains a known amount, and the
+best way to sample is the policy that gains most per step. It is found by policy iteration on the frequencies, RESET
+being one of its actions: it cuts where little is left to gain, and takes detours where much is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from axplore.proofs.chances import Asked, Chance
+from axplore.proofs.narrowing_kernels import deciding_shares, stage_values, stage_weights
+from axplore.proofs.row_kernels import UNKNOWN_SHIFT
+from axplore.types import RESET_PAIR, BoolArray, FloatArray, IntArray
+
+HORIZON: Final = 20_000
+"""Expected steps after which a trial is cut wherever it is, so that waiting in a loop has an end."""
+
+IMPROVEMENTS: Final = 12
+"""How often the sampling policy is improved at most."""
+
+ROUNDING: Final = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Sampling:
+    """A way to sample.
+
+    Attributes:
+        policy: the pair to play in each known state, or RESET_PAIR, [n].
+        steps: the expected steps of a trial, its RESET included.
+        draws: the expected draws of each pair in a trial, [P].
+    """
+
+    policy: IntArray
+    steps: float
+    draws: FloatArray
+
+
+class Narrowing:
+    """What would narrow the bounds of a question.
+
+    Args:
+        asked: the question.
+        low, high: its bounds.
+        own_visits: how often each pair was drawn itself, also where pairs share their draws, [P].
+        closing: the draws after which the support of each pair is closed, infinite if never, [P].
+    """
+
+    def __init__(self, asked: Asked, low: Chance, high: Chance, own_visits: IntArray, closing: FloatArray) -> None:
+        self._asked, self._low, self._high = asked, low, high
+        self._own_visits, self._closing = own_visits, closing
+        self._model, self._rows = asked.model, asked.rows
+        self._owners = np.repeat(np.arange(self._model.n_known), np.diff(self._rows.state_pairs))
+        self._entry_pairs = np.repeat(np.arange(self._model.n_pairs), np.diff(self._rows.row_offsets))
+
+    @cached_property
+    def weights(self) -> FloatArray:
+        """What the slack of each pair adds to the width from the initial state, [P]."""
+        return self._by_stage[0] if self._asked.question.within is not None else self._at_once[0]
+
+    @property
+    def _shares(self) -> FloatArray:
+        """How the actions that decide a bound share each state, [P]."""
+        return self._by_stage[1] if self._asked.question.within is not None else self._at_once[1]
+
+    def samplings(self, steps: float, n_parts: int) -> Iterator[Sampling]:
+        """Yields ways to sample, each for an equal part of some steps, given that those before were carried out."""
+        visits = self._model.visits.astype(np.float64)
+        own, weights = self._own_visits.astype(np.float64), self.weights
+        policy: IntArray | None = None
+        for _ in range(n_parts):
+            sampling = self._best_sampling(self._gains(weights, visits, own), policy)
+            yield sampling
+            policy = sampling.policy
+            drawn = sampling.draws * (steps / n_parts / sampling.steps)
+            own = own + drawn
+            shared = self._model.per_group(drawn)
+            weights = weights * np.sqrt((visits + 1.0) / (visits + shared + 1.0))
+            visits = visits + shared
+
+    def _gains(self, weights: FloatArray, visits: FloatArray, own: FloatArray) -> FloatArray:
+        """What one more draw of each pair takes off the width, [P]."""
+        per_draw = weights / (2.0 * (visits + 1.0))
+        # A support that will be closed takes off all that it adds, and then every draw before has had its part in it.
+        left = np.maximum(self._closing - visits, 0.0)
+        per_draw = np.where(left > 0.0, np.maximum(per_draw, weights / (left + 1.0)), per_draw)
+        gains = self._model.per_group(per_draw)
+        rest = self._rows.rest  # where outcomes that pairs share lead is seen by draws of the pair itself
+        return gains + np.where(rest > 0.0, weights / (own + 1.0), 0.0)
+
+    def _shifts(self) -> FloatArray:
+        return np.full(self._model.n_pairs, UNKNOWN_SHIFT)
+
+    @cached_property
+    def _by_stage(self) -> tuple[FloatArray, FloatArray]:
+        """Weights and shares, [P] each, if a number of steps is given: then actions may depend on the step."""
+        asked, rows, question = self._asked, self._rows, self._asked.question
+        assert question.within is not None
+        shape, weights = (question.within + 1, len(self._model.numbers)), np.zeros(self._model.n_pairs)
+        uppers, lowers = np.empty(shape), np.empty(shape)
+        uppers[:], lowers[:] = asked.outside(), question.reach
+        uppers[0] = question.reach
+        stage_values(rows, asked.order, uppers, self._shifts(), True, question.maximise)
+        stage_values(rows, asked.order, lowers, self._shifts(), False, question.maximise)
+        played = np.zeros(self._model.n_pairs)
+        stage_weights(rows, asked.order, uppers, lowers, self._shifts(), question.maximise, weights, played)
+        of_state = np.bincount(self._owners, played, minlength=self._model.n_known)[self._owners]
+        return weights, np.divide(played, of_state, out=np.zeros_like(played), where=of_state > 0.0)
+
+    @cached_property
+    def _at_once(self) -> tuple[FloatArray, FloatArray]:
+        """Weights and shares, [P] each, without a number of steps."""
+        shares, gaps = np.zeros(self._model.n_pairs), np.zeros(self._model.n_pairs)
+        deciding_shares(
+            self._rows, self._asked.order, self._high.values, self._low.values, self._shifts(),
+            self._asked.question.maximise, shares, gaps,
+        )  # fmt: skip
+        occupancy = _Solved(self._transitions(shares), shares > 0.0, self._owners).occupancy
+        return shares * occupancy[self._owners] * gaps, shares
+
+    def _transitions(self, shares: FloatArray) -> Any:
+        """The frequencies with which one gets from each known state to each, given shares of actions, [n, n]."""
+        from scipy.sparse import csr_array
+
+        rows, n_known, pairs = self._rows, self._model.n_known, self._entry_pairs
+        used = np.flatnonzero((shares[pairs] > 0.0) & (rows.successors < n_known))
+        weights = shares[pairs[used]] * rows.frequencies[used]
+        return csr_array((weights, (self._owners[pairs[used]], rows.successors[used])), shape=(n_known, n_known))
+
+    def _best_sampling(self, gains: FloatArray, start: IntArray | None) -> Sampling:
+        """The policy that gains most per step, found by improving another one, or all that decide together."""
+        shares = self._shares if start is None else self._all_of(start)
+        policy = np.full(self._model.n_known, RESET_PAIR) if start is None else start
+        best: tuple[float, IntArray, _Solved, float] | None = None
+        for _ in range(IMPROVEMENTS):
+            system = _Solved(self._transitions(shares), shares > 0.0, self._owners)
+            here = np.bincount(self._owners, shares * gains, minlength=self._model.n_known).astype(np.float64)
+            gained, taken = system.sums(here)
+            rate = gained[0] / taken[0]
+            if (policy != RESET_PAIR).any() and (best is None or rate > best[0]):
+                best = rate, policy, system, float(taken[0])
+            better = self._improved(policy, gains, gained - rate * taken, rate)
+            if np.array_equal(better, policy):
+                break
+            policy, shares = better, self._all_of(better)
+        assert best is not None
+        _, policy, system, steps = best
+        draws, plays = np.zeros(self._model.n_pairs), policy != RESET_PAIR
+        draws[policy[plays]] = system.occupancy[plays]
+        return Sampling(policy, steps, draws)
+
+    def _all_of(self, policy: IntArray) -> FloatArray:
+        """A policy as shares of pairs, [P]."""
+        shares = np.zeros(self._model.n_pairs)
+        shares[policy[policy != RESET_PAIR]] = 1.0
+        return shares
+
+    def _improved(self, policy: IntArray, gains: FloatArray, values: FloatArray, rate: float) -> IntArray:
+        """The policy that is best for one step, if every step costs the rate, and values follow; RESET included."""
+        rows, n_known, asked = self._rows, self._model.n_known, self._asked.is_asked
+        every = np.full(len(self._model.numbers), -rate)  # what is not known is left by RESET
+        every[:n_known] = np.where(asked[:n_known], values, -rate)
+        ahead = np.bincount(self._entry_pairs, rows.frequencies * every[rows.successors], minlength=self._model.n_pairs)
+        ahead = np.where(np.diff(rows.row_offsets) == 0, -rate, ahead)
+        worth = gains - rate + ahead
+        best = np.full(n_known, -np.inf)
+        np.maximum.at(best, self._owners, worth)
+        chosen, is_best = np.full(n_known, RESET_PAIR), np.flatnonzero(worth >= best[self._owners])
+        chosen[self._owners[is_best[::-1]]] = is_best[::-1]
+        # The action before is kept where no other is better by more than rounding.
+        kept = policy != RESET_PAIR
+        kept[kept] &= worth[policy[kept]] >= best[kept] - ROUNDING * np.abs(best[kept])
+        stops = (best <= -rate) | ~asked[:n_known]
+        stops[0] = False  # a trial has at least one step
+        return np.where(stops, RESET_PAIR, np.where(kept, policy, chosen))
+
+
+class _Solved:
+    """The chain of a policy that resets, solved once.
+
+    Args:
+        transitions: the probabilities of getting from each known state to each, [n, n].
+        plays: whether each pair is played, [P].
+        owners: the state of each pair, [P].
+    """
+
+    def __init__(self, transitions: Any, plays: BoolArray, owners: IntArray) -> None:
+        from scipy.sparse import eye_array
+        from scipy.sparse.linalg import splu
+
+        self._n = transitions.shape[0]
+        self._plays = np.bincount(owners[plays], minlength=self._n) > 0
+        self._stays = 1.0 - 1.0 / HORIZON
+        self._to_known = transitions
+        self._solver = splu((eye_array(self._n) - self._stays * transitions).tocsc())
+
+    @cached_property
+    def occupancy(self) -> FloatArray:
+        """The expected visits of each state in a trial, [n]."""
+        start = np.zeros(self._n)
+        start[0] = 1.0
+        visits: FloatArray = np.maximum(self._solver.solve(start, trans="T"), 0.0)  # type: ignore[call-overload]
+        return visits
+
+    def sums(self, gains: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The expected gains of a trial from each state, and its steps, that of the RESET included, [n] each."""
+        stays = np.asarray(self._to_known.sum(axis=1)).ravel() * self._stays
+        steps = np.where(self._plays, 2.0 - stays, 1.0)  # where it leaves the known states, a RESET follows
+        return self._solver.solve(np.where(self._plays, gains, 0.0)), self._solver.solve(steps)
+
+
+def by_number(policy: IntArray, first_pairs: IntArray, numbers: IntArray) -> IntArray:
+    """A policy of pairs by index as one of actions by the world's number, [greatest number + 1]."""
+    actions = np.full(int(numbers.max()) + 1, RESET_PAIR)
+    actions[numbers] = np.where(policy == RESET_PAIR, RESET_PAIR, policy - first_pairs)
+    return actions
