@@ -11,7 +11,7 @@ from plain_world import with_vectors
 
 from axplore.mdp import TabularMdp
 from axplore.types import IntArray
-from axplore.worlds.contract import Episodes, Order, Tour, Visit
+from axplore.worlds.contract import Episodes, Order, Tour, Trials, Visit
 
 
 @st.composite
@@ -59,6 +59,9 @@ def orders(draw: st.DrawFn, action_counts: Sequence[int]) -> Order:
         longest, max_cuts = draw(st.tuples(st.integers(1, 6), st.integers(1, 3)))
         return Visit(state, action, times, plan(longest), longest, max_cuts)
     horizon = draw(st.integers(1, 6))
+    if draw(st.booleans()):
+        most_steps = draw(st.sampled_from([1, 5, 2**62]))
+        return Trials(times, horizon, plan(horizon), draw(st.booleans()), draw(st.booleans()), most_steps)
     allowance, slack = draw(st.sampled_from([(math.inf, math.inf), (2.0, 1.0), (0.0, 4.0)]))
     return Episodes(state, times, horizon, plan(horizon), allowance, slack, always_reset=draw(st.booleans()))
 

@@ -12,7 +12,7 @@ from axplore.mdp import TabularMdp
 from axplore.records.vectors import Vector, Vectors
 from axplore.types import State
 from axplore.worlds import simulation_kernels as kernels
-from axplore.worlds.contract import Answer, Episodes, Order, Tour, Visit, WorldSnapshot
+from axplore.worlds.contract import Answer, Episodes, Order, Tour, Trials, Visit, WorldSnapshot
 from axplore.worlds.orders import order_seed
 
 
@@ -48,6 +48,8 @@ class PlainWorld:
         match order:
             case Visit():
                 outcome = self._visit(order)
+            case Trials():
+                outcome = self._try(order)
             case Episodes():
                 outcome = self._run(order)
             case Tour():
@@ -93,6 +95,28 @@ class PlainWorld:
             if sum(lengths) > len(lengths) * order.allowance + order.slack:
                 break
         return len(lengths), arrivals, sum(lengths), 0
+
+    def _try(self, order: Trials) -> tuple[int, int, int, int]:
+        completed = ended = 0
+        first, beyond = self.steps, len(np.atleast_2d(order.policy)[0])
+        while completed < order.times and self.steps - first < order.most_steps:
+            if self.position != 0 or order.always_reset:
+                self._play(-1)
+            for step in range(order.horizon + 1):
+                rows = np.atleast_2d(order.policy)
+                chosen = self._planned(rows[min(step, len(rows) - 1)])
+                if order.goes_beyond and self.position >= beyond:
+                    played = [
+                        sum(draw[:2] == (self.position, action) for draw in self._log)
+                        for action in range(self._offered(self.states[self.position]))
+                    ]
+                    chosen = played.index(min(played)) if played else -1
+                if chosen < 0 or step == order.horizon:
+                    ended += chosen < 0
+                    break
+                self._play(chosen)
+            completed += 1
+        return completed, ended, 0, completed - ended
 
     def _tour(self, order: Tour) -> tuple[int, int, int, int]:
         """Asks again at every step which plays are outstanding, and how far each target is."""
@@ -150,6 +174,9 @@ class PlainWorld:
     def _successor(self, label: int, action: int) -> int:
         return self.moves[label][action]
 
+    def _offered(self, label: int) -> int:
+        return len(self.moves[label])
+
     def _answer(self, steps: int, completed: int, arrivals: int, travelled: int, cuts: int) -> Answer:
         pairs = list(dict.fromkeys(draw[:2] for draw in self._log))
         entries = list(dict.fromkeys(self._log))
@@ -189,6 +216,9 @@ class DrawingWorld(PlainWorld):
         self._words = [int(word) for word in order_seed(self._seed, self._calls, 0).generate_state(4, np.uint64)]
         self._calls += 1
         return super().carry_out(order)
+
+    def _offered(self, label: int) -> int:
+        return int(self._mdp.state_pairs[label + 1] - self._mdp.state_pairs[label])
 
     def _successor(self, label: int, action: int) -> int:
         pair = int(self._mdp.state_pairs[label]) + action

@@ -140,10 +140,12 @@ def _try_to_build(description: Any) -> None:
     os._exit(int(_plainly_built(description).nr_states > MOST_STATES))
 
 
-def _converted(model: Any, left_out: Collection[str]) -> BuiltModel:
+def _converted(model: Any, left_out: Collection[str]) -> BuiltModel | None:
     """Returns a model that Storm has built."""
     _check_sparse(model)
     states = [_state_label(model, number, left_out) for number in range(model.nr_states)]
+    if len(set(states)) < len(states):  # labels that leave something out
+        return None
     deadlocked = set(model.labeling.get_states("deadlock")) if "deadlock" in model.labeling.get_labels() else set()
     action_index: dict[str, int] = {}
     pair_states: list[int] = []
@@ -384,8 +386,8 @@ def _choice_names(model: Any, number: int) -> list[str]:
     """Returns the name of each choice of a state of a model that was built; none where it has no choices."""
     if "deadlock" in model.labeling.get_labels_of_state(number):  # Storm adds a loop that the model does not have
         return []
-    first = model.get_choice_index(number, 0)
-    choices = range(first, first + model.get_nr_available_actions(number))
+    rows = model.transition_matrix
+    choices = range(rows.get_row_group_start(number), rows.get_row_group_end(number))
     if not model.has_choice_labeling():
         return [""] * len(choices)
     return ["+".join(sorted(model.choice_labeling.get_labels_of_choice(choice))) for choice in choices]
