@@ -115,7 +115,7 @@ class Directed(Explorer[DirectedState]):
     assume: Assumptions = NOTHING
     growth: float = 0.2
     least_round: int = 1000
-    parts: int = 4
+    parts: int = 8
     endless_draws: int = 1000
 
     def __post_init__(self) -> None:
@@ -256,9 +256,9 @@ class Directed(Explorer[DirectedState]):
         orders: list[Order] = []
         for sampling in Narrowing(asked, low, high, state.counts.visits, closing).samplings(budget, self.parts):
             policy = by_number(sampling.policy, model.rows.state_pairs[:-1], model.numbers[: model.n_known])
-            times, most_steps = math.ceil(budget / self.parts / sampling.steps), math.ceil(budget / self.parts)
             horizon = math.ceil(LONGEST_TRIAL * sampling.steps) + BEYOND
-            orders.append(Trials(times, horizon, policy, goes_beyond=True, most_steps=most_steps))
+            most_steps = math.ceil(1.5 * sampling.trials * sampling.steps)
+            orders.append(Trials(sampling.trials, horizon, policy, goes_beyond=True, most_steps=most_steps))
         return orders
 
     def _budget(self, state: DirectedState, world: World) -> float:

@@ -10,10 +10,11 @@ being one of its actions: it cuts where little is left to gain, and takes detour
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -39,11 +40,21 @@ class Sampling:
         policy: the pair to play in each known state, or RESET_PAIR, [n].
         steps: the expected steps of a trial, its RESET included.
         draws: the expected draws of each pair in a trial, [P].
+        trials: the number of trials.
     """
 
     policy: IntArray
     steps: float
     draws: FloatArray
+    trials: int = 1
+
+
+class _Draws(NamedTuple):
+    """What slacks add to the width, [P], after so many draws: of all pairs that share them, and of each pair itself."""
+
+    weights: FloatArray
+    visits: FloatArray
+    own: FloatArray
 
 
 class Narrowing:
@@ -74,29 +85,53 @@ class Narrowing:
         return self._by_stage[1] if self._asked.question.within is not None else self._at_once[1]
 
     def samplings(self, steps: float, n_parts: int) -> Iterator[Sampling]:
-        """Yields ways to sample, each for an equal part of some steps, given that those before were carried out."""
-        visits = self._model.visits.astype(np.float64)
-        own, weights = self._own_visits.astype(np.float64), self.weights
+        """Yields ways to sample, one after the other, each until it gains half of what it gained at its beginning.
+
+        Args:
+            steps: those of all of them, at most.
+            n_parts: the number of ways, at most.
+        """
+        now = _Draws(self.weights, self._model.visits.astype(np.float64), self._own_visits.astype(np.float64))
         policy: IntArray | None = None
         for _ in range(n_parts):
-            sampling = self._best_sampling(self._gains(weights, visits, own), policy)
-            yield sampling
-            policy = sampling.policy
-            drawn = sampling.draws * (steps / n_parts / sampling.steps)
-            own = own + drawn
-            shared = self._model.per_group(drawn)
-            weights = weights * np.sqrt((visits + 1.0) / (visits + shared + 1.0))
-            visits = visits + shared
+            gains = self._gains(now)
+            sampling = self._best_sampling(gains, policy)
+            trials = self._trials(sampling, now, gains, max(1, math.ceil(steps / sampling.steps)))
+            yield replace(sampling, trials=trials)
+            policy, now = sampling.policy, self._after(now, sampling.draws * trials)
+            steps -= trials * sampling.steps
+            if steps <= 0.0:
+                break
 
-    def _gains(self, weights: FloatArray, visits: FloatArray, own: FloatArray) -> FloatArray:
+    def _trials(self, sampling: Sampling, now: _Draws, gains: FloatArray, most: int) -> int:
+        """The number of trials after which the gain of a way to sample has fallen to a half."""
+        half = 0.5 * float(sampling.draws @ gains)
+        least = 1
+        while least < most:
+            middle = (least + most + 1) // 2
+            if float(sampling.draws @ self._gains(self._after(now, sampling.draws * middle))) >= half:
+                least = middle
+            else:
+                most = middle - 1
+        return least
+
+    def _after(self, now: _Draws, drawn: FloatArray) -> _Draws:
+        """What is left to gain after further draws, [P], if the frequencies stay."""
+        shared = self._model.per_group(drawn)
+        visits = now.visits + shared
+        weights = now.weights * np.sqrt((now.visits + 1.0) / (visits + 1.0))
+        settled = (now.visits < self._closing) & (visits >= self._closing) & (np.diff(self._rows.row_offsets) < 2)
+        return _Draws(np.where(settled, 0.0, weights), visits, now.own + drawn)
+
+    def _gains(self, now: _Draws) -> FloatArray:
         """What one more draw of each pair takes off the width, [P]."""
-        per_draw = weights / (2.0 * (visits + 1.0))
+        per_draw = now.weights / (2.0 * (now.visits + 1.0))
         # A support that will be closed takes off all that it adds, and then every draw before has had its part in it.
-        left = np.maximum(self._closing - visits, 0.0)
-        per_draw = np.where(left > 0.0, np.maximum(per_draw, weights / (left + 1.0)), per_draw)
+        left = np.maximum(self._closing - now.visits, 0.0)
+        per_draw = np.where(left > 0.0, np.maximum(per_draw, now.weights / (left + 1.0)), per_draw)
         gains = self._model.per_group(per_draw)
         rest = self._rows.rest  # where outcomes that pairs share lead is seen by draws of the pair itself
-        return gains + np.where(rest > 0.0, weights / (own + 1.0), 0.0)
+        return gains + np.where(rest > 0.0, now.weights / (now.own + 1.0), 0.0)
 
     def _shifts(self) -> FloatArray:
         return np.full(self._model.n_pairs, UNKNOWN_SHIFT)

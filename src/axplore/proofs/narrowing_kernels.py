@@ -15,7 +15,7 @@ from axplore.types import FloatArray, IntArray
 LEAST_WIDTH: Final = 1e-9
 """Where bounds are closer than this, nothing is left to be decided."""
 
-TIED: Final = 0.05
+TIED: Final = 0.5
 """Actions are equally likely to decide a bound if they are no farther apart than this part of the width."""
 
 
