@@ -285,7 +285,7 @@ def test_numpy_scalars_are_welcome_everywhere(tmp_path: Path) -> None:
 def test_a_target_beyond_what_an_explorer_can_compute_is_refused_before_the_first_step(
     name: str, target: dict[str, float]
 ) -> None:
-    if name.startswith("certified") and target["radius"] < 1e300:
+    if name.startswith(("certified", "directed")) and target["radius"] < 1e300:
         return  # it needs no constants that grow with the radius
     with pytest.raises(InvalidSettingError, match="radius"):
         preset(name, states_bound=10, **{"epsilon": 1.0, **target})

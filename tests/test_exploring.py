@@ -109,6 +109,10 @@ def test_every_preset_explores(name: str) -> None:
     mdp = TabularMdp.from_rows({"here": {"go": {"there": 1.0}}, "there": {}}, "here")
     states_bound = 2 if "theory" in name else None
     limit = 10_000 if "theory" in name else None
+    if name == "directed":
+        with pytest.raises(InvalidSettingError, match="needs a question"):
+            axplore.explore(mdp, 1.5, 1, explorer=name)
+        return
     atlas = axplore.explore(mdp, 1.5, 1, explorer=name, states_bound=states_bound, max_steps=limit)
     assert atlas.explorer == name
     assert "here" in atlas.states

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from axplore.atlas.certification import certify
     from axplore.atlas.verification import verify
     from axplore.certificate import EpisodeCertificate
+    from axplore.checking import check
     from axplore.domains import DOMAINS, domain
     from axplore.errors import AxploreError
     from axplore.exploring import explore
@@ -54,6 +55,7 @@ __all__ = [
     "StopReason",
     "TabularMdp",
     "certify",
+    "check",
     "check_optimal",
     "check_staged",
     "check_within_radius",
@@ -73,6 +75,7 @@ _HOMES: Final = {
     "axplore.atlas.certification": ("certify",),
     "axplore.atlas.verification": ("verify",),
     "axplore.certificate": ("EpisodeCertificate",),
+    "axplore.checking": ("check",),
     "axplore.domains": ("DOMAINS", "domain"),
     "axplore.errors": ("AxploreError",),
     "axplore.records.run": ("StopReason",),

@@ -392,7 +392,7 @@ def _configured(request: Request) -> tuple[Explorer[Any], str]:
     if not isinstance(request.explorer, str):
         explorer = checked_explorer(request.explorer)
         _check_agreement(explorer, request.states_bound, **target)
-        return explorer, type(explorer).__name__
+        return explorer, explorer.name
     if request.radius is None:
         raise InvalidSettingError("radius is missing: the expected steps within which a state counts")
     defaults = {"epsilon": DEFAULT_EPSILON, "delta": DEFAULT_DELTA}

@@ -6,6 +6,7 @@ import json
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from axplore.explorers.base import (
     frontier_of,
     with_drawn,
 )
-from axplore.explorers.registry import EXPLORERS, description_of, explorer_names, preset
+from axplore.explorers.registry import DIRECTED, EXPLORERS, description_of, explorer_names, preset
 from axplore.forecast import forecast
 from axplore.records.counts import Counts
 from axplore.target import Target
@@ -84,6 +85,7 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setitem(sys.modules, "axplore.explorers.toy", module)
     monkeypatch.setattr(registry, "EXPLORERS", {**EXPLORERS, "toy": "toy:make_toy"})
     monkeypatch.setattr("axplore.runs.manifest.EXPLORERS", registry.EXPLORERS)
+    monkeypatch.setattr("axplore.resuming.EXPLORERS", EXPLORERS)  # where it is one of another package
     return "toy"
 
 
@@ -96,7 +98,8 @@ def test_it_keeps_the_contract_that_explorers_have() -> None:
 
 @pytest.mark.parametrize("name", [name for name in EXPLORERS if "theory" not in name])
 def test_our_explorers_keep_the_contract(name: str) -> None:
-    check_explorer(preset(name, radius=2, epsilon=1, states_bound=9))
+    options: dict[str, Any] = {"question": 'Pmax=? [ F "there" ]'} if name == DIRECTED else {}
+    check_explorer(preset(name, radius=2, epsilon=1, states_bound=9, **options))
 
 
 def test_it_has_a_name_on_the_command_line_a_page_and_a_run(toy: str, tmp_path: Path) -> None:

@@ -167,7 +167,8 @@ def _is_label(given: Any, atlas: Atlas) -> bool:
 
 def check_property(atlas: Atlas, text: str | Property, names: Mapping[str, StateSet] | None = None) -> Checked:
     """Returns whether a property holds, or bounds of its probability; see `Atlas.check_property`."""
-    prop, named = parse_property(text) if isinstance(text, str) else text, names or {}
+    prop = parse_property(text) if isinstance(text, str) else text
+    named = {**_names_kept(atlas), **(names or {})}
     if prop.of_cost:
         return _costed(atlas, prop, named, None)
     model = counted_model(atlas)
@@ -239,6 +240,18 @@ def _answer(
     return Checked(
         bounds.text, bounds.lower, bounds.upper, strategy, bounds.holds, proven, _sentence(atlas, bounds), claim
     )
+
+
+def _names_kept(atlas: Atlas) -> dict[str, StateSet]:
+    """Returns what names stand for in the claims of an atlas."""
+    if atlas.certificate is None:
+        return {}
+    order = atlas.certificate.counts.order
+    return {
+        named.name: frozenset(order[index] for index in named.states.tolist())
+        for claim in atlas.certificate.of(PropertyClaim)
+        for named in claim.names
+    }
 
 
 def _names_needed(atlas: Atlas, prop: Property, names: Mapping[str, StateSet]) -> list[NamedStates]:

@@ -9,11 +9,27 @@ import sys
 
 import typer
 
-from axplore.cli import compare_commands, explore_commands, run_commands, study_commands, world_commands
+from axplore.cli import (
+    check_commands,
+    compare_commands,
+    explore_commands,
+    run_commands,
+    study_commands,
+    world_commands,
+)
 from axplore.cli.console import app
 from axplore.errors import AxploreError, ExitCode
 
-__all__ = ["app", "compare_commands", "explore_commands", "main", "run_commands", "study_commands", "world_commands"]
+__all__ = [
+    "app",
+    "check_commands",
+    "compare_commands",
+    "explore_commands",
+    "main",
+    "run_commands",
+    "study_commands",
+    "world_commands",
+]
 
 
 def main() -> None:

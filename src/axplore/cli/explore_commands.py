@@ -105,7 +105,7 @@ def explore(
     folder = out or fresh_folder(RUNS, without_secrets(world))
     names = _names(describe, action_names)
     request = Request(world, **asked, world_parameters=parsed(settings, key), doctor=doctor, run=folder, progress=True)
-    ended = _explored_or_interrupted(
+    ended = explored_or_interrupted(
         lambda on_round, on_end: explored(replace(request, on_round=on_round), on_end=on_end)
     )
     look = _look(*ended, names, pictures=pictures and world.startswith(DRAWING))
@@ -169,7 +169,7 @@ def learn(
         )
         atlas.save(folder)
     planned = [] if atlas.is_refuted else atlas.next_draws()
-    page = _write_page(atlas, History(), folder, None)
+    page = write_page(atlas, History(), folder, None)
     if as_json:
         report = None if page is None else str(page)
         listed = [draws.as_json() for draws in planned]
@@ -245,7 +245,7 @@ def resume(
     changes = Changes(run, world, world_parameters=parameters, **asked, progress=True)
     ended = with_consent(
         trust,
-        lambda trust: _explored_or_interrupted(
+        lambda trust: explored_or_interrupted(
             lambda on_round, on_end: resumed(replace(changes, trust=trust, on_round=on_round), on_end=on_end)
         ),
     )
@@ -261,7 +261,7 @@ def fresh_folder(runs: Path, world: str) -> Path:
     return runs / f"{name}-{number}"
 
 
-def _explored_or_interrupted(exploring: Callable[[Observer, Ended], Atlas]) -> tuple[Atlas, History]:
+def explored_or_interrupted(exploring: Callable[[Observer, Ended], Atlas]) -> tuple[Atlas, History]:
     """Returns the atlas and the history of a run, as they were when it was interrupted if it was."""
     from axplore.records.run import StopReason
 
@@ -338,7 +338,7 @@ def _present(
     as_json: bool,
 ) -> int:
     """Writes the page of a run, prints its atlas and returns the exit code."""
-    page = _write_page(atlas, history, folder, look)
+    page = write_page(atlas, history, folder, look)
     if as_json:
         print_json({**atlas_as_json(atlas), "run": str(folder), "report": None if page is None else str(page)})
     else:
@@ -346,7 +346,7 @@ def _present(
     return int(atlas.verdict.exit_code)
 
 
-def _write_page(atlas: Atlas, history: History, folder: Path, look: Appearance | None) -> Path | None:
+def write_page(atlas: Atlas, history: History, folder: Path, look: Appearance | None) -> Path | None:
     """Writes the page of a run and returns its path.
 
     Failures are only warnings: the result of the run is valid without its page.

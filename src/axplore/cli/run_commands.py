@@ -1,4 +1,4 @@
-"""Commands about a run: `verify`, `diff`, `report`, `watch`, `validate`, `certify`, `check`, `state` and more."""
+"""Commands about a run: `verify`, `diff`, `report`, `watch`, `validate`, `certify`, `state` and more."""
 
 from __future__ import annotations
 
@@ -29,12 +29,11 @@ from axplore.cli.console import (
     print_table,
     with_consent,
 )
-from axplore.errors import ExitCode, InvalidInputError, StorageError, UnknownNameError
+from axplore.errors import ExitCode, InvalidInputError, UnknownNameError
 
 if TYPE_CHECKING:
     from axplore.atlas import Atlas
     from axplore.atlas.plans import Plan
-    from axplore.atlas.questions import Checked
     from axplore.certificate import EpisodeCertificate
     from axplore.records.findings import Finding
     from axplore.types import State
@@ -368,70 +367,6 @@ def _keep_findings(
     if read_parameters(parameters) != read_parameters(load_manifest(run).world_parameters):
         return []
     return [f"Kept in {run}. {keep_findings(run, findings).verdict.headline}"]
-
-
-@app.command()
-def check(
-    run: RunFolder,
-    asked: Annotated[
-        str, typer.Argument(metavar="PROPERTY", help="Such as 'Pmax=? [ F \"thanks\" ]'.", show_default=False)
-    ],
-    as_json: AsJson = False,
-) -> None:
-    """Bound the probability of a property from the counts of a run, without another step of the system.
-
-    The answer is kept in the certificate of the run, where `axplore verify` checks it.
-
-    A property has no RESET. A name in quotation marks is the label of a state; x=3 compares a field of the state.
-
-    \b
-    Examples:
-      axplore check runs/shop-1 'Pmax=? [ !"error" U "thanks" ]'
-      axplore check runs/shop-1 'P>=0.9 [ F<=20 "thanks" ]'
-    \b
-    Exit codes:
-      0  the value is bounded, or the bound holds
-      1  the bound does not hold
-      2  the property or the run cannot be read
-      3  the bound is open: more draws would decide it
-      4  as 0 or 1, but the run is in doubt: see docs/verdicts.md
-    """  # noqa: D301
-    from axplore.atlas import Atlas
-    from axplore.properties import parse_property
-
-    question, atlas = parse_property(asked), Atlas.load(run)
-    answer = atlas.check_property(question)
-    is_open = question.comparison is not None and answer.holds is None
-    in_doubt = atlas.verdict.exit_code == ExitCode.IN_DOUBT
-    code = ExitCode.UNFINISHED if is_open else ExitCode.IN_DOUBT if in_doubt else ExitCode.DONE
-    if answer.holds is False and not in_doubt:
-        code = ExitCode.REFUTED
-    kept = _keep_answer(run, answer) if answer.proven else None
-    if as_json:
-        print_json(
-            {
-                "run": str(run),
-                "property": asked,
-                **answer.as_json(),
-                "kept": answer.proven and kept is None,
-                "exit_code": int(code),
-            }
-        )
-    else:
-        print_lines([asked, str(answer), *([kept] if kept else [])])
-        print_lines([f"IN DOUBT: {doubt}" for doubt in atlas.verdict.doubts])
-    raise typer.Exit(int(code))
-
-
-def _keep_answer(run: Path, answer: Checked) -> str | None:
-    """Keeps an answer in a run; returns in words why it is not kept, if it is not."""
-    from axplore.runs.folder import keep_answer
-
-    try:
-        keep_answer(run, answer)
-    except StorageError as error:
-        return f"The answer is not kept: {error}"
-    return None
 
 
 @app.command()

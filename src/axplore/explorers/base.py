@@ -40,6 +40,7 @@ from axplore.types import RESET_ACTION, Action, BoolArray, FloatArray, IntArray,
 from axplore.worlds.contract import Answer, Order, World
 
 if TYPE_CHECKING:
+    from axplore.certificate.promise import PropertyBounds
     from axplore.proofs.bounds import IntervalModel
     from axplore.proofs.evidence import Evidence
     from axplore.proofs.surveys import SurveyEvidence
@@ -97,6 +98,11 @@ class Explorer(ABC, Generic[StateT]):
         @property
         def target(self) -> Target:
             """The target of the exploration."""
+
+    @property
+    def name(self) -> str:
+        """What a configuration is called that was not made by its name."""
+        return type(self).__name__
 
     @property
     def assume(self) -> Assumptions:
@@ -173,6 +179,10 @@ class Explorer(ABC, Generic[StateT]):
     def model(self, state: StateT) -> IntervalModel | None:  # noqa: ARG002
         """Returns the frequencies and the confidence region that a state stands for; None if it has no region."""
         return None
+
+    def answers(self, state: StateT) -> tuple[PropertyBounds, ...]:  # noqa: ARG002
+        """Returns the bounds of the properties that it was asked about by now; none if it was not."""
+        return ()
 
     def remaining(self, state: StateT, seconds: float) -> Remaining | None:  # noqa: ARG002
         """Returns what is left to do, estimated within about this many seconds; None if it cannot tell."""
@@ -443,6 +453,7 @@ def exploration_of(
     optimistic_steps: FloatArray,
     evidence: Evidence | None = None,
     survey: SurveyEvidence | None = None,
+    properties: tuple[PropertyClaim, ...] = (),
     assumed: Assumed | None = None,
 ) -> Exploration:
     """Returns the exploration that a state stands for; the other arguments are those of `Exploration`."""
@@ -461,6 +472,7 @@ def exploration_of(
         explorer=explorer,
         evidence=evidence,
         survey=survey,
+        properties=properties,
         assumed=assumed,
         actions=tuple(world.actions_of(number) for number in state.known),
         failure=None if state.failure is None else WorldError(state.failure),

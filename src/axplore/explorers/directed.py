@@ -19,6 +19,7 @@ import numpy as np
 
 from axplore.assumptions import NOTHING, Assumptions
 from axplore.assumptions.applied import contradicted_pairs, region_given
+from axplore.certificate.promise import PropertyBounds
 from axplore.errors import InvalidInputError, InvalidSettingError
 from axplore.explorers.base import (
     Exploration,
@@ -33,18 +34,22 @@ from axplore.explorers.base import (
     with_drawn,
     with_known,
 )
+from axplore.explorers.registry import DIRECTED
 from axplore.labels import decode_label
 from axplore.proofs.bounds import IntervalModel, interval_model
 from axplore.proofs.chances import Asked, Chance, Question
-from axplore.proofs.evidence import Evidence, evidence_of_nothing
 from axplore.proofs.narrowing import Narrowing, by_number
+from axplore.proofs.property_claims import chance_claim, named_states
 from axplore.properties import Property, StateSet, parse_property
 from axplore.records.assumed import Assumed
 from axplore.records.counts import Counts
 from axplore.records.run import StopReason
-from axplore.target import Target
-from axplore.types import BoolArray
+from axplore.target import NO_RADIUS, Target
+from axplore.types import RESET_ACTION, IntArray
 from axplore.worlds.contract import Order, Trials, World
+
+OPEN, GOAL, BAD = range(3)
+"""What a question says of a state: nothing, that it is reached, or that it is to be avoided."""
 
 LONGEST_TRIAL, BEYOND = 20.0, 200
 """A trial is cut after this many times its expected steps, and some more for states that it may meet."""
@@ -65,15 +70,14 @@ class DirectedState(ExplorerState):
 
     Attributes:
         counts: transitions out of all states that were met, but for those in which the question is decided.
-        reach, avoid: whether each state that was met is in the goal, or to be avoided, by number.
+        decided: what the question says of each state that was met, by number: OPEN, GOAL or BAD.
         lower, upper: the bounds of the probability after the last round.
         steps, steps_before: those of the world at that time, and a round before.
         assumed: what is assumed of each counted pair; None if nothing is.
     """
 
     counts: Counts
-    reach: BoolArray
-    avoid: BoolArray
+    decided: IntArray
     lower: float = 0.0
     upper: float = 1.0
     steps: int = 0
@@ -93,9 +97,9 @@ class Directed(Explorer[DirectedState]):
     """The directed explorer.
 
     Attributes:
-        target: δ; radius and ε have no part in a question.
+        target: ε is the width of the bounds at which it stops; a bound that is asked about may be decided before. There
+            is no radius (`NO_RADIUS`).
         question: a property, see `axplore.properties`.
-        precision: the width of the bounds at which it stops; a bound that is asked about may be decided before.
         named: sets of states that the question names, as JSON: the labels by name.
         functions: the same as functions of a label; a run cannot be kept with these.
         assume: what is taken for true of the system; see docs/assumptions.md.
@@ -109,7 +113,6 @@ class Directed(Explorer[DirectedState]):
 
     target: Target
     question: str = ""
-    precision: float = 0.01
     named: str = "{}"
     functions: Functions | None = None
     assume: Assumptions = NOTHING
@@ -118,16 +121,17 @@ class Directed(Explorer[DirectedState]):
     parts: int = 8
     endless_draws: int = 1000
 
-    def __post_init__(self) -> None:
-        if not (isinstance(self.precision, int | float) and 0 < self.precision <= 1):
-            raise InvalidSettingError(f"precision is {self.precision!r}; it must be above 0 and at most 1")
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return DIRECTED
 
     @cached_property
-    def property(self) -> Property:
+    def asks(self) -> Property:
         """The question."""
         if not self.question:
             raise InvalidSettingError(
-                "the explorer 'directed' needs a question: ask it with `axplore check WORLD PROPERTY` or "
+                f"the explorer {DIRECTED!r} needs a question: ask it with `axplore check WORLD PROPERTY` or "
                 "`axplore.check(world, property)`"
             )
         asked = parse_property(self.question)
@@ -159,11 +163,10 @@ class Directed(Explorer[DirectedState]):
 
     def start(self, world: World) -> DirectedState:
         """Knows the initial state only."""
-        self.property  # noqa: B018 (refuses what is no question before the first step)
-        nowhere = np.zeros(0, dtype=np.bool_)
+        self.asks  # noqa: B018 (a question that is none is refused before the first step)
         state = DirectedState(
-            round=1, known=(0,), found_at=(world.steps,), counts=first_counts(world), reach=nowhere, avoid=nowhere,
-            steps=world.steps,
+            round=1, known=(0,), found_at=(world.steps,), counts=first_counts(world), steps=world.steps,
+            decided=np.zeros(0, dtype=np.int64),
         )  # fmt: skip
         return self._met(state, world)
 
@@ -178,8 +181,11 @@ class Directed(Explorer[DirectedState]):
             state, lower=low.value, upper=high.value, steps=world.steps, steps_before=state.steps,
             activity=self._words(low, high),
         )  # fmt: skip
-        if self.is_answered(state):
+        (bounds,) = self.answers(state)
+        if bounds.is_settled(self.target.epsilon):
             return replace(state, stop=StopReason.PROVEN)
+        if bounds.upper - bounds.lower <= self.target.epsilon:  # too close to the bound that is asked about
+            return replace(state, stop=StopReason.NARROW_ENOUGH)
         if endless_pairs(state.counts, self.endless_draws).any():
             return replace(state, stop=StopReason.ENDLESS_LABELS, activity="labels have no end")
         answers, _ = drawn(self._orders(state, asked, low, high, world), world)
@@ -193,23 +199,26 @@ class Directed(Explorer[DirectedState]):
         return self._assumed(self._met(after, world), world, state.counts)
 
     def finish(self, state: DirectedState, world: World) -> Exploration:
-        """The states that were counted, and the counts, which bound the probability."""
+        """The states that were counted, and the bounds that follow from the counts."""
         state = self._assumed(state, world)
-        evidence = self.evidence(state)
+        asked = self.asked(state)
+        labels = [world.states[number] for number in asked.model.numbers.tolist()]
+        names = named_states({**world.names, **self.names}, labels, self.question)
+        n_known = asked.model.n_known
         return exploration_of(
             self,
-            replace(state, frontier=tuple(evidence.numbers[evidence.model.n_known :].tolist())),
+            replace(state, frontier=tuple(asked.model.numbers[n_known:].tolist())),
             world,
             counts=state.counts,
-            policies=evidence.policies,
-            optimistic_steps=np.zeros(len(evidence.numbers)),
-            evidence=evidence,
+            policies=[np.full(n_known, RESET_ACTION)] * n_known,
+            optimistic_steps=np.zeros(n_known),
+            properties=(chance_claim(asked, asked.lower(), asked.upper(), self.asks, names),),
             assumed=state.assumed,
         )
 
-    def evidence(self, state: DirectedState) -> Evidence:
-        """What is proven: nothing about steps, and the counts."""
-        return evidence_of_nothing(self.model(state), self.target)
+    def answers(self, state: DirectedState) -> tuple[PropertyBounds, ...]:
+        """The bounds of the question after the last round."""
+        return (PropertyBounds(self.asks, *self.interval(state)),)
 
     def model(self, state: DirectedState) -> IntervalModel:
         """Counts and confidence region of all counted states."""
@@ -220,33 +229,31 @@ class Directed(Explorer[DirectedState]):
         """The question about the counts of a state."""
         model = self.model(state)
         question = Question(
-            state.reach[model.numbers], state.avoid[model.numbers], self.property.within, self.property.maximise
+            state.decided[model.numbers] == GOAL,
+            state.decided[model.numbers] == BAD,
+            self.asks.within,
+            self.asks.maximise,
         )
         return Asked(model, question)
 
-    def is_answered(self, state: DirectedState) -> bool:
-        """Whether the bounds are as narrow as asked for, or decide the bound of the question."""
-        lower, upper = self.interval(state)
-        return upper - lower <= self.precision or self.property.holds(lower, upper) is not None
-
     def interval(self, state: DirectedState) -> tuple[float, float]:
         """The bounds of the probability that is asked for."""
-        return (1.0 - state.upper, 1.0 - state.lower) if self.property.negated else (state.lower, state.upper)
+        return self.asks.of_path(state.lower, state.upper)
 
     def remaining(self, state: DirectedState, seconds: float) -> Remaining | None:  # noqa: ARG002 (of all explorers)
         """Returns about how many more steps it takes, if the width falls like one over the square root of the steps."""
         width, lower, upper = state.upper - state.lower, *self.interval(state)
         if width >= 1.0 or not state.steps:
             return None
-        wanted = self.precision
-        if self.property.comparison is not None:  # a bound is decided about when the middle of the interval says so
-            wanted = max(wanted, min(2.0 * abs((lower + upper) / 2 - self.property.bound), width))
+        wanted = self.target.epsilon
+        if self.asks.comparison is not None:  # a bound is decided about when the middle of the interval says so
+            wanted = max(wanted, min(2.0 * abs((lower + upper) / 2 - self.asks.bound), width))
         steps = state.steps * max((width / wanted) ** 2 - 1.0, 0.0)
         return Remaining(0, 1, steps, steps / SPREAD, steps * SPREAD, bool(state.frontier))
 
     def _words(self, low: Chance, high: Chance) -> str:
-        lower, upper = (1.0 - high.value, 1.0 - low.value) if self.property.negated else (low.value, high.value)
-        return f"between {max(lower, 0.0):.4f} and {min(upper, 1.0):.4f}"
+        lower, upper = self.asks.of_path(low.value, high.value)
+        return f"between {lower:.4f} and {upper:.4f}"
 
     def _orders(self, state: DirectedState, asked: Asked, low: Chance, high: Chance, world: World) -> list[Order]:
         """Trials of the policies that narrow the bounds soonest, for as many steps as a round takes."""
@@ -272,13 +279,12 @@ class Directed(Explorer[DirectedState]):
 
     def _met(self, state: DirectedState, world: World) -> DirectedState:
         """The state with what the question says of states met since."""
-        fresh, names = world.states[len(state.reach) :], {**world.names, **self.names}
-        in_goal = [self.property.reach(label, names) for label in fresh]
-        is_bad = [self.property.avoid(label, names) for label in fresh]
-        reach, avoid = np.append(state.reach, in_goal).astype(np.bool_), np.append(state.avoid, is_bad).astype(np.bool_)
-        undecided = ~(reach | avoid)
-        undecided[state.counts.states] = False
-        return replace(state, reach=reach, avoid=avoid, frontier=tuple(np.flatnonzero(undecided).tolist()))
+        fresh, names = world.states[len(state.decided) :], {**world.names, **self.names}
+        in_goal, is_bad = self.asks.masks(fresh, names)
+        decided = np.append(state.decided, np.where(in_goal, GOAL, np.where(is_bad, BAD, OPEN)))
+        waiting = decided == OPEN
+        waiting[state.counts.states] = False
+        return replace(state, decided=decided, frontier=tuple(np.flatnonzero(waiting).tolist()))
 
     def _counted(self, state: DirectedState, world: World) -> DirectedState:
         """The state in which everything that was met is counted, unless the question is decided there."""
@@ -298,4 +304,4 @@ class Directed(Explorer[DirectedState]):
 
 def directed(target: Target, states_bound: int | None = None) -> Directed:  # noqa: ARG001
     """The directed explorer, which samples what decides a question: `axplore check WORLD PROPERTY` asks one."""
-    return Directed(target=target)
+    return Directed(target=replace(target, radius=NO_RADIUS))

@@ -40,6 +40,9 @@ EXPLORERS: Final[Mapping[str, str]] = MappingProxyType(
 
 DEFAULT_EXPLORER: Final = "certified"
 
+DIRECTED: Final = "directed"
+"""The explorer that answers a question, and needs one."""
+
 THEOREMS: Final[Mapping[str, str]] = MappingProxyType({"disco-theory": "[DisCo] Thm. 1"})
 """Explorers whose result is correct with probability 1 - δ by a theorem, though no certificate shows it."""
 

@@ -192,21 +192,6 @@ def gather_evidence(
     )
 
 
-def evidence_of_nothing(model: IntervalModel, target: Target) -> Evidence:
-    """The evidence of counts of which nothing is claimed about steps, whatever else they prove."""
-    resetting = Vector.of(np.full(model.n_known, RESET_ACTION), RESET_ACTION)
-    endless, none = Vector.of(np.full(model.n_known, np.inf), np.inf), Vector.of(np.zeros(model.n_known), 0.0)
-    return Evidence(
-        model=model,
-        target=target,
-        objective=Objective.WITHIN_RADIUS,
-        reachable=tuple(Way(goal, resetting, endless if goal else none) for goal in range(model.n_known)),
-        regrets=(),
-        lower=tuple(Bound(goal, none) for goal in range(len(model.numbers))),
-        unseen=Bound(model.unseen, none),
-    )
-
-
 def _way(model: IntervalModel, path: GoalValues) -> Way:
     """An upper bound with all that it says of the known states."""
     return Way(path.goal, Vector.of(actions_of(model, path.policy), RESET_ACTION), _values(model, path))

@@ -57,8 +57,8 @@ def _decide(
     first, end = rows.state_pairs[state], rows.state_pairs[state + 1]
     extreme = np.inf
     for pair in range(first, end):
-        most = greatest_chance(rows, factors, pair, upper, shifts)
-        least = least_chance(rows, factors, pair, lower, other_shifts)
+        most = greatest_chance(rows, factors, pair, upper, shifts, 0.0)
+        least = least_chance(rows, factors, pair, lower, other_shifts, 0.0)
         extremes[pair] = -most if maximise else least
         gaps[pair] = _gap(rows, pair, most, least, upper, lower, width)
         extreme = min(extreme, extremes[pair])
@@ -111,7 +111,9 @@ def stage_values(
     factors = single_factors(rows)
     for left in range(1, len(values)):
         for state in order:
-            values[left, state], _ = best_chance(rows, factors, state, values[left - 1], shifts, is_upper, maximise)
+            values[left, state], _ = best_chance(
+                rows, factors, state, values[left - 1], shifts, is_upper, maximise, 0.0
+            )
 
 
 @compiled

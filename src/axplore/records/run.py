@@ -22,6 +22,7 @@ class StopReason(Enum):
     ALL_TOO_FAR = "Even the optimistic way to every candidate takes more steps than the radius."
     """STOP2 of [DisCo] Alg. 1."""
     PROVEN = "The explorer found nothing left to prove."
+    NARROW_ENOUGH = "The bounds are as narrow as was asked for, and leave the property open."
     CONTRADICTED = "The counts contradict an admission that earlier counts had proven."
     ASSUMPTION_CONTRADICTED = "A draw contradicts what was assumed."
     ENDLESS_LABELS = (

@@ -141,6 +141,8 @@ class RunRecorder:
             self._folder.events.note_progress(
                 "round", **counted, **left, **({"admitted": admitted} if admitted else {})
             )
+        for answer in self._explorer.answers(state):
+            self._folder.note_answer(answer, self._steps())
         self._bounds.sample(state, self._steps(), moment)
         if moment >= self._next_checkpoint and state.stop is None:
             self.write_checkpoint(state)

@@ -27,12 +27,9 @@ import numpy as np
 from axplore.errors import InvalidInputError, InvalidSettingError, StorageError
 from axplore.mdp import TabularMdp
 from axplore.types import Action, State
-<<<<<<< HEAD
-from axplore.worlds.keys import Key
-=======
 from axplore.worlds.contract import World
+from axplore.worlds.keys import Key
 from axplore.worlds.simulated import SimulatedWorld
->>>>>>> ec3c175 (Direct samples at a question: an order for trials, what narrows the bounds soonest, and small Storm models simulated by compiled code)
 from axplore.worlds.stepped import Start, SteppedWorld
 from axplore.worlds.supervision import MAX_FAULTS
 
@@ -56,40 +53,27 @@ def storm_world(
     file: str | Path,
     seed: int = 0,
     *,
-<<<<<<< HEAD
     key: Key | None = None,
-    start: Start = "fixed",
-    max_faults: int = MAX_FAULTS,
-    **constants: Any,
-) -> SteppedWorld:
-=======
     start: Start = "fixed",
     max_faults: int = MAX_FAULTS,
     compiled: bool = True,
     **constants: Any,
 ) -> World:
->>>>>>> ec3c175 (Direct samples at a question: an order for trials, what narrows the bounds soonest, and small Storm models simulated by compiled code)
     """Returns a model file as a world.
 
     Args:
         file: a PRISM program (`.nm`, `.pm`, `.prism`), a JANI model (`.jani`) or a DRN file (`.drn`).
         seed: the seed of the noise.
-<<<<<<< HEAD
-        key, start, max_faults: see `SteppedWorld`; what a key is given is the text of the values, `ok=true, x=1`.
-        constants: values of the undefined constants of a PRISM or JANI model.
-    """
-    return SteppedWorld(partial(storm_system, file, constants), seed, key=key, start=start, max_faults=max_faults)
-=======
-        start, max_faults: see `SteppedWorld`; a compiled model has a fixed start and does not fail.
+        key, start, max_faults: see `SteppedWorld`; what a key is given is the text of the values, `ok=true, x=1`. A
+            compiled model has no key and a fixed start, and does not fail.
         compiled: whether a model that is small enough is simulated by compiled code, and not by stormpy.
         constants: values of the undefined constants of a PRISM or JANI model.
     """
-    if compiled and start == "fixed":
+    if compiled and key is None and start == "fixed":
         built = small_model(file, constants)
         if built is not None:
             return SimulatedWorld(built.mdp, seed, built.names)
-    return SteppedWorld(partial(storm_system, file, constants), seed, start=start, max_faults=max_faults)
->>>>>>> ec3c175 (Direct samples at a question: an order for trials, what narrows the bounds soonest, and small Storm models simulated by compiled code)
+    return SteppedWorld(partial(storm_system, file, constants), seed, key=key, start=start, max_faults=max_faults)
 
 
 @dataclass(frozen=True, eq=False)
