@@ -15,7 +15,7 @@ from random_walk import LoggedWalk, Walk, WalkThatBreaks, WalkThatFailsOnce
 from axplore.domains import confusing_chain, slippery_grid
 from axplore.errors import InvalidOrderError, InvalidSettingError, TooManyFaultsError, UnfixedStartError, WorldError
 from axplore.explorers.base import run
-from axplore.explorers.registry import EXPLORERS, preset
+from axplore.explorers.registry import DIRECTED, EXPLORERS, preset
 from axplore.records.findings import FaultKind
 from axplore.truth import controllable_states
 from axplore.types import RESET_ACTION, IntArray
@@ -180,7 +180,7 @@ def test_a_snapshot_takes_a_world_back() -> None:
     assert (list(world.states), world.steps) == (states, steps)
 
 
-@pytest.mark.parametrize("name", [name for name in EXPLORERS if "theory" not in name])
+@pytest.mark.parametrize("name", [name for name in EXPLORERS if "theory" not in name and name != DIRECTED])
 def test_every_explorer_can_have_its_orders_carried_out_by_workers(name: str) -> None:
     """But for those with the constants of the proofs, whose orders differ in size only."""
     mdp = confusing_chain()
