@@ -120,12 +120,38 @@ def test_the_chance_to_arrive_is_that_of_the_atlas(browser: Browser, chain_run: 
     browser.open(write_report(chain_run))
     choose(browser, 5)
 
-    for steps in (0, 1, 2, 3, 5, 8, 13):
+    for steps in (0, 1, 2, 3, 5, 8, 13, 16):
         browser.slide("chance-steps", steps)
         arrival = atlas.probability(atlas.states[5], steps)
         estimate, _, proven = browser.text("#chance").partition(";")
         assert estimate == f"{_percent(arrival.estimate)} by the observed frequencies"
         assert proven == f" at least {_percent(math.floor(1000 * arrival.lower) / 1000)} proven"
+
+
+def test_beyond_its_curve_the_chance_to_arrive_is_not_that_at_its_end(browser: Browser) -> None:
+    atlas = explore("random-maze", 400, 1, world_parameters={"rows": 8, "columns": 8}, assume="deterministic")
+    place = int(np.argmax(atlas.upper[: len(atlas)]))
+    browser.open_text(page_of(atlas, History(), Path("run")))
+    choose(browser, place)
+    steps = int(atlas.upper[place])
+    for n, said in ((steps - 1, "0 %"), (steps, "100 %"), (2 * steps, "100 %"), (9 * steps, "100 %")):
+        browser.slide("chance-steps", n)
+        assert browser.text("#chance") == f"{said} by the observed frequencies; at least {said} proven"
+    slow = tree_atlas(13)
+    browser.open_text(page_of(slow, History(), Path("run")))
+    choose(browser, 12)
+    browser.slide("chance-steps", 5000)
+    least = math.floor(1000 * (1 - slow.upper[12] / 5001)) / 10
+    assert browser.text("#chance") == f"more than 99.9 % by the observed frequencies; at least {least:g} % proven"
+
+
+def test_a_state_that_episodes_certify_counts_as_within_the_radius(browser: Browser) -> None:
+    atlas = explore("gym:FrozenLake-v1", 8, 2, max_steps=100_000)
+    above = [state for state in atlas.states if atlas.bounds(state).upper > 10]
+    assert above, "the upper bound of the policy shown is above, and episodes prove another one"
+    browser.open_text(page_of(atlas, History(), Path("run")))
+    assert browser.text("#within").startswith(f"Within 10.0 expected steps: {len(atlas)} states by upper bounds")
+    assert "more than that where episodes prove it of another policy" in browser.run("return document.body.textContent")
 
 
 def test_a_policy_that_depends_on_the_step_has_the_chances_of_the_atlas(browser: Browser, tmp_path: Path) -> None:
@@ -175,8 +201,8 @@ def test_the_slider_of_the_radius_fades_what_is_farther(browser: Browser) -> Non
     within = int((atlas.upper <= 2.0).sum())
     beyond = int((atlas.lower > 2.0).sum())
     assert browser.text("#within") == (
-        f"Within 2.0 expected steps: {within} states by their upper bounds, {50 - within - beyond} undecided, "
-        f"{beyond} beyond by their lower bounds."
+        f"Within 2.0 expected steps: {within} states by upper bounds of policies, {50 - within - beyond} "
+        f"undecided, {beyond} beyond by lower bounds."
     )
 
 

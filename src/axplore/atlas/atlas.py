@@ -34,6 +34,7 @@ from axplore.types import Action, FloatArray, IntArray, State, Status
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from axplore.atlas.by_chance import ByChance
     from axplore.atlas.difference import Difference
     from axplore.atlas.journeys import Arrival, Route
     from axplore.atlas.next_draws import NextDraws
@@ -383,6 +384,12 @@ class Atlas:
         from axplore.atlas.why_not import why_not
 
         return why_not(self, state)
+
+    def by_chance(self) -> tuple[ByChance, ...]:
+        """Returns the states outside the atlas that its policies may meet by chance, with estimated probabilities."""
+        from axplore.atlas.by_chance import by_chance
+
+        return by_chance(self)
 
     @checked(state=label)
     def break_even(self, state: State) -> BreakEven:

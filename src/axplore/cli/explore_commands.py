@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -182,10 +181,10 @@ def learn(
 def _print_learned(
     atlas: Atlas, planned: Sequence[NextDraws], folder: Path, page: Path | None, *, all_rows: bool
 ) -> None:
-    from axplore.atlas.state_report import headings_of, legend_of, rows_of, summary_of, title_of
+    from axplore.atlas.state_report import headings_of, rows_of, summary_of, title_of
 
+    print_lines(summary_of(atlas))
     print_table(title_of(atlas), headings_of(atlas), rows_of(atlas), all_rows=all_rows)
-    print_lines([*filter(None, [legend_of(atlas)]), *summary_of(atlas)])
     if planned:
         rows = [(readable(row.state), readable(row.action), f"{row.draws:,}", row.why) for row in planned]
         print_table("What to play next", ("state", "action", "times", "for"), rows, all_rows=all_rows)
@@ -366,22 +365,14 @@ def write_page(atlas: Atlas, history: History, folder: Path, look: Appearance | 
 def _print_atlas(
     atlas: Atlas, folder: Path, page: Path | None, mishaps: str, rows: list[tuple[str, ...]], *, all_rows: bool
 ) -> None:
-    from axplore.atlas.state_report import headings_of, legend_of, summary_of, title_of
-    from axplore.records.run import StopReason
+    from axplore.atlas.state_report import headings_of, summary_of, title_of
+    from axplore.report.text import what_next
     from axplore.runs.events import NAME as EVENTS
 
+    print_lines(summary_of(atlas))
     print_table(title_of(atlas), headings_of(atlas), rows, all_rows=all_rows)
-    print_lines([*filter(None, [legend_of(atlas)]), *summary_of(atlas)])
-    hints = [f"The run is in {folder}."]
-    if atlas.proven:
-        hints.append(f"Check it: axplore verify {folder}")
-    if atlas.stop is StopReason.ASSUMPTION_CONTRADICTED:
-        hints.append(f"Keep all draws and assume less: axplore resume {folder} --assume none")
-    elif atlas.stop is StopReason.CONTRADICTED:
-        hints.append(f"Look for what changes: axplore doctor {shlex.quote(atlas.world)}")
-    elif not atlas.stop.by_own_rule:
-        hints.append(f"Resume it: axplore resume {folder}")
-    print_lines([" ".join(hints)])
+    hints = [f"{said}: {command}" for said, command in what_next(atlas, folder)]
+    print_lines([" ".join((f"The run is in {folder}. What the headings mean: axplore words.", *hints))])
     if mishaps:
         print_lines([f"Recovered from: {mishaps}. The details are in {folder / EVENTS}."])
     if page is not None:

@@ -187,6 +187,14 @@ def truth(
 
 
 @app.command()
+def words() -> None:
+    """Explain the headings and words of tables and pages."""
+    from axplore.report.text import STATUS_WORDS, WORDS
+
+    print_table("Words", ("word", "meaning"), [*STATUS_WORDS, *WORDS], all_rows=True)
+
+
+@app.command()
 def worlds(as_json: AsJson = False) -> None:
     """List the worlds that can be explored, with their parameters."""
     from axplore.domains import DOMAINS

@@ -10,11 +10,14 @@ import numpy as np
 from markupsafe import Markup, escape
 
 from axplore.atlas import Atlas
+from axplore.atlas.drawing.graph import percent
 from axplore.atlas.transitions import state_visits
 from axplore.labels import readable
 from axplore.runs.history import History, Moment
 from axplore.statistics.summaries import estimate
 from axplore.types import FloatArray
+
+__all__ = ["discovery_chart", "growth_chart", "narrowing_chart", "noted", "percent", "spread_chart", "visits_table"]
 
 WIDTH, HEIGHT = 640, 260
 LEFT, RIGHT, TOP, BOTTOM = 56, 16, 16, 44

@@ -21,6 +21,7 @@ from axplore.atlas import Atlas
 from axplore.atlas.drawing.graph import graph_of
 from axplore.atlas.drawing.layered import SCRIPTS as LAYERING
 from axplore.atlas.drawing.layout import GridLayout, layout_of
+from axplore.atlas.drawing.states import labels_of
 from axplore.atlas.state_report import HEADINGS, legend_of, shown_columns, state_rows
 from axplore.errors import InvalidSettingError
 from axplore.report import charts, text
@@ -77,6 +78,7 @@ SECTIONS: Final[Sequence[Section]] = (
     Section("map", "map", "The map", modules=("canvas", "grid", "graph", "colours", "arrows", "panel", "saving")),
     Section("curves", "curves", "The curves"),
     Section("states", "states", "The states"),
+    Section("chance", "chance", "What can happen by chance"),
     Section("frontier", "frontier", "Seen, but outside the atlas, and why"),
     Section("guarantee", "guarantee", "What you can rely on"),
     Section("settings", "settings", "Settings and versions"),
@@ -182,6 +184,8 @@ def page_of(
         atlas=atlas,
         history=history,
         folder=folder,
+        look=look,
+        indices={label: index for index, label in enumerate(labels_of(atlas))},
         live=live,
         hidden=len(atlas.statuses) - len(layout.drawn) if isinstance(layout, GridLayout) else 0,
         moments=moments,

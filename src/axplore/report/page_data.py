@@ -17,12 +17,13 @@ from axplore.atlas.drawing.layout import MARGIN, WIDTH, GridLayout, Layout
 from axplore.atlas.drawing.palette import RAMP
 from axplore.atlas.drawing.states import labels_of, shown_steps, ways_in
 from axplore.atlas.journeys import estimated_chances, likeliest_indices
+from axplore.atlas.learned_model import pairs_of_policy
 from axplore.atlas.state_report import StateRow, rounded_down
 from axplore.labels import finite
 from axplore.report.appearance import Appearance
 from axplore.report.charts import LOGARITHMIC_FROM
 from axplore.runs.history import Moment, thousandths
-from axplore.types import RESET_ACTION, FloatArray, IntArray, Status
+from axplore.types import RESET_ACTION, RESET_PAIR, FloatArray, IntArray, Status
 
 MAX_CHOICES: Final = 40_000_000
 """The largest number of choices of all policies together; policies to later goals are left out."""
@@ -44,13 +45,13 @@ SURE: Final = 1 - 1e-6
 
 MAX_SHOWN_STEPS: Final = 200
 SURE_ENOUGH: Final = 0.9995
-"""Probabilities are shown up to this many steps, or until they are at least this."""
+"""Probabilities are shown at no more steps than this, and until they are at least this."""
 
 CHANCE_UNIT: Final = 10_000
 """Probabilities are whole multiples of this unit."""
 
-MAX_BOUNDED: Final = 400
-"""For more states than this, the only lower bounds of probabilities on the page are Markov's."""
+MAX_BOUNDED_WORK: Final = 100_000_000
+"""Lower bounds of probabilities follow at most this many transitions, for all goals together; then come Markov's."""
 
 MAX_BROKEN_EVEN: Final = 2_000
 """The page leaves out the break-even of an atlas whose states times transitions are more than this."""
@@ -101,6 +102,7 @@ def content_of(
         "radius": atlas.target.radius,
         "epsilon": atlas.target.epsilon,
         "proven": is_proven,
+        "refuted": atlas.is_refuted,
         "members": len(atlas.states),
         "unseenLower": rounded_down(atlas.unseen_lower) if is_proven else None,
         "labels": [row.text("state") for row in rows],
@@ -111,6 +113,7 @@ def content_of(
         "byEpisodes": [str(atlas.by_episodes(state) or "") for state in atlas.states],
         "lower": [finite(row.lower) for row in rows],
         "upper": [finite(row.upper) for row in rows],
+        "within": [finite(min(row.upper, row.by_episodes or math.inf)) for row in rows],
         "shownSteps": [finite(steps) for steps in shown_steps(atlas).tolist()],
         "lowerText": [row.text("lower") for row in rows],
         "upperText": [row.text("upper") for row in rows],
@@ -210,13 +213,19 @@ def _answers(atlas: Atlas) -> _Part:
     routes, route_offsets = _joined([np.array(way[:MAX_ROUTE], dtype=np.int64) for way in ways])
     work = MAX_FOLLOWED_FOR_CHANCES // max(1, answered)
     found = [estimated_chances(atlas, goal, MAX_STEPS_AHEAD, SURE, work) for goal in range(answered)]
-    shown = [chances[: _shown_length(chances)] for chances in found]
-    estimates, chance_offsets = _joined([_in_units(chances) for chances in shown])
-    lowers, _ = _joined([_lower_bounds(atlas, goal, len(chances)) for goal, chances in enumerate(shown)])
+    lasts = [_last_step(atlas, goal, chances) for goal, chances in enumerate(found)]
+    grids = [_shown_steps(last) for last in lasts]
+    estimates, chance_offsets = _joined(
+        [_in_units(chances[np.minimum(grid, len(chances) - 1)]) for chances, grid in zip(found, grids, strict=True)]
+    )
+    prover = _LowerBounds(atlas, lasts)
+    lowers, _ = _joined([prover.of(goal, chances, grids[goal]) for goal, chances in enumerate(found)])
     columns = {
         "answered": answered,
         "routeLengths": [len(way) for way in ways],
         "meanSteps": [float((1 - chances).sum()) if chances[-1] >= SURE else None for chances in found],
+        "chanceLast": lasts,
+        "chanceRough": [int(prover.is_rough(goal)) for goal in range(answered)],
     }
     arrays = {
         "routes": routes,
@@ -228,8 +237,18 @@ def _answers(atlas: Atlas) -> _Part:
     return _Part(columns, arrays)
 
 
-def _shown_length(chances: FloatArray) -> int:
-    return min(MAX_SHOWN_STEPS, int(np.searchsorted(chances, SURE_ENOUGH))) + 1
+def _last_step(atlas: Atlas, goal: int, chances: FloatArray) -> int:
+    """Returns up to which step probabilities of a goal are shown: till they are nearly 1, and some times its steps."""
+    sure = min(len(chances) - 1, int(np.searchsorted(chances, SURE_ENOUGH)))
+    upper = float(atlas.upper[goal])
+    proven = math.ceil(BOUNDED_STEPS * upper) if math.isfinite(upper) else 0
+    return max(1, sure, min(MAX_STEPS_AHEAD, proven))
+
+
+def _shown_steps(last: int) -> IntArray:
+    """Returns the steps after which probabilities are shown: all, or evenly spread ones; the page does the same."""
+    n = min(last, MAX_SHOWN_STEPS)
+    return np.arange(n + 1) * last // n
 
 
 def _in_units(chances: FloatArray) -> IntArray:
@@ -242,22 +261,47 @@ def _in_units(chances: FloatArray) -> IntArray:
     return clipped
 
 
-def _lower_bounds(atlas: Atlas, goal: int, length: int) -> IntArray:
-    """Returns lower bounds of the probabilities of arriving within 0, 1, ... steps, rounded down; empty if unproven.
+class _LowerBounds:
+    """Lower bounds of the probabilities of arriving within a number of steps, rounded down; 0 if unproven.
 
-    They are computed over the confidence region where that takes little time. Beyond, Markov's inequality holds: if
-    the mean is at most `upper`, n steps or more have a probability of at most upper / n.
+    If nothing is uncertain about the rows that a policy plays, the frequencies are exact. Otherwise bounds are computed
+    over the confidence region, for as many goals as takes little time. For the others Markov's inequality holds: if the
+    mean is at most `upper`, n steps or more have a probability of at most upper / n.
     """
-    upper = float(atlas.upper[goal])
-    if not atlas.can_be_relied_on or not math.isfinite(upper):
-        return np.zeros(length, dtype=np.int64)
-    bounds = np.maximum(0.0, 1.0 - upper / np.arange(1, length + 1))
-    if len(atlas.states) <= MAX_BOUNDED:
-        steps = min(length - 1, math.ceil(BOUNDED_STEPS * upper))
-        lowers = atlas.probability(atlas.states[goal], steps).lowers
-        bounds = np.maximum(bounds, np.concatenate((lowers, np.full(length - len(lowers), lowers[-1]))))
-    floored: IntArray = np.floor(CHANCE_UNIT * bounds).astype(np.int64)
-    return floored
+
+    def __init__(self, atlas: Atlas, lasts: Sequence[int]) -> None:
+        self._atlas = atlas
+        work = np.cumsum(lasts) * (len(atlas.transitions.counts) + len(atlas.statuses))
+        self._computed = int(np.searchsorted(work, MAX_BOUNDED_WORK, side="right"))
+
+    def of(self, goal: int, chances: FloatArray, grid: IntArray) -> IntArray:
+        """Returns the bounds after each of some steps, in units, where the estimates are given."""
+        upper = float(self._atlas.upper[goal])
+        if not self._is_proven(goal):
+            return np.zeros(len(grid), dtype=np.int64)
+        bounds = np.maximum(0.0, 1.0 - upper / (grid + 1))
+        if self._is_exact(goal):
+            bounds = np.maximum(bounds, chances[np.minimum(grid, len(chances) - 1)])
+        elif goal < self._computed:
+            bounds = np.maximum(bounds, self._atlas.probability(self._atlas.states[goal], int(grid[-1])).lowers[grid])
+        floored: IntArray = np.floor(CHANCE_UNIT * bounds).astype(np.int64)
+        return floored
+
+    def is_rough(self, goal: int) -> bool:
+        """Returns whether only Markov's inequality says something of a goal."""
+        return self._is_proven(goal) and goal >= self._computed and not self._is_exact(goal)
+
+    def _is_proven(self, goal: int) -> bool:
+        return self._atlas.can_be_relied_on and math.isfinite(float(self._atlas.upper[goal]))
+
+    def _is_exact(self, goal: int) -> bool:
+        choices = self._atlas.policies[goal]
+        if choices.ndim == 2:
+            return False
+        model = self._atlas.model
+        pairs = pairs_of_policy(self._atlas, model, choices)
+        played = pairs[pairs != RESET_PAIR]
+        return bool((model.rows.slack[played] == 0).all() and (model.rows.rest[played] == 0).all())
 
 
 def _break_evens(atlas: Atlas) -> list[str]:

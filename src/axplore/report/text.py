@@ -11,6 +11,7 @@ import numpy as np
 
 from axplore.atlas import Atlas
 from axplore.atlas.state_report import REFUTED
+from axplore.records.run import StopReason
 from axplore.runs.history import History
 from axplore.runs.manifest import RunManifest, current_versions
 from axplore.target import Objective
@@ -24,7 +25,7 @@ def key_facts(atlas: Atlas) -> Facts:
     """Returns the numbers at the top of the page."""
     verdict = ("verdict", atlas.verdict.kind.value)
     steps = ("steps taken", f"{atlas.run.steps_in_all:,}")
-    if not atlas.proven:
+    if not atlas.can_be_relied_on:
         return [verdict, ("found", f"{len(atlas.states):,}"), ("frontier", f"{len(atlas.frontier):,}"), steps]
     counts = Counter(atlas.statuses)
     by_status = [(status.value, f"{counts[status]:,}") for status in (Status.CERTIFIED, Status.SET_ASIDE, Status.OPEN)]
@@ -46,8 +47,26 @@ WORDS: Facts = [
         "The expected steps within which a state counts. It is taken in only through states that count themselves.",
     ),
     ("visits", "The number of times that the actions of a state were tried."),
+    ("found at", "The number of steps taken when a state was admitted to the atlas."),
+    (
+        "by episodes",
+        "An upper bound on the expected steps of some policy that episodes from RESET prove, whatever the labels hide.",
+    ),
+    ("frontier", "The states that were met and are not in the atlas."),
+    ("row", "How an action of a state behaves: the distribution of the next state."),
+    (
+        "break-even",
+        "How wrong every row may be, in total variation, before a claim could be false.",
+    ),
 ]
 """What else needs an explanation."""
+
+STATUS_WORDS: Facts = [
+    (Status.CERTIFIED.value, "Some policy is proven to reach the state within the radius + ε expected steps."),
+    (Status.SET_ASIDE.value, "Every policy through the states of the atlas is proven to take more than the radius."),
+    (Status.OPEN.value, "Neither is proven yet."),
+]
+"""The statuses in general; `meanings` says them of one atlas."""
 
 
 def meanings(atlas: Atlas) -> Facts:
@@ -56,7 +75,7 @@ def meanings(atlas: Atlas) -> Facts:
         return []
     radius, epsilon = f"{atlas.target.radius:g}", f"{atlas.target.epsilon:g}"
     regret = (
-        " and its regret, the steps that the best policy through the states of the atlas could save, is at most "
+        "; and its regret, the steps that the best policy through the states of the atlas could save, is at most "
         f"ε = {epsilon}"
         if atlas.objective is Objective.OPTIMAL
         else ""
@@ -64,8 +83,8 @@ def meanings(atlas: Atlas) -> Facts:
     return [
         (
             Status.CERTIFIED.value,
-            f"The policy shown for a state takes, on average, at most the steps given as its upper bound, which is at "
-            f"most the radius {radius} + ε {epsilon};{regret}.".replace(";.", "."),
+            f"Some policy reaches it within the radius {radius} + ε {epsilon} expected steps. The policy shown takes "
+            f"at most its upper bound, {_upper_bounds(atlas)}{regret}.",
         ),
         (
             Status.SET_ASIDE.value,
@@ -73,6 +92,15 @@ def meanings(atlas: Atlas) -> Facts:
         ),
         (Status.OPEN.value, "Neither is proven yet."),
     ]
+
+
+def _upper_bounds(atlas: Atlas) -> str:
+    """Returns how the upper bounds of certified states compare with the radius and ε."""
+    limit = atlas.target.radius + atlas.target.epsilon
+    certified = np.array([status is Status.CERTIFIED for status in atlas.statuses])
+    if (atlas.upper[certified] <= limit).all():
+        return "which is no more than that"
+    return "which is more than that where episodes prove it of another policy, the one under “by episodes”"
 
 
 def guarantee_in_the_papers_terms(atlas: Atlas) -> str:
@@ -159,6 +187,19 @@ def _workers(manifest: RunManifest) -> str:
     if manifest.request.ray is None:
         return f"{manifest.request.workers} on one machine"
     return f"{manifest.request.workers or 'as many as there are processors'}, on the Ray cluster {manifest.request.ray}"
+
+
+def what_next(atlas: Atlas, folder: Path) -> list[tuple[str, str]]:
+    """Returns what can be done with a run: sentences, each with its command."""
+    run = shlex.quote(str(folder))
+    found = [("Check it", f"axplore verify {run}")] if atlas.proven else []
+    if atlas.stop is StopReason.ASSUMPTION_CONTRADICTED:
+        found.append(("Keep all draws and assume less", f"axplore resume {run} --assume none"))
+    elif atlas.stop is StopReason.CONTRADICTED:
+        found.append(("Look for what changes", f"axplore doctor {shlex.quote(atlas.world)}"))
+    elif not atlas.stop.by_own_rule:
+        found.append(("Resume it", f"axplore resume {run}"))
+    return found
 
 
 def how_to_check(atlas: Atlas, folder: Path) -> Iterator[str]:

@@ -26,6 +26,7 @@ const atlas = (() => {
 
   /** The expected steps to a state, as text. */
   function steps(index) {
+    if (content.refuted) return "nothing is proven of it";
     if (!content.proven) return isMember(index) ? `about ${content.lowerText[index]} expected steps` : "on the frontier";
     if (!isMember(index)) return `at least ${content.lowerText[index]} expected steps`;
     const [lower, upper] = [content.lowerText[index], content.upperText[index]];
@@ -101,11 +102,13 @@ const atlas = (() => {
     return indices;
   }
 
-  /** The probability of having arrived after 0, 1, ... steps: by the observed frequencies, and proven lower bounds. */
+  /** The probability of having arrived, after the steps given: by the observed frequencies, and proven lower bounds. */
   function chances(goal) {
     const parts = (name) => Array.from(part(name, "chanceOffsets", goal), (value) => value / content.chanceUnit);
-    const isProven = content.proven && content.upper[goal] !== null;
-    return { estimates: parts("estimates"), lowers: isProven ? parts("lowers") : null, mean: content.meanSteps[goal] };
+    const isProven = content.proven && content.upper[goal] !== null, estimates = parts("estimates");
+    const last = content.chanceLast[goal], count = estimates.length;
+    const steps = estimates.map((_, i) => (count > 1 ? Math.floor((i * last) / (count - 1)) : 0));
+    return { steps, estimates, lowers: isProven ? parts("lowers") : null, mean: content.meanSteps[goal], isRough: Boolean(content.chanceRough[goal]) };
   }
 
   /** The bounds of a goal over the steps of the run. */

@@ -31,7 +31,7 @@ const graph = (() => {
       top += h + 4;
     }
     lines.forEach((line, i) => parts.push(svg("text", { class: "name", y: top + 14 + i * layering.LINE, "font-size": 13 }, line)));
-    const steps = isMember(index) ? content.shownSteps[index].toFixed(1) : content.proven ? status : "frontier";
+    const steps = content.refuted ? "" : isMember(index) ? content.shownSteps[index].toFixed(1) : content.proven ? status : "frontier";
     parts.push(svg("text", { class: "note", y: height / 2 - 6, "font-size": 10 }, [steps, ...marks.keys()].join(" ")));
     spots.set(index, { x, y, half: Math.min(width, height) / 2, width, height });
     const node = canvas.node(index, { x, y }, outline(status, width, height), outline(status, width, height, 3), ...parts);

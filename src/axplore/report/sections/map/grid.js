@@ -69,7 +69,7 @@ const grid = (() => {
     const name = short(labels[index], 10);
     const font = Math.min(Math.max(0.36 * size, NAME_PIXELS * pixel), (3 * size) / name.length, 0.55 * size);
     if (font >= LEAST_PIXELS * pixel) text(name, x - 0.85 * size, y - 0.85 * size + 0.8 * font, font, "start");
-    if (isMember(index) && selection.chosen === null) text(content.shownSteps[index].toFixed(1), x, y + 0.35 * size, 0.62 * size, "middle");
+    if (isMember(index) && selection.chosen === null && !content.refuted) text(content.shownSteps[index].toFixed(1), x, y + 0.35 * size, 0.62 * size, "middle");
   }
 
   function draw() {

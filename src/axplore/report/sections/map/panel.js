@@ -70,21 +70,28 @@ const panel = (() => {
   }
 
   function chances(goal) {
-    const { estimates, lowers, mean } = atlas.chances(goal);
-    const last = estimates.length - 1;
-    const at = (values, steps) => values[Math.min(steps, last)];
+    const { steps: grid, estimates, lowers, mean, isRough } = atlas.chances(goal);
+    const last = grid[grid.length - 1];
+    if (!estimates[estimates.length - 1]) return [html("p", {}, "By the observed frequencies its policy does not arrive.")];
+    /** The last of the steps of the curves that is no later. */
+    const before = (steps) => { let i = grid.length - 1; while (grid[i] > steps) i--; return i; };
+    const at = (values, steps) => values[before(steps)];
+    // Beyond the curves: the mean is at most the upper bound, so n steps or more have a probability of at most upper / n.
+    const proven = (steps) => Math.max(at(lowers, steps), steps > last ? 1 - content.upper[goal] / (steps + 1) : 0);
     const start = Math.ceil(2 * (content.shownSteps[goal] || 1));
     const input = html("input", { id: "chance-steps", type: "number", min: 0, step: 1, value: start });
     const output = html("output", { id: "chance", for: "chance-steps" });
     const show = () => {
       const steps = Math.max(0, Math.floor(+input.value || 0));
-      const beyond = steps > last && at(estimates, last) < 0.999 ? "at least " : "";
-      const proven = lowers ? `; at least ${percent(Math.floor(1000 * at(lowers, steps) + 1e-9) / 1000)} proven` : "";
-      output.textContent = `${beyond}${percent(at(estimates, steps))} by the observed frequencies${proven}`;
+      const beyond = grid[before(steps)] !== steps && at(estimates, steps) < 0.999 ? "at least " : "";
+      const rough = isRough ? " by its expected steps alone; atlas.probability may prove more" : "";
+      const promise = lowers ? `; at least ${percent(Math.floor(1000 * proven(steps) + 1e-9) / 1000)} proven${rough}` : "";
+      output.textContent = `${beyond}${percent(at(estimates, steps))} by the observed frequencies${promise}`;
     };
     input.addEventListener("input", show);
     show();
-    const usual = estimates.findIndex((part) => part >= 0.99), half = estimates.findIndex((part) => part >= 0.5);
+    const from = (part) => grid[estimates.findIndex((estimate) => estimate >= part)] ?? -1;
+    const usual = from(0.99), half = from(0.5);
     const end = Math.max(4, usual < 0 ? last : Math.ceil(1.2 * usual));
     const x = (steps) => (40 + (steps / end) * 290).toFixed(1), y = (part) => (120 - 105 * part).toFixed(1);
     const curve = (values) => Array.from({ length: 101 }, (_, i) => Math.round((i * end) / 100))

@@ -19,7 +19,7 @@ atlas.ready.then(() => {
     const metBy = Math.max(...content.numbers.slice(0, stage));
     const counts = { inside: 0, perhaps: 0, beyond: 0 };
     for (let index = 0; index < labels.length; index++) {
-      const isIn = atlas.isMember(index), lower = content.lower[index], upper = content.proven ? content.upper[index] : lower;
+      const isIn = atlas.isMember(index), lower = content.lower[index], upper = content.proven ? content.within[index] : lower;
       const isBeyond = lower > within || (!content.proven && !isIn);
       counts[upper !== null && upper <= within && isIn ? "inside" : isBeyond ? "beyond" : "perhaps"]++;
       const pending = stage < members && index >= stage, node = nodes.get(index);
@@ -30,8 +30,8 @@ atlas.ready.then(() => {
     byId("radius-value").textContent = within.toFixed(1);
     byId("replay-value").textContent = `${stage} of ${members}, at step ${number(content.foundAt[stage - 1])}`;
     byId("within").textContent = content.proven
-      ? `Within ${within.toFixed(1)} expected steps: ${counts.inside} states by their upper bounds, ${counts.perhaps} undecided, ${counts.beyond} beyond by their lower bounds.`
-      : `Within ${within.toFixed(1)} steps by the explorer’s estimates: ${counts.inside} states; nothing is proven.`;
+      ? `Within ${within.toFixed(1)} expected steps: ${counts.inside} ${counts.inside === 1 ? "state" : "states"} by upper bounds of policies, ${counts.perhaps} undecided, ${counts.beyond} beyond by lower bounds.`
+      : content.refuted ? "" : `Within ${within.toFixed(1)} steps by the explorer’s estimates: ${counts.inside} states; nothing is proven.`;
     for (const branch of canvas.layers.tree.children) {
       for (const name of ["unmet", "beyond", "pending"]) {
         branch.classList.toggle(name, nodes.get(+branch.dataset.index)?.classList.contains(name) ?? false);
@@ -207,6 +207,7 @@ atlas.ready.then(() => {
   byId("save-png").addEventListener("click", () => saving.savePng(map));
   addEventListener("resize", () => drawing.drawNames());
 
+  if (content.refuted) colour.value = "visits"; // of steps nothing is known
   drawing.draw();
   colours.paint(colour.value);
   filter();
