@@ -47,6 +47,9 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
+    for name, module in list(sys.modules.items()):  # another test may have loaded an example of the same name
+        if str(getattr(module, "__file__", "")).startswith(str(ROOT / "examples")):
+            monkeypatch.delitem(sys.modules, name)
     for name in ("tensorboardX", "wandb"):
         monkeypatch.setitem(sys.modules, name, Recorder(name))
     before = set(sys.modules)

@@ -146,11 +146,13 @@ def test_records_of_other_settings_stay_and_do_not_count(tmp_path: Path) -> None
 
 
 KILLED = """
-import os, sys, time
+import os, signal, sys, time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from axplore_studies.loop import Trial, records_of
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may ignore it
 
 def slow(number):
     if number == 3:
