@@ -19,6 +19,7 @@ from axplore.atlas import Atlas
 from axplore.atlas.construction import atlas_of, with_later
 from axplore.budget import Budget, moment_after
 from axplore.certificate.doubts import summed_faults
+from axplore.continuing import state_after_log
 from axplore.errors import Interrupted, InvalidSettingError, WorldError
 from axplore.explorers.base import Exploration, Explorer, ExplorerState, Observer, checked_explorer
 from axplore.explorers.base import run as run_explorer
@@ -95,6 +96,10 @@ def explored(request: Request, on_end: Ended | None = None) -> Atlas:
             findings = examined(watched, request.seed, budget, assume=explorer.assume)
         if refiner is not None:
             findings, _ = refiner.refined(findings)
+        after_log = None
+        if request.begin_with is not None:
+            after_log, found = state_after_log(request, explorer, system)
+            findings = (*findings, *told(found))
         system = shared_by_workers(system, request, closing)
         session = Session(
             asked=request,
@@ -103,7 +108,7 @@ def explored(request: Request, on_end: Ended | None = None) -> Atlas:
             world_name=world_name,
             steps_before=steps_before,
             budget=budget,
-            state=begun(explorer, system, findings),
+            state=begun(explorer, system, findings, after_log),
             findings=findings,
             watched=watched,
             tried=tried,
@@ -122,9 +127,18 @@ def explored(request: Request, on_end: Ended | None = None) -> Atlas:
         return session.run(recorder.world, recorder)
 
 
-def begun(explorer: Explorer[Any], world: World, findings: tuple[Finding, ...]) -> ExplorerState:
+def told(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """Returns findings that were logged as warnings."""
+    for finding in findings:
+        _logger.warning("%s", finding)
+    return findings
+
+
+def begun(
+    explorer: Explorer[Any], world: World, findings: tuple[Finding, ...], after_log: ExplorerState | None = None
+) -> ExplorerState:
     """Returns the first state of an explorer; it has ended if an assumption is found to be false by then."""
-    state: ExplorerState = explorer.start(world)
+    state: ExplorerState = explorer.start(world) if after_log is None else after_log
     if not any(finding.refutes for finding in findings):
         return state
     return replace(state, stop=StopReason.ASSUMPTION_CONTRADICTED, activity="an assumption is contradicted")

@@ -12,6 +12,8 @@ from axplore.addresses import without_secrets
 from axplore.arguments import checked, label, optional, real, text
 from axplore.atlas import Atlas
 from axplore.atlas.construction import atlas_of
+from axplore.continuing import changes_within
+from axplore.explorers.base import Logged
 from axplore.explorers.certified import Certified
 from axplore.exploring import DEFAULT_DELTA, DEFAULT_EPSILON, objective_from
 from axplore.logs import Offered, read_log
@@ -61,7 +63,8 @@ def from_transitions(
     )
     log = read_log(transitions, initial=initial, actions=actions)
     world = RecordedWorld(log.counts, log.steps, log.offered)
-    exploration = explorer.finish(explorer.learned(log.counts, world), world)
+    learned = replace(explorer.learned(log.counts, world), logged=Logged(log.counts, (), log.steps))
+    exploration = explorer.finish(learned, world)
     if exploration.evidence is not None and exploration.evidence.complete:
         exploration = replace(exploration, stop=StopReason.PROVEN)
     is_file = isinstance(transitions, str | os.PathLike)
@@ -72,5 +75,5 @@ def from_transitions(
         world,
         world_name=called,
         explorer_name=type(explorer).__name__,
-        findings=() if actions is not None else (finding_of(Issue.ACTIONS_OF_LOG, played),),
+        findings=(*changes_within(log), *([] if actions is not None else [finding_of(Issue.ACTIONS_OF_LOG, played)])),
     )

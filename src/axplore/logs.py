@@ -37,10 +37,10 @@ MOST_LABELS: Final = 2_000_000
 
 LONGEST_LINE: Final = 2**20
 
-Offered = Callable[[State], Iterable[Action]] | Mapping[State, Iterable[Action]]
-"""The actions of each state."""
+Offered = Callable[[State], Iterable[Action] | None] | Mapping[State, Iterable[Action]]
+"""The actions of each state; None for one of which only the log tells them."""
 
-Actions = Callable[[State], tuple[Action, ...]]
+Actions = Callable[[State], tuple[Action, ...] | None]
 
 Columns = tuple[Sequence[Any], Sequence[Any], Sequence[Any]]
 
@@ -52,12 +52,16 @@ class Log:
     Attributes:
         counts: the transitions, where states are counted in the order in which they were first left.
         steps: the number of transitions, those of RESET included.
+        early: how often each entry of the counts came in the first half of the log, [E].
         offered: returns the actions of any state, where that was declared; None where the log is all that is known.
+        unsure: the indices of counted states whose actions only the log tells.
     """
 
     counts: Counts
     steps: int
+    early: IntArray
     offered: Actions | None = None
+    unsure: tuple[int, ...] = ()
 
 
 class _Numbers:
@@ -131,7 +135,7 @@ def read_log(
     columns = [np.concatenate([part[place] for part in parts]) for place in range(3)]
     parts.clear()
     offered = None if actions is None else partial(_offered, actions)
-    return Log(_counted(columns, states.labels, played.labels, initial, offered), n_rows, offered)
+    return _counted(columns, states.labels, played.labels, initial, offered)
 
 
 def _blocks_of(transitions: Any) -> Iterator[Columns]:
@@ -276,9 +280,10 @@ def _parquet_blocks(path: Path) -> Iterator[Columns]:
 
 def _counted(
     columns: list[Any], states: list[Hashable], played: list[Hashable], initial: State | None, offered: Actions | None
-) -> Counts:
-    """Returns the counts of numbered transitions."""
+) -> Log:
+    """Returns the log of numbered transitions."""
     before, action, after = columns
+    n_rows = len(action)
     if RESET in states:
         raise DamagedFileError("RESET is an action, and stands in the place of a state")
     resets = played.index(RESET) if RESET in played else -1
@@ -291,7 +296,8 @@ def _counted(
     numbers[:] = -1
     numbers[order] = np.arange(len(order))
     labels = Labels(states[place] for place in order.tolist())
-    return _rows(numbers[before], action.astype(np.int64), numbers[after], labels, played, offered)
+    counts, early, unsure = _rows(numbers[before], action.astype(np.int64), numbers[after], labels, played, offered)
+    return Log(counts, n_rows, early, offered, unsure)
 
 
 def _start(before: Any, action: Any, after: Any, states: list[Hashable], resets: int, initial: State | None) -> int:
@@ -330,26 +336,32 @@ def _order_of_appearance(before: Any, after: Any, start: int, n_states: int) -> 
 
 def _rows(
     before: IntArray, action: IntArray, after: IntArray, labels: Labels, played: list[Hashable], offered: Actions | None
-) -> Counts:
-    """Returns the counts; the rank of a state is its place in the order in which states were first left."""
+) -> tuple[Counts, IntArray, tuple[int, ...]]:
+    """Returns the counts, those of the first half, and the states whose actions only the log tells.
+
+    The rank of a state is its place in the order in which states were first left.
+    """
     n_states = len(labels)
     first_left = _first_places(before, n_states)
     ranked = np.argsort(first_left, kind="stable")
     ranked = ranked[first_left[ranked] < len(before)]
     ranked = np.concatenate(([0], ranked[ranked != 0]))  # the initial state is counted before anything is drawn
-    actions, pair_of = _pairs(ranked, before, action, labels, played, offered)
+    actions, pair_of, unsure = _pairs(ranked, before, action, labels, played, offered)
     pairs = pair_of(before, action)
     del before, action
     n_pairs = sum(map(len, actions))
     by_pair = np.argsort(pairs, kind="stable")
     firsts = offsets_from(np.bincount(pairs, minlength=n_pairs))
     entries = (pairs * n_states + after)[by_pair]
+    in_first_half = by_pair < len(by_pair) // 2
     del pairs, after, by_pair
     found, first_rows, counts = np.unique(entries, return_index=True, return_counts=True)
+    early = np.bincount(np.searchsorted(found, entries[in_first_half]), minlength=len(found))
+    del entries, in_first_half
     entry_pairs = found // n_states
     first_draws = first_rows - firsts[entry_pairs] + 1
     ordered = np.lexsort((first_draws, entry_pairs))
-    return Counts(
+    counted = Counts(
         labels,
         actions,
         ranked.astype(np.int64),
@@ -358,6 +370,7 @@ def _rows(
         counts[ordered].astype(np.int64),
         first_draws[ordered].astype(np.int64),
     )
+    return counted, early[ordered].astype(np.int64), unsure
 
 
 def _pairs(
@@ -367,8 +380,8 @@ def _pairs(
     labels: Labels,
     played: list[Hashable],
     offered: Actions | None,
-) -> tuple[tuple[Labels, ...], Callable[[IntArray, IntArray], IntArray]]:
-    """Returns the actions of each counted state, and what numbers pairs."""
+) -> tuple[tuple[Labels, ...], Callable[[IntArray, IntArray], IntArray], tuple[int, ...]]:
+    """Returns the actions of each counted state, what numbers pairs, and the states whose actions no one else tells."""
     keys, first_rows = np.unique(before * len(played) + action, return_index=True)
     by_first = keys[np.argsort(first_rows, kind="stable")]
     of_state: dict[int, list[int]] = {number: [] for number in ranked.tolist()}
@@ -376,10 +389,13 @@ def _pairs(
         of_state[key // len(played)].append(key % len(played))
     actions: list[Labels] = []
     pair_numbers: dict[int, int] = {}
-    n_pairs = 0
+    n_pairs, unsure = 0, []
     for number in ranked.tolist():
         names = [played[place] for place in of_state[number]]
-        listed = names if offered is None else list(offered(labels[number]))
+        told = None if offered is None else offered(labels[number])
+        listed = names if told is None else list(told)
+        if told is None:
+            unsure.append(number)
         for name in names:
             if name not in listed:
                 where = readable(labels[number])
@@ -390,12 +406,17 @@ def _pairs(
         actions.append(Labels(listed))
         n_pairs += len(listed)
     numbers = np.array([pair_numbers[key] for key in keys.tolist()], dtype=np.int64)
-    return tuple(actions), lambda states, chosen: numbers[np.searchsorted(keys, states * len(played) + chosen)]
+    return (
+        tuple(actions),
+        lambda states, chosen: numbers[np.searchsorted(keys, states * len(played) + chosen)],
+        tuple(unsure),
+    )
 
 
-def _offered(actions: Offered, state: State) -> tuple[Action, ...]:
-    """Returns the actions of a state, as they were declared."""
+def _offered(actions: Offered, state: State) -> tuple[Action, ...] | None:
+    """Returns the actions of a state, as they were declared; None if only the log tells them."""
     try:
-        return tuple(dict.fromkeys(actions(state) if callable(actions) else actions[state]))
+        told = actions(state) if callable(actions) else actions[state]
+        return None if told is None else tuple(dict.fromkeys(told))
     except KeyError:
         raise InvalidSettingError(f"actions lacks the state {readable(state)}, which is in the log") from None

@@ -14,8 +14,9 @@ from axplore.atlas import Atlas
 from axplore.budget import Budget
 from axplore.errors import OrdersCutError
 from axplore.explorers.base import RoundReport
+from axplore.labels import readable
 from axplore.records.findings import Examined, Finding, Issue
-from axplore.records.run import Played
+from axplore.records.run import Played, StopReason
 from axplore.worlds.contract import Examinable, World
 from axplore.worlds.diagnosis import finding_of
 
@@ -59,12 +60,24 @@ class Noticed:
         self.played: Played | None = None
         self._system, self._keep = system, keep
         self._tried, self._assume, self._confirm = tried, assume, confirm
-        self._has_told_history = False
+        self._has_told_history = self._has_told_log = False
 
-    def look(self, _: RoundReport) -> None:
-        """Keeps, as an observer of the exploration, what the test that runs along has found."""
+    def look(self, report: RoundReport) -> StopReason | None:
+        """Keeps, as an observer of the exploration, what the tests that run along have found.
+
+        A log that does not fit ends the exploration: draws of now do not mend what counts mix.
+        """
         if self._system is not None and self._system.has_alarmed:
             self._note_history(self._system)
+        logged = getattr(report.state, "logged", None)
+        if logged is not None and not self._has_told_log:
+            from axplore.continuing import difference_from
+
+            finding = difference_from(logged, report.state.counts)
+            if finding is not None:
+                self._has_told_log = True
+                self._note(finding)
+        return StopReason.LOG_DIFFERS if self._has_told_log else None
 
     def judge(self, atlas: Atlas, explored: World, budget: Budget, *, interrupted: bool) -> bool:
         """Keeps what casts doubt on an atlas: what the test found, or else what playing policies finds.
@@ -81,6 +94,12 @@ class Noticed:
             Whether Ctrl-C was pressed by now.
         """
         is_promised = atlas.complete and not atlas.is_refuted and self._tried is not None
+        try:
+            return self._judged(atlas, explored, budget, is_promised=is_promised, interrupted=interrupted)
+        finally:
+            self._note_hearsay(atlas)
+
+    def _judged(self, atlas: Atlas, explored: World, budget: Budget, *, is_promised: bool, interrupted: bool) -> bool:
         try:
             if self._system is not None:
                 self._note_history(self._system)
@@ -109,6 +128,16 @@ class Noticed:
             before: the steps of the examination before exploring.
         """
         return None if self._system is None else structs.replace(self._system.examined, before=before)
+
+    def _note_hearsay(self, atlas: Atlas) -> None:
+        """Adds a doubt, not kept in the run, about states that only a log has met: one that resumes may meet them."""
+        if self._system is None or not atlas.complete:
+            return
+        never = {self._system.states[number] for number in self._system.hearsay} & set(atlas.states)
+        if never:
+            named = ", ".join(sorted(map(readable, never))[:5])
+            seen = f"The system was never in {len(never):,} of the states, {named}, which are known from the log alone."
+            self.findings = (*self.findings, finding_of(Issue.ACTIONS_OF_LOG, seen))
 
     def _note_not_played(self, why: str) -> None:
         """Adds a doubt that is not kept in the run: one that resumes plays them."""

@@ -271,6 +271,26 @@ class Request(_Common):
             default="labels are taken as they are",
         ),
     )
+    begin_with: Any = field(
+        default=None,
+        metadata=setting(
+            "A log of transitions of the same system, from which to continue: a file (.csv, .jsonl, .ndjson, .parquet) "
+            "or an iterable of (state, action, next state). See docs/logs.md.",
+            option=str | None,
+            metavar="LOG",
+            default="nothing",
+        ),
+    )
+    log_actions: Any = field(
+        default=None,
+        metadata=setting(
+            "Which actions a state of the log has, where the system tells only those of the state that it is in: a "
+            "function, a table, or MODULE:FUNCTION.",
+            option=str | None,
+            metavar="MODULE:FUNCTION",
+            default="those played in the log",
+        ),
+    )
     run: str | Path | None = field(
         default=None,
         metadata=setting(

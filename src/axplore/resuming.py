@@ -81,6 +81,8 @@ def resumed(changes: Changes, on_end: Ended | None = None) -> Atlas:
             system = watched = tried = situations_until_end(refiner, closing)
         recorder = closing.enter_context(RunRecorder(folder, system, chosen, budget, tried))
         state = decode_state(folder.checkpoint.state, before, folder.checkpoint.world)
+        if getattr(state, "logged", None) is not None:
+            recorder.world.hear(state.logged.unsure)
         if not is_same:
             state = _retargeted(recorder, state, before, chosen)
         recorder.note_start("resumed")

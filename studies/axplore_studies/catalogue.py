@@ -39,6 +39,7 @@ STUDIES: Final[Mapping[str, Study]] = {
         coverage.STUDY,
         coverage_with_workers.STUDY,
         learned_logs.STUDY,
+        learned_logs.STUDY_OF_CONTINUED,
         certify.STUDY,
         changes.STUDY,
         hidden.STUDY,

@@ -12,19 +12,22 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice, product
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 
-from axplore.explorers.base import Exploration, RoundReport
-from axplore.explorers.certified import Certified
+from axplore.continuing import state_after_log
+from axplore.explorers.base import Exploration, RoundReport, run
+from axplore.explorers.certified import Certified, CertifiedState
 from axplore.logs import read_log
 from axplore.mdp import TabularMdp
 from axplore.records.run import StopReason
+from axplore.request import Request
 from axplore.statistics.summaries import proportion_interval
 from axplore.target import Objective, Target
 from axplore.types import RESET
 from axplore.worlds.recorded import RecordedWorld
+from axplore.worlds.simulated import SimulatedWorld
 from axplore_studies.coverage_models import KINDS, CoverageCase, case
 from axplore_studies.loop import Record, Study, Trial
 from axplore_studies.outputs import Table
@@ -34,6 +37,9 @@ DELTAS: Final = (0.1, 0.5)
 LENGTHS: Final = (30, 300, 3000)
 RESETS: Final = 0.1
 """The part of steps that are RESETs."""
+
+MOST_STEPS: Final = 300_000
+"""Of an exploration that begins with a log."""
 
 LOOKED_EVERY: Final = 50
 """The transitions after which the policy that stops early looks at what is proven."""
@@ -122,17 +128,40 @@ def run_trial(policy: str, length: int, delta: float, kind: str, seed: int) -> R
     }  # fmt: skip
 
 
-def trials(models: int = 1000) -> list[Trial]:
+def continued_trial(policy: str, length: int, delta: float, kind: str, seed: int) -> Record:
+    """Explores until everything is proven, beginning with one log, and compares what is proven with the truth."""
+    given = case(kind, seed)
+    explorer = Certified(target=Target(radius=given.radius, epsilon=0.5, delta=delta), objective=Objective.OPTIMAL)
+    log = list(islice(transitions(given.mdp, policy, seed), length))
+    world = SimulatedWorld(given.mdp, seed)
+    request = Request(world, explorer=explorer, begin_with=[*log, (log[-1][2], RESET, given.mdp.initial_state)])
+    state, _ = state_after_log(request, explorer, world)
+    watch = RegionWatch(given.mdp, world, delta)
+    exploration = run(explorer, world, state=cast(CertifiedState, state), max_steps=MOST_STEPS, observers=[watch.look])
+    broken = [violation.name for violation in violations_of(exploration, given)]
+    return {
+        "policy": policy, "length": length, "delta": delta, "kind": kind, "seed": seed,
+        "found": len(exploration.states), "proven": exploration.stop is StopReason.PROVEN,
+        "left_region": watch.left, "violations": broken,
+    }  # fmt: skip
+
+
+def trials(models: int = 1000, trial: Callable[..., Record] = run_trial) -> list[Trial]:
     """Returns the logs to learn from: this many for each policy, length and δ."""
     made = []
     for policy, length, delta, number in product(CHOOSERS, LENGTHS, DELTAS, range(models)):
         seed, kind = divmod(number, len(KINDS))
         address = {"policy": policy, "length": length, "delta": delta, "kind": list(KINDS)[kind], "seed": seed}
-        made.append(Trial(address, partial(run_trial, **address)))  # type: ignore[arg-type]
+        made.append(Trial(address, partial(trial, **address)))
     return made
 
 
-def summary(records: Sequence[Record]) -> Table:
+def continued_trials(models: int = 110) -> list[Trial]:
+    """Returns the logs to continue from: this many for each policy, length and δ."""
+    return trials(models, continued_trial)
+
+
+def summary(records: Sequence[Record], name: str = "learned-logs") -> Table:
     """Returns how often logs of each policy and length prove what is false."""
     groups: dict[tuple[str, int, float], list[Record]] = {}
     for record in records:
@@ -158,7 +187,7 @@ def summary(records: Sequence[Record]) -> Table:
         )
     holds = all(row["broken_inside"] == 0 and row["low"] <= row["delta"] for row in rows)
     title = "Promises that logs of any policy broke on random models, with 95 % confidence intervals"
-    return Table("learned-logs", title, rows, holds=holds)
+    return Table(name, title, rows, holds=holds)
 
 
 STUDY: Final = Study(
@@ -166,5 +195,13 @@ STUDY: Final = Study(
     "how often an atlas that was learned from a log is wrong",
     trials,
     summary,
+    counted="models for each policy, length and delta",
+)
+
+STUDY_OF_CONTINUED: Final = Study(
+    "continued-logs",
+    "how often an exploration that begins with a log is wrong",
+    continued_trials,
+    partial(summary, name="continued-logs"),
     counted="models for each policy, length and delta",
 )

@@ -57,6 +57,7 @@ def atlas_of(
         found_at=exploration.found_at - steps_before,
         examining=examining,
         playing=playing,
+        logged=exploration.logged,
     )
     if exploration.evidence is not None or exploration.survey is not None or exploration.properties:
         certificate = certificate_from_exploration(exploration, findings, faults)

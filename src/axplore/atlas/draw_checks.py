@@ -194,15 +194,18 @@ class DrawChecks:
     def _dependence(self, alarm: Dependence) -> Finding:
         def describe(context: Hashable) -> str:
             if context == EXPLORING:
-                return "while exploring"
+                return "in the log and while exploring" if self._atlas.run.logged else "while exploring"
             if context == WALKS:
                 return "on short walks from RESET"
             assert isinstance(context, int)
             return f"on the way to {readable(self._atlas.states[context])}"
 
-        rows = [f"{describe(context)}: {_row_text(alarm, context)}" for context in two_that_differ(alarm.table)]
+        contexts = two_that_differ(alarm.table)
+        rows = "; ".join(f"{describe(context)}: {_row_text(alarm, context)}" for context in contexts)
         whose = _label_text(alarm.pair)
-        return finding_of(Issue.HISTORY_MATTERS, f"What {whose} leads to depends on the way there ({'; '.join(rows)}).")
+        if self._atlas.run.logged and EXPLORING in contexts:
+            return finding_of(Issue.LOG_DIFFERS, f"What {whose} leads to is another than before ({rows}).")
+        return finding_of(Issue.HISTORY_MATTERS, f"What {whose} leads to depends on the way there ({rows}).")
 
 
 class _TiedDraws:

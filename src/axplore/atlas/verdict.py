@@ -36,6 +36,11 @@ ASSUMPTIONS: Final = (
 
 NO_MAP: Final = "Nothing is said of the steps to states: a property was asked for, and no map."
 
+LOG_ASSUMPTION: Final = (
+    "the log is of this system, who made it knew the past only, and nothing was left out because of where it led"
+)
+"""What is assumed besides where draws come from a log."""
+
 LISTED: Final = 5
 """The largest number of states that a sentence names."""
 
@@ -115,6 +120,7 @@ def verdict_of(atlas: Atlas) -> Verdict:
         sentences += _what_holds_anyway(atlas)
     if kind in (VerdictKind.PROVEN, VerdictKind.PROVEN_UNDER_DOUBT):
         sentences += _what_was_played(atlas)
+    sentences += _what_was_logged(atlas)
     if atlas.memory is not None:
         sentences.append(f"{atlas.memory.summary}.")
     return Verdict(
@@ -123,10 +129,22 @@ def verdict_of(atlas: Atlas) -> Verdict:
         sentences=tuple(sentences),
         doubts=doubts,
         notes=notes_in(atlas.findings, atlas.faults),
-        assumptions=(*atlas.assumptions, *ASSUMPTIONS) if atlas.proven else (),
+        assumptions=(*atlas.assumptions, *ASSUMPTIONS, *_of_log(atlas)) if atlas.proven else (),
         open_states=sum(status is Status.OPEN for status in atlas.statuses) if atlas.proven and not is_question else 0,
         exit_code=_exit_code(kind, atlas.stop, in_doubt=bool(doubts)),
     )
+
+
+def _what_was_logged(atlas: Atlas) -> list[str]:
+    """How many of the draws come from a log."""
+    if not atlas.run.logged:
+        return []
+    drawn = int(atlas.counts.counts.sum())
+    return [f"{min(atlas.run.logged, drawn):,} of the {drawn:,} draws that this rests on come from a log."]
+
+
+def _of_log(atlas: Atlas) -> tuple[str, ...]:
+    return (LOG_ASSUMPTION,) if atlas.run.logged else ()
 
 
 def _kind_of(atlas: Atlas, *, in_doubt: bool) -> VerdictKind:

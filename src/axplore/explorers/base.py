@@ -34,7 +34,7 @@ from axplore.explorers.registry import DEFAULT_EXPLORER
 from axplore.records.counts import Counts
 from axplore.records.order import Labels
 from axplore.records.run import StopReason
-from axplore.statistics.counts import Transitions, no_counts, with_answers, with_order, with_states
+from axplore.statistics.counts import Transitions, no_counts, rows_of, with_answers, with_order, with_states
 from axplore.target import STATES_BOUND, Objective, Target
 from axplore.types import RESET_ACTION, Action, BoolArray, FloatArray, IntArray, State
 from axplore.worlds.contract import Answer, Order, World
@@ -81,6 +81,21 @@ class ExplorerState:
         return replace(self, stop=StopReason.WORLD_FAILED, failure=failure, activity="giving up: the world failed")
 
 
+@dataclass(frozen=True, eq=False)
+class Logged:
+    """What was logged before an exploration that continues from it.
+
+    Attributes:
+        counts: the draws.
+        unsure: the numbers of states whose actions only the log tells, until they are met.
+        steps: the number of transitions, those of RESET included.
+    """
+
+    counts: Counts
+    unsure: tuple[int, ...]
+    steps: int
+
+
 StateT = TypeVar("StateT", bound=ExplorerState)
 
 
@@ -112,6 +127,17 @@ class Explorer(ABC, Generic[StateT]):
     @abstractmethod
     def start(self, world: World) -> StateT:
         """Returns the state before the first step. The world takes none."""
+
+    def start_with(self, logged: Logged, world: World) -> StateT:  # noqa: ARG002
+        """Returns the state that begins with what was logged; the world knows its states, in the same order.
+
+        Raises:
+            InvalidSettingError: it makes no use of draws that it has not chosen.
+        """
+        raise InvalidSettingError(
+            f"{type(self).__name__} makes no use of a log, because it chooses its draws itself; leave begin_with out, "
+            f"or explore with {DEFAULT_EXPLORER!r}"
+        )
 
     @abstractmethod
     def advance(self, state: StateT, world: World) -> StateT:
@@ -395,6 +421,7 @@ class Exploration:
         assumed: what is assumed of each counted pair; None if nothing is.
         actions: the actions of each of `states` beside RESET, [k].
         failure: how the world failed, if `stop` is WORLD_FAILED.
+        logged: the number of draws that come from a log.
     """
 
     states: tuple[State, ...]
@@ -415,6 +442,7 @@ class Exploration:
     assumed: Assumed | None = None
     actions: tuple[tuple[Action, ...], ...] = ()
     failure: WorldError | None = None
+    logged: int = 0
 
     def __post_init__(self) -> None:
         proven = self.evidence or self.survey
@@ -455,6 +483,7 @@ def exploration_of(
     survey: SurveyEvidence | None = None,
     properties: tuple[PropertyClaim, ...] = (),
     assumed: Assumed | None = None,
+    logged: Logged | None = None,
 ) -> Exploration:
     """Returns the exploration that a state stands for; the other arguments are those of `Exploration`."""
     return Exploration(
@@ -476,7 +505,14 @@ def exploration_of(
         assumed=assumed,
         actions=tuple(world.actions_of(number) for number in state.known),
         failure=None if state.failure is None else WorldError(state.failure),
+        logged=0 if logged is None else _logged_draws(logged.counts, state.known),
     )
+
+
+def _logged_draws(log: Counts, known: tuple[int, ...]) -> int:
+    """The number of draws of a log in states that are known."""
+    counted = set(log.states.tolist())
+    return int(rows_of(log, np.array([number for number in known if number in counted], dtype=np.int64)).counts.sum())
 
 
 @dataclass(frozen=True)
@@ -583,7 +619,7 @@ def _observed(state: StateT, world: World, observers: Iterable[Observer], max_st
 
 def _checked_reason(reason: object) -> StopReason | None:
     """Returns the reason that a hook returned; refuses those that it may not give."""
-    if reason is None or (isinstance(reason, StopReason) and reason in HOOK_REASONS):
+    if reason is None or (isinstance(reason, StopReason) and reason in (*HOOK_REASONS, StopReason.LOG_DIFFERS)):
         return reason
     allowed = " or ".join(f"StopReason.{allowed.name}" for allowed in HOOK_REASONS)
     raise refusal("what on_round returned", reason, f"None to continue, or {allowed} to end the exploration")

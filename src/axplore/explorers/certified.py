@@ -27,6 +27,7 @@ from axplore.explorers.base import (
     Explorer,
     ExplorerState,
     ForecastProbe,
+    Logged,
     Outlook,
     Remaining,
     assumed_of,
@@ -34,6 +35,7 @@ from axplore.explorers.base import (
     endless_pairs,
     exploration_of,
     first_counts,
+    policy_by_number,
     with_drawn,
     with_known,
 )
@@ -63,8 +65,8 @@ from axplore.statistics.counts import counted_indices, rows_of
 from axplore.statistics.episodes import Bets
 from axplore.statistics.given_rows import Pooled
 from axplore.target import Objective, Target
-from axplore.types import FloatArray, IntArray
-from axplore.worlds.contract import Order, Survey, Tour, World
+from axplore.types import RESET_ACTION, RESET_PAIR, FloatArray, IntArray
+from axplore.worlds.contract import Episodes, Order, Survey, Tour, World
 
 PLANNED: Final = (1.6, 4.0, 0.8)
 """Plans ask for about this many times the steps that remain; at most, and at least (docs/progress.md has the study)."""
@@ -90,6 +92,9 @@ SOON_CLOSED: Final = 4
 SPREAD: Final = 2.0
 """Draws of a class are spread over its pairs that take at most this many times as many steps as the nearest."""
 
+VISIT_PATIENCE: Final = 4
+"""A way to a state of a log is given up after this many times the steps within which it is proven to arrive."""
+
 PROBE_ENDED: Final = "the probe came to its end"
 
 
@@ -104,12 +109,14 @@ class CertifiedState(ExplorerState):
             proven anew on the counts of that time.
         tests: of policies by episodes.
         assumed: what is assumed of each counted pair; None if nothing is, or every action has one outcome.
+        logged: what it began with; None if with nothing.
     """
 
     counts: Counts
     proven: frozenset[ToProve] = frozenset()
     tests: EpisodeTests = field(default_factory=EpisodeTests)
     assumed: Assumed | None = None
+    logged: Logged | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +137,7 @@ class Certified(Explorer[CertifiedState]):
         whole_up_to: with more known states than this, a policy is kept only where it gets from the initial state.
     """
 
-    state_types = (CertifiedState, ToReach, ToSetAside, ToOptimise, EpisodeTests, EpisodeTest, Bets, Assumed)
+    state_types = (CertifiedState, ToReach, ToSetAside, ToOptimise, EpisodeTests, EpisodeTest, Bets, Assumed, Logged)
 
     target: Target
     objective: Objective = Objective.OPTIMAL
@@ -278,6 +285,14 @@ class Certified(Explorer[CertifiedState]):
         counts = first_counts(world)
         return CertifiedState(round=1, known=(0,), found_at=(world.steps,), counts=counts)
 
+    def start_with(self, logged: Logged, world: World) -> CertifiedState:
+        """Knows the initial state only; the draws of the log count, with levels by the order in which it left states.
+
+        All that is drawn from now on continues the martingales of the log (docs/logs.md).
+        """
+        state = self.resting_on(logged.counts, (0,))
+        return replace(state, found_at=(world.steps,), logged=logged)
+
     def resting_on(self, counts: Counts, known: tuple[int, ...], steps: int = 0) -> CertifiedState:
         """Returns the state that rests on counts which were made elsewhere.
 
@@ -322,6 +337,8 @@ class Certified(Explorer[CertifiedState]):
     def advance(self, state: CertifiedState, world: World) -> CertifiedState:
         """One round: draws the pairs of new states, or admits states, or samples what blocks a proof, or stops."""
         state = replace(state, round=state.round + 1)
+        if state.logged is not None:
+            state = replace(state, logged=replace(state.logged, unsure=tuple(sorted(world.hearsay))))
         if self.assume.all_deterministic:
             return self._survey(state, world)
         state = self._with_assumed(state, world)
@@ -363,7 +380,8 @@ class Certified(Explorer[CertifiedState]):
         self, claims: Iterable[ToProve], state: CertifiedState, world: World, model: IntervalModel
     ) -> CertifiedState:
         """Carries out the first part of what would prove the next claims soonest: draws, and episodes of tests."""
-        budget = max(self.least_order, self.growth * world.steps)
+        drawn_before = 0 if state.logged is None else state.logged.steps
+        budget = max(self.least_order, self.growth * (world.steps + drawn_before))
         travel = Travel(model)
         tests, begun, more, steps = state.tests, [], np.zeros(model.n_pairs), 0.0
         for claim in claims:
@@ -404,6 +422,7 @@ class Certified(Explorer[CertifiedState]):
             optimistic_steps=np.array([bound.lower[0] for bound in evidence.lower]),
             evidence=evidence,
             assumed=state.assumed,
+            logged=state.logged,
         )
 
     def model(self, state: CertifiedState) -> IntervalModel:
@@ -488,6 +507,7 @@ class Certified(Explorer[CertifiedState]):
             policies=evidence.policies,
             optimistic_steps=evidence.bounds.lower,
             survey=evidence,
+            logged=state.logged,
         )
 
     def survey_evidence(self, state: CertifiedState) -> SurveyEvidence:
@@ -566,12 +586,18 @@ class Certified(Explorer[CertifiedState]):
         return sorted(reachable)
 
     def _admit(self, state: CertifiedState, world: World, model: IntervalModel, goals: list[int]) -> CertifiedState:
-        """Admits frontier states, unless the rows contradict a test that admits one of them."""
+        """Admits frontier states, unless the rows contradict a test that admits one of them.
+
+        States that a log met and never left have unknown actions, so they are visited first.
+        """
         numbers = [int(model.numbers[goal]) for goal in goals]
+        counted = set(state.counts.states.tolist())
+        unmet = [goal for goal in goals if int(model.numbers[goal]) in set(world.hearsay) - counted]
+        if unmet:
+            return self._visit(state, world, model, unmet)
         tests = (state.tests.proof_of(number, self.reach) for number in numbers)
         if any_contradicted(filter(None, tests), model):
             return _ended(state, is_refuted=True)
-        counted = set(state.counts.states.tolist())
         counts = with_known(state.counts, [number for number in numbers if number not in counted], world)
         admitted = replace(
             state,
@@ -580,6 +606,18 @@ class Certified(Explorer[CertifiedState]):
             activity=f"admitted {len(numbers)} states" if len(numbers) > 1 else "admitted a state",
         )
         return self._known_are(admitted, counts, (*state.known, *numbers))
+
+    def _visit(self, state: CertifiedState, world: World, model: IntervalModel, goals: list[int]) -> CertifiedState:
+        """Goes to states once, by the policy that looks shortest; draws on the way count."""
+        orders: list[Order] = []
+        for goal in goals:
+            chosen = empirical_path(model, goal).policy
+            policy = np.where(chosen == RESET_PAIR, RESET_ACTION, chosen - model.rows.state_pairs[:-1])
+            horizon = math.ceil(VISIT_PATIENCE * self.reach)
+            orders.append(Episodes(int(model.numbers[goal]), 1, horizon, policy_by_number(policy, state.known)))
+        answers, _ = drawn(orders, world)
+        counts = with_drawn(state.counts, answers, world)
+        return self._known_are(replace(state, activity="visiting states of the log"), counts, state.known)
 
     @staticmethod
     def _known_are(state: CertifiedState, counts: Counts, known: tuple[int, ...]) -> CertifiedState:

@@ -53,6 +53,8 @@ class Issue(Enum):
     SYSTEM_FAILS = "The system fails"
     ASSUMPTION_FALSE = "A declared assumption is false"
     ACTIONS_OF_LOG = "Only the actions of the log are known"
+    LOG_CHANGES = "The log changes in its course"
+    LOG_DIFFERS = "The system does not behave as in the log"
     NOT_PLAYED = "The policies were not played to the end"
 
 

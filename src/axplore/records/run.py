@@ -32,6 +32,7 @@ class StopReason(Enum):
     STEP_LIMIT = "The step limit was reached."
     TIME_LIMIT = "The time limit was reached."
     LOG_ENDED = "The log has no more transitions."
+    LOG_DIFFERS = "The system does not behave as in the log."
     INTERRUPTED = "It was interrupted."
     WORLD_FAILED = "The system failed."
 
@@ -87,6 +88,7 @@ class RunRecord(Record, frozen=True, kw_only=True):
         draws: a digest of what was drawn in these states, by label, as the world counted it; "" if nothing is proven.
         uncounted: the labels of states that the world has met without counting a transition to them.
         played: how the policies were played before anything was promised; None if they were not.
+        logged: the number of draws that come from a log, and not from these steps.
     """
 
     world: str
@@ -100,6 +102,7 @@ class RunRecord(Record, frozen=True, kw_only=True):
     examining: Annotated[int, Meta(ge=0)] = 0
     playing: Annotated[int, Meta(ge=0)] = 0
     played: Played | None = None
+    logged: Annotated[int, Meta(ge=0)] = 0
 
     @property
     def steps_in_all(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from axplore.errors import InvalidInputError, InvalidSettingError, OrdersCutError
@@ -63,6 +63,7 @@ class RecordedWorld(World):
         self._discovered = DiscoveredStates(zip(snapshot.labels, snapshot.actions, strict=True))
         self._steps, self._calls, self._position = snapshot.steps, snapshot.calls, snapshot.position
         self._labelling = snapshot.labelling
+        self._hearsay = set(world.hearsay)
         self._keep = keep
         self._past = deque(past)
         self._drop = drop
@@ -122,6 +123,16 @@ class RecordedWorld(World):
         """Whether there are calls left to repeat."""
         return bool(self._past)
 
+    @property
+    def hearsay(self) -> Collection[int]:
+        """The indices of states that only a log has met, and whose actions only the log tells."""
+        return self._hearsay
+
+    def hear(self, states: Collection[int]) -> None:
+        """Takes these for `hearsay` until each of them is met."""
+        self._hearsay = set(states)
+        self._world.hear(states)
+
     def actions_of(self, state: int) -> tuple[Action, ...]:
         """Returns the actions of a discovered state beside RESET; none if it is terminal."""
         return self._discovered.actions_of(state)
@@ -170,7 +181,8 @@ class RecordedWorld(World):
             answers = world.carry_out(orders)
         except OrdersCutError as cut:
             answers, was_cut = cut.answers, True
-        fresh = range(len(self._discovered), len(world.states))
+        met = sorted(self._hearsay.difference(world.hearsay))
+        fresh = (*met, *range(len(self._discovered), len(world.states)))
         call = Call(
             checksum=checksum,
             answers=tuple(answers),
@@ -184,7 +196,8 @@ class RecordedWorld(World):
         return _answers_of(call)
 
     def _note(self, call: Call) -> None:
-        self._discovered.extend(call.discovered)
+        self._discovered.learn(call.discovered)
+        self._hearsay.difference_update(self._discovered.numbers[label] for label, _ in call.discovered)
         self._steps, self._position = call.steps, call.position
         self._calls += 1
 
@@ -209,6 +222,7 @@ class RecordedWorld(World):
                 "axplore.worlds.Resumable"
             )
         world.restore(snapshot)
+        world.hear(self._hearsay)
         self._limit_world()
         if world.labelling != snapshot.labelling:
             raise InvalidSettingError("the world labels its states otherwise than the one that was explored")

@@ -123,6 +123,8 @@ class Engine(Protocol):
 class BrowserSystem:
     """A web application as a system; see `systems`."""
 
+    knows_here_only = True
+
     def __init__(
         self,
         address: str,

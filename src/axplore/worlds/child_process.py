@@ -221,6 +221,8 @@ def isolated(factory: Factory, step_timeout: float) -> Callable[[], IsolatedSyst
 class IsolatedSystem:
     """A system in another process; see `systems`."""
 
+    knows_here_only = True
+
     def __init__(self, pickled_factory: bytes, step_timeout: float) -> None:
         self._child = Child([sys.executable, "-m", "axplore.worlds.child_process"], interpreter_environment())
         self._timeout = step_timeout

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, Protocol, Self, TypeAlias, runtime_checkable
@@ -380,6 +380,21 @@ class World(ABC):
     def examinable(self) -> Examinable | None:
         """The world itself, if it steps a system that can be examined and followed outside orders; otherwise None."""
         return None
+
+    def actions_at(self, label: State) -> tuple[Action, ...] | None:
+        """Returns the actions of a state that may not have been met, by its label; None if that is not known."""
+        try:
+            return self.actions_of(list(self.states).index(label))
+        except ValueError:
+            return None
+
+    @property
+    def hearsay(self) -> Collection[int]:
+        """The indices of states that only a log has met, and whose actions only the log tells."""
+        return ()
+
+    def hear(self, states: Collection[int]) -> None:  # noqa: B027 (a model knows its actions)
+        """Takes these for `hearsay` until each of them is met."""
 
     def keep_batches(self, open_store: Callable[[], Any]) -> None:  # noqa: B027 (most worlds have no batches)
         """Keeps the batches of the call in progress in a store, if the world carries out orders in batches.

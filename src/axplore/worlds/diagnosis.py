@@ -55,6 +55,14 @@ MEANINGS: Final = {
         "A state is taken to have the actions that were played in it, and one that was never left to be terminal. An "
         "action that was never played may lead anywhere sooner, and makes the levels of the others smaller."
     ),
+    Issue.LOG_CHANGES: (
+        "Counts mix what the system did early and late in the log, so certified statements may be false, and those "
+        "that are true of the end may not have been true before."
+    ),
+    Issue.LOG_DIFFERS: (
+        "Counts mix what the system did in the log and what it does now, so certified statements may be false. Either "
+        "the system has changed since, or the log is of another one, or something was left out of it."
+    ),
     Issue.NOT_PLAYED: (
         "Everything is proven from the counts. Whether labels hide something that shows only where the policies are "
         "played was not tried to the end."
@@ -96,6 +104,8 @@ REMEDIES: Final = {
     Issue.SYSTEM_FAILS: "See the error of the system above.",
     Issue.ASSUMPTION_FALSE: "Assume less, or assume it only of the actions of which it is true.",
     Issue.ACTIONS_OF_LOG: "Say which actions each state has: actions=, or --actions MODULE:FUNCTION.",
+    Issue.LOG_CHANGES: "Use the part of the log since the last change of the system.",
+    Issue.LOG_DIFFERS: "Explore without the log, or begin with what was logged since the system changed.",
     Issue.NOT_PLAYED: "Resume the run, which plays them, or explore again.",
 }
 

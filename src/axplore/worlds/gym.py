@@ -149,6 +149,8 @@ def without_time_limit(environment: Environment) -> Environment:
 class GymSystem:
     """An environment as a system; see `systems`."""
 
+    knows_here_only = True
+
     def __init__(
         self,
         environment: Environment,

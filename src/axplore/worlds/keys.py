@@ -44,6 +44,8 @@ class KeyedSystem:
     Whether a state is terminal, and which actions it has, is still up to the answer of the system.
     """
 
+    knows_here_only = True
+
     def __init__(self, system: Any, key: Key, actions: Offered = None) -> None:
         self._adapter, self._key = adapter_for(system, actions), key
         self._answer: Any = None

@@ -372,6 +372,14 @@ class DiscoveredStates:
         for label, actions in states:
             self.add(label, actions)
 
+    def learn(self, states: Iterable[tuple[State, tuple[Action, ...]]]) -> None:
+        """Adds states, or gives those that are known by their labels alone their actions."""
+        for label, actions in states:
+            if label in self.numbers:
+                self.actions[self.numbers[label]] = actions
+            else:
+                self.add(label, actions)
+
     def forget(self, n_kept: int) -> None:
         """Forgets all states but the first `n_kept`."""
         for label in self.labels[n_kept:]:

@@ -113,6 +113,8 @@ def _check_timeout(step_timeout: float) -> None:
 class JsonSystem(ABC):
     """A system that answers requests in JSON, however they reach it; see `systems`."""
 
+    knows_here_only = True
+
     def __init__(self, key: Key | None = None) -> None:
         self._key = key
         self._offered: list[Any] | None = None

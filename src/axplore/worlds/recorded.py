@@ -20,7 +20,7 @@ class RecordedWorld(World):
     """
 
     def __init__(
-        self, counts: Counts, steps: int, offered: Callable[[State], tuple[Action, ...]] | None = None
+        self, counts: Counts, steps: int, offered: Callable[[State], tuple[Action, ...] | None] | None = None
     ) -> None:
         self._states = tuple(counts.order)
         self._actions = dict(zip(counts.states.tolist(), counts.actions, strict=True))
@@ -41,7 +41,7 @@ class RecordedWorld(World):
         """Returns the actions of a state."""
         if not 0 <= state < len(self._states):
             raise UnknownStateError(f"there is no state {state}: {len(self._states)} states were recorded")
-        return tuple(self._actions[state]) if state in self._actions else self._offered(self._states[state])
+        return tuple(self._actions[state]) if state in self._actions else self._offered(self._states[state]) or ()
 
     def carry_out(self, orders: Sequence[Order]) -> list[Answer]:
         """Refuses every order."""

@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from axplore.errors import InvalidSettingError, OrdersCutError, UnknownStateError
+from axplore.labels import shortened
 from axplore.mdp import TabularMdp
 from axplore.types import Action, IntArray, State
 from axplore.worlds import simulation_kernels as kernels
@@ -111,6 +112,12 @@ class SimulatedWorld(World):
         if not 0 <= state < len(discovered):
             raise UnknownStateError(f"no state {state!r}; the discovered states are 0 to {len(discovered) - 1}")
         return self._mdp.actions_of(self._mdp.states[discovered[state]])
+
+    def actions_at(self, label: State) -> tuple[Action, ...]:
+        """Returns the actions of a state of the model; refuses another label."""
+        if label not in self._mdp:
+            raise InvalidSettingError(f"the model has no state {shortened(label)}")
+        return self._mdp.actions_of(label)
 
     def carry_out(self, orders: Sequence[Order]) -> list[Answer]:
         """Carries out orders one after the other and returns the answer to each; see `World.carry_out`."""

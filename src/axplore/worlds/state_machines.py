@@ -41,6 +41,8 @@ class MachineSystem(ABC):
         key: makes the label of the machine, or of its model in `transitions`; by default, that is its state.
     """
 
+    knows_here_only = True
+
     def __init__(self, make: Callable[[], Any], key: Key | None = None) -> None:
         self._make, self._key = make, key
         self._machine: Any = None

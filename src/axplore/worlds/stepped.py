@@ -18,11 +18,12 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Final, Literal, TypeAlias
 
 from axplore.errors import InvalidSettingError, OrdersCutError, TooManyFaultsError, WorldError
+from axplore.labels import shortened
 from axplore.records.findings import Examined, Fault
 from axplore.types import RESET_ACTION, Action, Reset, State
 from axplore.worlds.contract import NOWHERE, Answer, Examinable, Order, Restarts, WorldSnapshot
@@ -107,6 +108,7 @@ class SteppedWorld(Examinable):
         self._history: WatchedHistory | None = None
         self._checks_start = True  # once in an order
         self._worked: dict[int, set[int]] = {}  # the actions that have worked in each state
+        self._hearsay: set[int] = set()
 
     @property
     def states(self) -> Sequence[State]:
@@ -136,6 +138,27 @@ class SteppedWorld(Examinable):
     def actions_of(self, state: int) -> tuple[Action, ...]:
         """Returns the actions of a discovered state beside RESET; none if it is terminal."""
         return self._discovered.actions_of(state)
+
+    def actions_at(self, label: State) -> tuple[Action, ...] | None:
+        """Returns the actions of a state that may not have been met, if the system can tell."""
+        if label in self._numbers:
+            return self._actions[self._numbers[label]]
+        adapter = self._system.adapter
+        if adapter.knows_here_only:
+            return None
+        try:
+            return checked_actions(label, adapter.actions(label))
+        except SYSTEM_ERRORS:  # it has never been there
+            return None
+
+    @property
+    def hearsay(self) -> Collection[int]:
+        """The indices of states that only a log has met, and whose actions only the log tells."""
+        return self._hearsay
+
+    def hear(self, states: Collection[int]) -> None:
+        """Takes these for `hearsay` until each of them is met."""
+        self._hearsay = set(states)
 
     def carry_out(self, orders: Sequence[Order]) -> list[Answer]:
         """Carries out orders one after the other and returns the answer to each; see `World.carry_out`.
@@ -449,11 +472,30 @@ class SteppedWorld(Examinable):
         """
         known = self._discovered.labels[state]
         try:
+            if state in self._hearsay:
+                self._actions[state] = self._no_longer_hearsay(known, label, self._actions[state])
+                self._hearsay.discard(state)
             self._system.check_actions(known, label, self._actions[state])
         except SYSTEM_ERRORS as error:
             self._recover(error, action)
             return False
         return True
+
+    def _no_longer_hearsay(self, state: State, label: State, played: tuple[Action, ...]) -> tuple[Action, ...]:
+        """Returns the actions of a state of a log, which is met for the first time.
+
+        Refuses one that offers other actions than were played there: their levels depend on the number of actions.
+        """
+        offered = checked_actions(state, self._system.adapter.actions(label))
+        if not played:
+            return offered
+        if set(offered) != set(played):
+            raise WorldError(
+                f"the log plays {shortened(list(played))} in state {shortened(state)}, and the system offers "
+                f"{shortened(list(offered))} there: say which actions each state has, log_actions=... in Python, "
+                "--log-actions MODULE:FUNCTION on the command line"
+            )
+        return played
 
     def _recover(self, error: BaseException, action: int) -> int:
         """Restarts the system after an action failed in the current state.

@@ -225,6 +225,8 @@ def imported_stormpy() -> Any:
 class StormSystem:
     """A simulated model as a system; see `systems`."""
 
+    knows_here_only = True
+
     def __init__(self, engine: _ProgramEngine | _SparseEngine) -> None:
         self._engine = engine
         self._actions: dict[State, tuple[Action, ...]] = {}

@@ -87,6 +87,7 @@ class SystemAdapter:
         reseed: gives its noise a new random stream; None if that is impossible.
         close: releases its resources.
         render: returns a picture of its current state; None if it has none.
+        knows_here_only: whether it tells the actions of the state just entered, and of no other.
     """
 
     reset: Callable[[], State]
@@ -95,6 +96,7 @@ class SystemAdapter:
     reseed: Callable[[np.random.SeedSequence], None]
     close: Callable[[], None]
     render: Callable[[], Any] | None = None
+    knows_here_only: bool = False
 
     @property
     def can_be_reseeded(self) -> bool:
@@ -139,6 +141,7 @@ def adapter_for(
         reseed=_nothing if reseed is None else lambda seed: reseed(StreamSeed(seed)),
         close=getattr(system, "close", _nothing),
         render=getattr(system, "render", None),
+        knows_here_only=callable(offered) and getattr(system, "knows_here_only", False),
     )
 
 
