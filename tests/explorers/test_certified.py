@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import Any
 
@@ -17,10 +20,12 @@ from axplore.domains import (
     star,
     two_branch_toy,
 )
-from axplore.explorers.base import Exploration, Remaining, RoundReport, run
+from axplore.explorers.base import Exploration, Remaining, RoundReport, endless_pairs, run
 from axplore.explorers.certified import Certified, CertifiedState
 from axplore.mdp import TabularMdp
 from axplore.proofs.evidence import Evidence
+from axplore.records.counts import Counts
+from axplore.records.order import Labels
 from axplore.records.run import StopReason
 from axplore.target import Objective, Target
 from axplore.truth import check_optimal, check_within_radius, controllable_states, optimal_steps
@@ -316,6 +321,40 @@ def test_labels_without_end_end_the_exploration_with_a_reason_of_their_own() -> 
     assert exploration.stop is StopReason.ENDLESS_LABELS
     assert not exploration.stop.by_own_rule
     assert len(exploration.states) == 1
+
+
+def drawn_row(successors: Iterable[int]) -> Counts:
+    """The counts of one pair that led to these successors, one after the other."""
+    first: dict[int, int] = {}
+    times: Counter[int] = Counter()
+    for draw, successor in enumerate(successors, 1):
+        first.setdefault(successor, draw)
+        times[successor] += 1
+    return Counts(
+        order=Labels(range(len(first) + 1)),
+        actions=(Labels(["go"]),),
+        states=np.zeros(1, dtype=np.int64),
+        row_offsets=np.array([0, len(first)]),
+        successors=np.arange(1, len(first) + 1),
+        counts=np.array([times[successor] for successor in first]),
+        first_draws=np.array(list(first.values())),
+    )
+
+
+@pytest.mark.parametrize("part", [0.3, 0.6, 0.96, 1.0])
+def test_labels_that_are_new_in_a_part_of_the_draws_have_no_end(part: float) -> None:
+    rng, fresh = np.random.default_rng(0), itertools.count(2)
+    draws = [next(fresh) if rng.random() < part else 1 for _ in range(4000)]
+    assert endless_pairs(drawn_row(draws), 1000)[0]
+    assert not endless_pairs(drawn_row(draws[:990]), 1000)[0]
+
+
+@pytest.mark.parametrize(
+    "law", [lambda rng: rng.integers(10_000), lambda rng: rng.zipf(1.5), lambda rng: rng.geometric(0.01)]
+)
+def test_rows_that_show_less_and_less_are_not_taken_for_endless(law: Callable[[np.random.Generator], int]) -> None:
+    rng = np.random.default_rng(0)
+    assert not endless_pairs(drawn_row(int(law(rng)) for _ in range(4000)), 1000)[0]
 
 
 def test_a_row_with_many_successors_is_not_taken_for_endless() -> None:

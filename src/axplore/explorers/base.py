@@ -48,7 +48,11 @@ if TYPE_CHECKING:
     from axplore.records.properties import PropertyClaim
 
 MOSTLY_NEW: Final = 0.95
-"""A pair whose draws led somewhere new in at least this part of the cases has labels without end."""
+"""A pair whose draws led somewhere new in at least this part of the cases has labels without end,"""
+
+OFTEN_NEW: Final = 0.25
+LONGER: Final = 4
+"""and so has one that was drawn this many times as often, and still does in this part of the cases."""
 
 STARTING: Final = "starting"
 """What an explorer is doing until its first round is over."""
@@ -356,11 +360,21 @@ def frontier_of(counts: Counts) -> tuple[int, ...]:
 
 
 def endless_pairs(rows: Counts, draws: int) -> BoolArray:
-    """Returns which pairs were drawn this often and led somewhere new nearly every time, [P].
+    """Returns which pairs lead somewhere new again and again, so that no number of draws would end it, [P].
 
-    A row with ten thousand equally likely successors looks the same; it would take more draws than anybody has.
+    These are pairs that were drawn a number of times and led somewhere new nearly every time, and those that were drawn
+    `LONGER` times as often and still do in a good part of their draws, as often in the last quarter as in the one
+    before. Finitely many successors, or ever rarer ones, show less and less that is new: of N that are equally likely,
+    the part e^(-n / N) after n draws. Ten thousand of them would take more draws than anybody has.
     """
-    return (rows.visits >= draws) & (np.diff(rows.row_offsets) >= MOSTLY_NEW * rows.visits)
+    visits, distinct = rows.visits, np.diff(rows.row_offsets)
+    endless: BoolArray = (visits >= draws) & (distinct >= MOSTLY_NEW * visits)
+    for pair in np.flatnonzero((visits >= LONGER * draws) & (distinct >= OFTEN_NEW / 4 * visits)).tolist():
+        quarter = int(visits[pair]) // 4
+        first_seen = rows.first_draws[rows.row_offsets[pair] : rows.row_offsets[pair + 1]]
+        last, before = (int((((visits[pair] - first_seen) // quarter) == which).sum()) for which in (0, 1))
+        endless[pair] |= last >= OFTEN_NEW * quarter and last + 2.0 * math.sqrt(last + before) >= before
+    return endless
 
 
 def assumed_of(

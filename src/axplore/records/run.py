@@ -26,7 +26,7 @@ class StopReason(Enum):
     CONTRADICTED = "The counts contradict an admission that earlier counts had proven."
     ASSUMPTION_CONTRADICTED = "A draw contradicts what was assumed."
     ENDLESS_LABELS = (
-        "An action leads to a state never seen before nearly every time: labels have no end. Leave out of them what is "
+        "An action leads to states never seen before again and again: labels have no end. Leave out of them what is "
         "new at every step, such as a counter, a time or an identifier."
     )
     STEP_LIMIT = "The step limit was reached."
