@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from xml.etree.ElementTree import fromstring
 
@@ -12,7 +13,7 @@ import pytest
 from axplore import Atlas, TabularMdp, explore
 from axplore.atlas.difference import FailOn, failures_named
 from axplore.errors import ExitCode, UnknownNameError
-from axplore.statistics.dependence import log_evidence_of_two
+from axplore.statistics.dependence import log_evidence_of_drop, log_evidence_of_two
 from commands import run
 
 
@@ -65,6 +66,31 @@ def test_the_draws_of_two_releases_decide() -> None:
     """112 of 119 payments against 80 of 199 with a new outcome: far beyond chance; 6 of 119 against 8 of 120: not."""
     assert log_evidence_of_two({"thanks": 112, "error": 7}, {"thanks": 80, "error": 20, "refused": 99}) > 20
     assert log_evidence_of_two({"thanks": 113, "error": 6}, {"thanks": 112, "error": 8}) < 0
+
+
+def test_a_change_that_leaves_the_routes_as_they_were_is_not_for_the_worse() -> None:
+    """Paying leads to thanks as often as before, or a little less by chance; only its failures have another name."""
+    differences = [mapped(shop(0.6), seed).diff(mapped(shop(0.6, refused=0.4), seed + 20)) for seed in range(6)]
+    changes = [change for difference in differences for change in difference.rows]
+    assert len(changes) == 6
+    fewer = [change for change in changes if change.new["thanks"] / sum(change.new.values()) < 0.6]
+    assert fewer
+    assert not any(change.worse for change in changes)
+
+
+def test_evidence_of_a_drop_is_rarely_strong_without_one() -> None:
+    """The mean of E is at most 1 whatever the probabilities, if the second is not the smaller one; summed exactly."""
+    for p_before, p_now in ((0.3, 0.3), (0.5, 0.5), (0.2, 0.4), (0.9, 0.9)):
+        n, m = 7, 9
+        mean = sum(
+            math.comb(n, a) * p_before**a * (1 - p_before) ** (n - a)
+            * math.comb(m, b) * p_now**b * (1 - p_now) ** (m - b)
+            * math.exp(log_evidence_of_drop((a, n - a), (b, m - b)))
+            for a in range(n + 1) for b in range(m + 1)
+        )  # fmt: skip
+        assert mean <= 1
+    assert log_evidence_of_drop((95, 5), (67, 33)) > 8
+    assert log_evidence_of_drop((67, 33), (95, 5)) == log_evidence_of_drop((0, 0), (1, 1)) == -math.inf
 
 
 def test_two_runs_of_one_system_have_no_changed_action() -> None:

@@ -4,7 +4,11 @@ Every action that both runs drew is tested: can one distribution explain its out
 `axplore.statistics.dependence`, with the run as the context. It holds whatever the runs chose to draw and whenever they
 ended. The error is shared among all actions: the pair of the i-th state that the old run counted, which has A actions,
 has the part w_i / A of it, as in Eq. 2 of docs/algorithms/certified.md. So of two runs of one system, any action at all
-is called changed with a probability of at most one minus the confidence.
+is called changed, or worse, with a probability of at most one minus the confidence.
+
+Half of the part of a pair is for the question whether it has changed, and half for whether it leads less often to where
+routes of the old run went on. Which outcomes these are depends on the draws, so the r-th outcome that the old run saw
+has the part 1 / (r (r + 1)) of that half, and only what was drawn after it was first seen counts.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from axplore.labels import encode_label, readable
 from axplore.statistics.confidence import pair_weights
-from axplore.statistics.dependence import log_evidence_of_two
+from axplore.statistics.dependence import log_evidence_of_drop, log_evidence_of_two
 from axplore.types import Action, State
 
 if TYPE_CHECKING:
@@ -35,7 +39,7 @@ class RowChange:
         state, action: the pair.
         old, new: how often it led to each next state in each run.
         behind: the states to which the most likely route, of either run, plays it.
-        worse: whether it leads less often to where routes of the old run went on.
+        worse: whether it is proven to lead less often to where routes of the old run went on.
         confidence: that of all changed actions together.
     """
 
@@ -92,48 +96,79 @@ def _outcome(before: int | None, now: int | None, drawn_before: int, drawn_now: 
     return f"{before / drawn_before:.0%} → {now / drawn_now:.0%}"
 
 
+@dataclass(frozen=True, eq=False)
+class _Row:
+    """The draws of a pair.
+
+    Attributes:
+        state, action: the pair.
+        counts: how often it led to each next state, in the order in which these were first seen.
+        first_draws: at which of its draws each came first, counted from 1.
+        weight: the part of the error that it may use.
+    """
+
+    state: State
+    action: Action
+    counts: dict[State, int]
+    first_draws: dict[State, int]
+    weight: float
+
+    def log_level(self, confidence: float) -> float:
+        """The logarithm of the level of each of the two questions."""
+        return math.log((1.0 - confidence) * self.weight / 2)
+
+    def is_rarer_in(self, now: Mapping[State, int], outcome: State, confidence: float) -> bool:
+        """Whether an outcome is proven to be less probable in the new run."""
+        rank = list(self.counts).index(outcome) + 1
+        again = self.counts[outcome] - 1
+        before = again, sum(self.counts.values()) - self.first_draws[outcome] - again
+        hits = now.get(outcome, 0)
+        evidence = log_evidence_of_drop(before, (hits, sum(now.values()) - hits))
+        return evidence >= math.log(rank * (rank + 1)) - self.log_level(confidence)
+
+
 def changed_rows(old: Atlas, new: Atlas, confidence: float) -> tuple[RowChange, ...]:
     """Returns the actions that are proven to behave differently, those with the strongest evidence first."""
     found = []
-    drawn_now = {(state, action): counts for state, action, counts, _ in _rows(new)}
-    for state, action, before, weight in _rows(old):
-        now = drawn_now.get((state, action))
-        if not before or not now:
+    drawn_now = {(row.state, row.action): row.counts for row in _rows(new)}
+    for row in _rows(old):
+        now = drawn_now.get((row.state, row.action))
+        if not row.counts or not now:
             continue
-        evidence = log_evidence_of_two(before, now)
-        if evidence >= -math.log((1.0 - confidence) * weight):
-            found.append((evidence, (state, action), before, now))
+        evidence = log_evidence_of_two(row.counts, now)
+        if evidence >= -row.log_level(confidence):
+            found.append((evidence, row, now))
     if not found:
         return ()
     routes = _routes_by_pair(old), _routes_by_pair(new)
     found.sort(key=lambda item: -item[0])
-    return tuple(_change(pair, before, now, routes, confidence) for _, pair, before, now in found)
+    return tuple(_change(row, now, routes, confidence) for _, row, now in found)
 
 
-def _change(
-    pair: tuple[State, Action],
-    before: Mapping[State, int],
-    now: Mapping[State, int],
-    routes: tuple[Routes, Routes],
-    confidence: float,
-) -> RowChange:
+def _change(row: _Row, now: Mapping[State, int], routes: tuple[Routes, Routes], confidence: float) -> RowChange:
+    pair = row.state, row.action
     relied_on = routes[0].get(pair, {})
     behind = dict.fromkeys([*relied_on, *routes[1].get(pair, {})])
-    n_before, n_now = sum(before.values()), sum(now.values())
-    worse = any(now.get(next_state, 0) / n_now < before[next_state] / n_before for next_state in relied_on.values())
-    return RowChange(*pair, before, now, tuple(behind), worse, confidence)
+    worse = any(row.is_rarer_in(now, outcome, confidence) for outcome in set(relied_on.values()))
+    return RowChange(*pair, row.counts, now, tuple(behind), worse, confidence)
 
 
-def _rows(atlas: Atlas) -> Iterator[tuple[State, Action, dict[State, int], float]]:
-    """Yields the state, the action, the counts by next state and the weight of each pair."""
+def _rows(atlas: Atlas) -> Iterator[_Row]:
+    """Yields the draws of each pair."""
     counts = atlas.counts
     weights = pair_weights(counts).tolist()
     for index, number in enumerate(counts.states.tolist()):
         first = int(counts.state_pairs[index])
         for choice, action in enumerate(counts.actions[index]):
             entries = slice(*counts.row_offsets[first + choice : first + choice + 2].tolist())
-            met = zip(counts.successors[entries].tolist(), counts.counts[entries].tolist(), strict=True)
-            yield counts.order[number], action, {counts.order[n]: times for n, times in met}, weights[first + choice]
+            met = [counts.order[successor] for successor in counts.successors[entries].tolist()]
+            yield _Row(
+                counts.order[number],
+                action,
+                dict(zip(met, counts.counts[entries].tolist(), strict=True)),
+                dict(zip(met, counts.first_draws[entries].tolist(), strict=True)),
+                weights[first + choice],
+            )
 
 
 def _routes_by_pair(atlas: Atlas) -> Routes:

@@ -218,6 +218,24 @@ def log_evidence_of_two(first: Mapping[Hashable, int], second: Mapping[Hashable,
     return predicted - (sum(map(_x_log_x, repeats)) - _x_log_x(sum(repeats)))
 
 
+def log_evidence_of_drop(before: tuple[int, int], now: tuple[int, int]) -> float:
+    """Returns log E that something has become less probable; each sample has the number of hits and of misses.
+
+    The hypothesis is that the probability has not fallen. The predictor gives each sample a prior of 1/2 on hits and on
+    misses, and the likeliest probabilities that have not fallen are one and the same if the frequency has. They give
+    the draws at least what the true ones give, so E has a mean of at most 1 at any time (universal inference).
+    """
+    drawn = sum(before), sum(now)
+    if not all(drawn) or now[0] / drawn[1] >= before[0] / drawn[0]:
+        return -math.inf
+    predicted = 0.0
+    for hits, misses in (before, now):
+        predicted += math.lgamma(hits + NOVELTY) + math.lgamma(misses + NOVELTY) - 2 * math.lgamma(NOVELTY)
+        predicted += math.lgamma(2 * NOVELTY) - math.lgamma(hits + misses + 2 * NOVELTY)
+    together = before[0] + now[0], before[1] + now[1]
+    return predicted - (sum(map(_x_log_x, together)) - _x_log_x(sum(together)))
+
+
 TIES: Final = (1.0, 16.0, 256.0)
 """The number of draws that what came anywhere counts in the prediction for one context, one for each predictor."""
 
