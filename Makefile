@@ -9,13 +9,14 @@ STAMP := $(VENV)/.installed-to-develop
 LOWEST := .venv-lowest
 LOWEST_STAMP := $(LOWEST)/.installed
 
-.PHONY: help setup explore docs pictures test test-lowest random-examples mutants kernels lint bench bench-against study studies clean
+.PHONY: help setup explore docs pictures release-check test test-lowest random-examples mutants kernels lint bench bench-against study studies clean
 
 help:
 	@echo "make explore      explore a small slippery maze, prove what was found, and write a page to look at"
 	@echo "make test         format, lint, types, layers and tests"
 	@echo "make docs         build the documentation site into build/docs"
 	@echo "make pictures     take the screenshots in the documentation again"
+	@echo "make release-check  build wheel and sdist, and install, run and uninstall each in an environment of its own"
 	@echo "make lint         the same without the tests"
 	@echo "make test-lowest  the tests with the lowest versions of other packages that pyproject.toml allows, in .venv-lowest"
 	@echo "make random-examples  the property tests with examples that are new every time; SEED=... repeats a run"
@@ -85,6 +86,10 @@ pictures: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
 	@echo "See build/docs/index.html"
+
+# What a tag publishes (.github/workflows/publish.yml).
+release-check: $(STAMP)
+	@./.ci/release-check $(BIN)/python
 
 clean:
 	rm -rf $(VENV) $(LOWEST) .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache build dist

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     )
     from axplore.types import RESET, Status
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"
 
 __all__ = [
     "DOMAINS",
