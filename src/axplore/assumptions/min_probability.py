@@ -31,7 +31,7 @@ FALSE_ALARM: Final = 1e-3
 """The probability with which outcomes as likely as assumed may ever be taken for rarer, in all pairs together."""
 
 STRICTNESS: Final = 1e-6
-"""In nats: a verifier finds what was found here."""
+"""In nats: the margin with which the verifier agrees."""
 
 TOLERANCE: Final = 1e-9
 """By how much sums of declared probabilities may exceed one: 3 times 1/3 is no contradiction."""

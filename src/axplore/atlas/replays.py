@@ -131,7 +131,7 @@ def replay(
         replays = _Replays(atlas, world, assume, confirm)
         try:
             findings = tuple(islice(replays.found(), 1))
-        except WorldError as error:  # keeps nobody from what is proven, nor from what was seen
+        except WorldError as error:  # does not affect what is proven, nor what was seen
             findings = (*islice(replays.length_findings(), 1), _failure_finding(error))
         return Replay(findings, replays.record, replays.is_cut and not replays.has_played)
     finally:

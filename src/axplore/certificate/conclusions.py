@@ -171,7 +171,7 @@ def _repeated(certificate: Certificate) -> list[str]:
 
 
 def conclusions_of(certificate: Certificate) -> Conclusions:
-    """What follows from the claims of a certificate, if they hold; whether they do is for `verify` to say."""
+    """What follows from the claims of a certificate, if they hold, which is not checked here; see `verify`."""
     n_seen = certificate.n_seen
     draft = Draft(certificate, np.full(n_seen + 1, NEAREST), np.full(n_seen, math.inf))
     for kind in kinds.KINDS:

@@ -254,7 +254,7 @@ def _steps(draws: FloatArray, travel: Travel, shared: FloatArray | None) -> floa
 
 @compiled
 def _grown_visits(visits: FloatArray, gain: FloatArray, travel: FloatArray, lacking: float) -> FloatArray:
-    """The visits to try next, [P]: pairs that bring most per step grow most, and all together by about what is lacking.
+    """The visits to try next, [P]: pairs that bring most per step grow most, together enough to close the gap.
 
     Gains are taken to fall like the root of the visits. Most fall faster, so that this asks for too little rather than
     too much, and the next trial for the rest.

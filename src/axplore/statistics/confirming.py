@@ -11,7 +11,7 @@ import math
 from typing import Final
 
 SEEN_WITH: Final = 0.95
-"""How surely a violation would have been seen of which it is said that it would."""
+"""Detection probability that messages quote."""
 
 
 def draws_to_see(rate: float) -> int:

@@ -122,7 +122,7 @@ def assumption_finding(assumption: str, seen: str, level: Level = Level.REFUTED)
     Args:
         assumption: its name, such as `deterministic`.
         seen: what was observed.
-        level: `REFUTED` if the draws cannot be if it is true, or all but cannot; `DOUBT` if a test says so that may
+        level: `REFUTED` if the draws are impossible, or nearly so, where it is true; `DOUBT` if a test says so that may
             alarm wrongly.
     """
     issue = Issue.ASSUMPTION_FALSE

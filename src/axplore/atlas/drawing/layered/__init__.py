@@ -20,7 +20,7 @@ FRAME: Final = (1000, 700)
 """The width and the height of what a graph should fit into."""
 
 LIMITS: Final[dict[str, int]] = {
-    "whole": 60,  # graphs of so many states are shown whole
+    "whole": 60,  # graphs of up to this many states are shown whole
     "single": 40,  # of larger ones, this many states at first
     "more": 30,  # and this many more from every cluster that is opened
     "edges": 40,  # all edges are drawn if they are no more than this and
