@@ -50,7 +50,7 @@ class Sampling:
 
 
 class _Draws(NamedTuple):
-    """What slacks add to the width, [P], after a number of draws: of all pairs that share them, and of each pair itself."""
+    """What slacks add to the width after a number of draws, [P]: of all pairs that share them, and of each alone."""
 
     weights: FloatArray
     visits: FloatArray
