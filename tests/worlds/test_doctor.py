@@ -55,6 +55,27 @@ def test_a_brief_examination_finds_each_fault_too(make: type[faulty.Ring]) -> No
     assert not examine(make(5), max_steps=2 * BRIEF_STEPS).healthy
 
 
+class Remainders:
+    """Deterministic, with a label that stands for several states: no noise is pinned."""
+
+    actions = (1, 2, 5)
+
+    def reset(self) -> int:
+        self._number = 0
+        return 0
+
+    def step(self, action: int) -> int:
+        self._number = (3 * self._number + action) % 97
+        return self._number % 7
+
+
+def test_a_deterministic_system_with_a_coarse_key_is_not_said_to_have_noise() -> None:
+    (finding,) = examine(Remainders()).findings
+    assert finding.issue is Issue.NOISE_PINNED
+    assert "or the key is too coarse" in finding.title
+    assert "cannot be told from outside" in finding.meaning
+
+
 def test_a_key_with_noise_is_too_fine() -> None:
     """And even the start has a new name each time."""
     found = {finding.issue for finding in examine(faulty.Noisy()).findings}

@@ -42,7 +42,7 @@ class Issue(Enum):
     """What can be wrong with a system; the value is its title."""
 
     START_NOT_FIXED = "The start is not fixed"
-    NOISE_PINNED = "The noise is pinned by the seed"
+    NOISE_PINNED = "Episodes repeat each other: the noise is pinned by the seed, or the key is too coarse"
     TIME_LIMIT = "Behaviour depends on the time since the reset"
     KEY_TOO_COARSE = "The state key is too coarse"
     HISTORY_MATTERS = "Labels hide something"

@@ -15,8 +15,9 @@ MEANINGS: Final = {
         "Every bound relies on RESET leading to one state. With several starts none holds, and exploring is refused."
     ),
     Issue.NOISE_PINNED: (
-        "The same random outcome is counted again and again. Confidence grows with every repetition but proves "
-        "nothing: bounds may be far off and yet certified."
+        "Which of the two it is cannot be told from outside. If the noise begins anew at every reset, the same random "
+        "outcome is counted again and again; if the system is deterministic, a label stands for situations that behave "
+        "differently. Either way confidence grows with every repetition and proves nothing."
     ),
     Issue.TIME_LIMIT: (
         "Where an action leads depends on how long the episode has lasted, which no state shows. Bounds do not hold "
@@ -75,8 +76,8 @@ REMEDIES: Final = {
         "before it: start='virtual'."
     ),
     Issue.NOISE_PINNED: (
-        "Seed the system once, not at every reset. If the system is deterministic, its states hide something: add it "
-        "to the key."
+        "If the system has noise, seed it once, not at every reset. If it is deterministic, add to the key what its "
+        "labels hide."
     ),
     Issue.TIME_LIMIT: (
         "If there is a time limit, such as a log-in that expires or a lock after some attempts, raise it in a test "
