@@ -25,6 +25,7 @@ from axplore.explorers.base import Remaining, RoundReport
 from axplore.explorers.certified import Certified
 from axplore.explorers.registry import EXPLORERS, preset
 from axplore.report.progress import (
+    MOST_DONE,
     SECONDS_BEFORE_ESTIMATES,
     SECONDS_BETWEEN_LINES,
     SECONDS_OF_SPEED,
@@ -33,6 +34,7 @@ from axplore.report.progress import (
     Pace,
     PlainLines,
     left_in_words,
+    share_done,
     showing,
 )
 from axplore.runs.events import read_events
@@ -210,10 +212,10 @@ def report(steps: int, activity: str = "proving states too far (3 left)") -> Rou
 def test_a_line_says_where_the_exploration_stands_and_how_fast_it_goes() -> None:
     times = iter([10.0, 12.0])
     line = Line(lambda: next(times))
-    assert line.of(report(1_000, "starting")) == "round 12 · known 4 · frontier 6 · 1,000 steps · starting"
+    assert line.of(report(1_000, "starting")) == "known 4 · frontier 6 · 1,000 steps · starting · round 12"
     assert line.of(report(5_000)) == (
-        "round 12 · known 4 · frontier 6 · 5,000 steps · 2,000 steps/s · 0.0 states/min · "
-        "proving states too far (3 left)"
+        "known 4 · frontier 6 · 5,000 steps · 2,000 steps/s · proving states too far (3 left) · round 12 · "
+        "0.0 states/min"
     )
 
 
@@ -226,11 +228,23 @@ def test_a_line_tells_the_present_speed_and_not_that_of_long_ago() -> None:
 
 
 def test_a_line_begins_with_what_is_left_and_how_sure_that_is() -> None:
-    left = Remaining(settled=30, claims=40, steps=12_345, fewest=6_000, most=24_000)
+    left = Remaining(settled=30, claims=40, steps=12_345, fewest=6_000, most=24_000, taken=1_000)
     text = left_in_words(replace(report(1_000), remaining=left, speed=100.0))
-    assert text == "█████████░░░ 75 % of 40 claims · about 12,000 steps, 2 min (60 s to 4 min) left · "
+    assert text == "░░░░░░░░░░░░ 7 % · 1,000 of about 13,000 steps (7,000 to 25,000) · 2 min left (60 s to 4 min) · "
     growing = replace(left, may_grow=True)
-    assert "at least about 12,000 steps left" in left_in_words(replace(report(1_000), remaining=growing))
+    assert "of at least about 13,000 steps" in left_in_words(replace(report(1_000), remaining=growing))
+
+
+def test_a_bar_shows_the_steps_taken_of_those_expected_and_is_never_full_before_the_end() -> None:
+    left = Remaining(settled=39, claims=40, steps=3_000, fewest=1_000, most=9_000, taken=1_000)
+    halfway = replace(report(2_000), remaining=left, speed=100.0)
+    assert left_in_words(halfway).startswith(
+        "██████░░░░░░ 50 % · 2,000 of about 4,000 steps (2,000 to 10,000) · 20 s left (0 s"
+    )
+    late = replace(report(5_000), remaining=left)
+    assert share_done(late) == MOST_DONE
+    assert left_in_words(late).startswith("███████████░ 99 % · 5,000 of about 5,000 steps (5,000 to 10,000) · ")
+    assert share_done(report(1_000)) is None
 
 
 def test_estimates_are_rare_and_every_report_has_the_latest(caplog: pytest.LogCaptureFixture) -> None:
@@ -253,7 +267,8 @@ def test_estimates_are_rare_and_every_report_has_the_latest(caplog: pytest.LogCa
     assert [None if told.remaining is None else told.remaining.settled for told in seen] == [None, 1, 1, 2]
     assert seen[-1].speed == pytest.approx(100)
     assert len(caplog.records) == 2
-    assert "10 % of 10 claims" in caplog.records[0].getMessage()
+    assert "300 of about 400 steps (350 to 500)" in caplog.records[0].getMessage()
+    assert [None if told.remaining is None else told.remaining.taken for told in seen] == [None, 300, 300, 100_000]
 
 
 def test_what_is_left_is_in_the_log_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -279,7 +294,7 @@ def test_progress_is_shown_on_standard_error_in_plain_lines(capsys: pytest.Captu
     axplore.explore(CHAIN, 2, 0.5, progress=True)
     output = capsys.readouterr()
     assert output.out == ""
-    assert "round 1 · known 1 · frontier 0 · 0 steps · starting" in output.err.splitlines()
+    assert "known 1 · frontier 0 · 0 steps · starting · round 1" in output.err.splitlines()
 
 
 def test_the_steps_of_an_order_in_progress_are_shown_too() -> None:
@@ -295,7 +310,7 @@ def test_while_kernels_are_compiled_the_lines_say_so() -> None:
     screen, compiling = StringIO(), "compiling: 2 of at most 3 functions"
     with showing(Console(file=screen, width=120), compiling=lambda: compiling) as watch:
         watch(report(0))
-    assert screen.getvalue().rstrip().endswith("· compiling: 2 of at most 3 functions")
+    assert screen.getvalue().rstrip().endswith("· compiling: 2 of at most 3 functions · round 12")
     board = Board(lambda: 0, lambda: None)
     board.take(report(100))
     assert board.report().activity == report(100).activity

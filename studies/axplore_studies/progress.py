@@ -32,7 +32,7 @@ WORLDS: Final[dict[str, tuple[str, float, float, str, dict[str, Any]]]] = {
 GROWTH: Final = 1.05
 """An estimate is made whenever the steps have grown by this factor."""
 
-SECOND_HALF: Final = (0.5, 0.95)
+JUDGED: Final = (1 / 3, 0.95)
 """Estimates made between these parts of the steps are judged: of the last steps, few are left to estimate."""
 
 
@@ -54,7 +54,7 @@ def _measured(world_name: str, radius: float, epsilon: float, explorer_name: str
 
     run_explorer(explorer, world, observers=[ask])
     total = world.steps
-    judged = [(total - steps, left) for steps, left in estimates if SECOND_HALF[0] <= steps / total < SECOND_HALF[1]]
+    judged = [(total - steps, left) for steps, left in estimates if JUDGED[0] <= steps / total < JUDGED[1]]
     ratios = np.array([left.steps / actual for actual, left in judged])
     within = np.array([left.fewest <= actual <= left.most for actual, left in judged])
     whole = np.array([(total - actual + left.steps) / total for actual, left in judged])

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from html import unescape
 from http.client import HTTPConnection
 from pathlib import Path
@@ -87,7 +88,11 @@ def test_a_run_in_progress_is_shown_as_of_its_checkpoint_and_does_not_notice(tmp
     assert content["members"] in (3, 4)
     assert content["proven"]
     assert content["live"]["version"] == news[0]["version"] != ""
-    assert news[0]["message"].startswith("In progress. Round ")
+    assert news[0]["message"].startswith("In progress: known 4 · ")
+    assert news[0]["curves"]["known"][-1] == 4
+    assert len(news[0]["curves"]["steps"]) == len(news[0]["curves"]["met"])
+    assert "It is in progress" in pages[0] or "it is in progress" in pages[0]
+    assert "interrupted" not in pages[0].partition("<main>")[0]
     assert watched.states == alone.states
     assert watched.steps == alone.steps
     assert np.array_equal(watched.upper, alone.upper)
@@ -116,6 +121,36 @@ def test_every_explorer_can_be_watched_from_its_first_step(tmp_path: Path, explo
     assert all(np.array_equal(one, other) for one, other in zip(now.policies, ended.policies, strict=True))
     with serving(tmp_path) as server:
         assert content_of(ask(server, "/")[1])["members"] == len(ended.states)
+
+
+def test_the_watcher_shows_the_steps_done_of_those_expected(browser: Browser, chain_run: Path, tmp_path: Path) -> None:
+    events = [json.loads(line) for line in (chain_run / "events.jsonl").read_text().splitlines()]
+    rounds = [event for event in events if event["event"] == "round"]
+    left = {"settled": 3, "claims": 9, "steps": 300.0, "fewest": 100.0, "most": 900.0, "may_grow": False, "taken": 100}
+    shown = [event for event in events if event["event"] != "ended"]
+    last = {**rounds[-1], "steps": 100, "remaining": left, "time": datetime.now(UTC).isoformat()}
+    for path in chain_run.iterdir():
+        if not path.name.startswith(("atlas", "ended", "events")):
+            (tmp_path / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in (*shown, last)))
+    with serving(tmp_path) as server:
+        browser.open(server.address)
+        assert browser.find("#live-bar").get_attribute("value") == "0.25"
+        assert "25 % · 100 of about 400 steps (200 to 1,000)" in browser.text("#live-message")
+        assert browser.count("#live-chart .curve") == 2
+        assert browser.complaints() == []
+
+
+def test_a_run_without_news_for_long_may_have_been_stopped(chain_run: Path, tmp_path: Path) -> None:
+    for path in chain_run.iterdir():
+        if not path.name.startswith(("atlas", "ended")):
+            (tmp_path / path.name).write_bytes(path.read_bytes())
+    lines = (tmp_path / "events.jsonl").read_text().splitlines()
+    old = [json.dumps({**json.loads(line), "time": "2020-01-01T00:00:00+00:00"}) for line in lines]
+    (tmp_path / "events.jsonl").write_text("\n".join(old) + "\n")
+    with serving(tmp_path) as server:
+        message = json.loads(ask(server, "/news")[1])["message"]
+    assert "it may have been stopped, and resumes with `axplore resume`" in message
 
 
 def test_an_ended_run_says_so(chain_run: Path) -> None:

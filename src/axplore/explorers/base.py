@@ -276,6 +276,7 @@ class Remaining:
         steps: about how many more steps that takes,
         fewest, most: and between which numbers they are expected.
         may_grow: whether states are likely to be admitted that bring claims of their own, of which nothing is known.
+        taken: the steps that had been taken when the estimate was made.
     """
 
     settled: int
@@ -284,6 +285,7 @@ class Remaining:
     fewest: float
     most: float
     may_grow: bool = False
+    taken: int = 0
 
 
 HOOK_REASONS: Final = (StopReason.INTERRUPTED, StopReason.STEP_LIMIT)
@@ -554,10 +556,22 @@ class RoundReport:
     speed: float | None = None
 
     @property
+    def expected_steps(self) -> tuple[float, float, float] | None:
+        """About how many steps the exploration takes in all, and its range; None if unknown."""
+        left = self.remaining
+        if left is None:
+            return None
+        about, fewest, most = (max(self.steps, left.taken + steps) for steps in (left.steps, left.fewest, left.most))
+        return about, fewest, most
+
+    @property
     def seconds_left(self) -> tuple[float, float, float] | None:
         """The estimated time left at the current speed, and its range; None if unknown."""
-        left, speed = self.remaining, self.speed
-        return (left.steps / speed, left.fewest / speed, left.most / speed) if left and speed else None
+        expected, speed = self.expected_steps, self.speed
+        if expected is None or not speed:
+            return None
+        about, fewest, most = ((steps - self.steps) / speed for steps in expected)
+        return about, fewest, most
 
 
 Observer: TypeAlias = Callable[[RoundReport], "StopReason | None"]

@@ -71,6 +71,12 @@ from axplore.worlds.contract import Episodes, Order, Survey, Tour, World
 PLANNED: Final = (1.6, 4.0, 0.8)
 """Plans ask for about this many times the steps that remain; at most, and at least (docs/progress.md has the study)."""
 
+OPTIMAL_MORE: Final = 1.2
+"""Near-optimal policies take about this many times the steps that their plans say, so corrected."""
+
+DISTANCE: Final = 0.1
+"""Where the distance of a state is taken to be, between its bounds."""
+
 RECENT_PLANS: Final = 5
 """Claims that there was no time to plan are estimated from this number of claims planned last."""
 
@@ -227,7 +233,8 @@ class Certified(Explorer[CertifiedState]):
 
         Where the time does not suffice for all claims, those left are taken to be like those looked at. Plans of draws
         ask for more steps than it takes in the end, because estimates become better on the way; `PLANNED` corrects for
-        that. Each state that looks as if it will be admitted counts with the mean steps that those before it took.
+        that. Each state that looks as if it will be admitted counts with the mean steps that those before it took, and
+        states that have not been met yet as `_to_come` expects them.
         """
         if self.assume.all_deterministic:
             return None
@@ -251,10 +258,33 @@ class Certified(Explorer[CertifiedState]):
         steps = (
             sum(planned) + more * (sum(recent) / max(1, len(recent))) + to_admit * state.found_at[-1] / len(state.known)
         )
+        if self.objective is Objective.OPTIMAL:
+            steps *= OPTIMAL_MORE
+        steps += self._to_come(model, to_admit) * (state.found_at[-1] + steps)
         if not math.isfinite(steps):
             return None
         fewest, most = (steps * PLANNED[0] / part for part in PLANNED[1:])
         return Remaining(n_claims - round(unsettled), n_claims, steps, fewest, most, to_admit > 0)
+
+    def _to_come(self, model: IntervalModel, to_admit: int) -> float:
+        """Returns about how many steps states that are not met yet will take, as a part of what those met take.
+
+        While states are admitted, their number is taken to grow as the distance of the farthest does, up to the radius,
+        and the steps that each takes likewise.
+        """
+        n_known = model.n_known
+        if not to_admit or n_known < 2:
+            return 0.0
+        goals = range(max(1, n_known - RECENT_PLANS), n_known)
+        farthest = max(self._distance(goal, model) for goal in goals)
+        growth = self.target.radius / min(self.target.radius, max(1.0, farthest))
+        return max(0.0, n_known * growth - n_known - to_admit) / (n_known + to_admit) * growth
+
+    def _distance(self, goal: int, model: IntervalModel) -> float:
+        """Returns about how many steps a known state takes: near its lower bound, which is the better one early on."""
+        lower = ToSetAside(goal, self.target.radius).path(model).at_least
+        upper = ToReach(goal, self.reach, goal).path(model).at_most
+        return lower + DISTANCE * (min(upper, 2 * self.reach) - lower)
 
     def _planned(
         self, claims: list[ToProve], tests: EpisodeTests, model: IntervalModel

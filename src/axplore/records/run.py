@@ -34,6 +34,8 @@ class StopReason(Enum):
     LOG_ENDED = "The log has no more transitions."
     LOG_DIFFERS = "The system does not behave as in the log."
     INTERRUPTED = "It was interrupted."
+    IN_PROGRESS = "It is in progress."
+    """It has not ended: what a run that is watched knew at its last checkpoint."""
     WORLD_FAILED = "The system failed."
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import sys
 import threading
 import time
@@ -47,6 +48,9 @@ LONGEST_WAIT: Final = 60.0
 
 BAR_WIDTH: Final = 12
 
+MOST_DONE: Final = 0.99
+"""Only what has ended is done: estimates may be too low."""
+
 _logger = logging.getLogger("axplore")
 
 
@@ -85,7 +89,7 @@ def in_cell(compiling: Callable[[], str | None] = lambda: None) -> Iterator[Watc
         latest = line.of(report)
         if time.monotonic() >= due:
             due = time.monotonic() + SECONDS_BETWEEN_LOOKS
-            shown.update(HTML(_as_html(latest, report.remaining)))
+            shown.update(HTML(_as_html(latest, share_done(report))))
 
     def show_compilation() -> None:
         if (words := compiling()) is not None:
@@ -98,8 +102,8 @@ def in_cell(compiling: Callable[[], str | None] = lambda: None) -> Iterator[Watc
         shown.update(HTML(f"<code>{escape(latest)}</code>"))
 
 
-def _as_html(text: str, left: Remaining | None = None) -> str:
-    part = "" if left is None else f' value="{left.settled}" max="{max(1, left.claims)}"'
+def _as_html(text: str, share: float | None = None) -> str:
+    part = "" if share is None else f' value="{share:.3f}" max="1"'
     return f"<progress{part}></progress> <code>{escape(text)}</code>"
 
 
@@ -200,26 +204,35 @@ class Line:
             report = replace(report, speed=(report.steps - steps_before) / seconds)
             speed = f" · {report.speed:,.0f} steps/s"
             states = f" · {60 * (report.known - known_before) / seconds:,.1f} states/min"
+        left = left_in_words(report)
+        counted = "" if left else f" · {report.steps:,} steps"
         return printable(
-            f"{left_in_words(report)}round {report.round:,} · known {report.known:,} · frontier {report.frontier:,} · "
-            f"{report.steps:,} steps{speed}{states} · {report.activity}"
+            f"{left}known {report.known:,} · frontier {report.frontier:,}{counted}{speed} · {report.activity} · "
+            f"round {report.round:,}{states}"
         )
 
 
 def left_in_words(report: RoundReport) -> str:
-    """Returns a bar of the claims settled, and about how many steps and how much time are left; empty if unknown."""
-    left = report.remaining
-    if left is None:
+    """Returns a bar of the steps taken of those expected, with their range, and the time left; empty if unknown."""
+    expected = report.expected_steps
+    if expected is None or report.remaining is None:
         return ""
-    share = left.settled / max(1, left.claims)
-    filled = round(BAR_WIDTH * share)
+    about, fewest, most = expected
+    share = share_done(report) or 0.0
+    filled = math.floor(BAR_WIDTH * share)
     times = report.seconds_left
-    time_left = "" if times is None else f", {duration(times[0])} ({duration(times[1])} to {duration(times[2])})"
-    at_least = "at least " if left.may_grow else ""
+    time_left = "" if times is None else f" · {duration(times[0])} left ({duration(times[1])} to {duration(times[2])})"
+    at_least = "at least " if report.remaining.may_grow else ""
     return (
-        f"{'█' * filled}{'░' * (BAR_WIDTH - filled)} {100 * share:.0f} % of {left.claims:,} claims · "
-        f"{at_least}about {rounded(left.steps)} steps{time_left} left · "
+        f"{'█' * filled}{'░' * (BAR_WIDTH - filled)} {math.floor(100 * share)} % · {report.steps:,} of {at_least}about "
+        f"{rounded(about)} steps ({rounded(fewest)} to {rounded(most)}){time_left} · "
     )
+
+
+def share_done(report: RoundReport) -> float | None:
+    """Returns the steps taken as a part of those expected, never all of them; None if nothing is expected."""
+    expected = report.expected_steps
+    return None if expected is None else min(MOST_DONE, report.steps / max(1.0, expected[0]))
 
 
 def duration(seconds: float) -> str:
@@ -259,7 +272,8 @@ class Pace:
         began = self._clock()
         if began >= self._due and report.state is not None and report.state.stop is None:
             seconds = min(MOST_SECONDS, PART_FOR_ESTIMATES * (began - self._began))
-            self._latest = self._explorer.remaining(report.state, seconds) or self._latest
+            found = self._explorer.remaining(report.state, seconds)
+            self._latest = self._latest if found is None else replace(found, taken=report.steps)
             (moment, steps), self._before = self._before, (began, report.steps)
             self._speed = (report.steps - steps) / (began - moment) if steps and began > moment else None
             wait = (self._clock() - began) / PART_FOR_ESTIMATES
@@ -268,7 +282,7 @@ class Pace:
             self._asked = True
             report = replace(report, remaining=self._latest, speed=self._speed)
             if self._latest is not None:
-                _logger.info("%s%s steps taken", left_in_words(report), f"{report.steps:,}")
+                _logger.info("%s%s states known", left_in_words(report), f"{report.known:,}")
         report = replace(report, remaining=self._latest, speed=self._speed)
         reasons = [observer(report) for observer in self._observers]
         return next((reason for reason in reasons if reason is not None), None)

@@ -18,7 +18,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from axplore.errors import AxploreError, StorageError
+from axplore.explorers.base import Remaining, RoundReport
+from axplore.report.charts import MAX_POINTS
 from axplore.report.page import page_of, rendered
+from axplore.report.progress import Line, duration, share_done
 from axplore.runs.folder import ATLAS, atlas_now, has_ended, version_of
 from axplore.runs.history import History, history_of
 from axplore.runs.manifest import NAME as MANIFEST
@@ -28,6 +31,12 @@ HOST: Final = "127.0.0.1"
 
 SECONDS_TO_ASK: Final = 5.0
 """Seconds after which an idle connection is closed."""
+
+ROUNDS_OF_SPEED: Final = 20
+"""The number of logged rounds over which the speed is measured."""
+
+LONG_AGO: Final = 120
+"""Seconds without an event after which a run may no longer be in progress."""
 
 MAX_CONNECTIONS: Final = 32
 """The largest number of open connections."""
@@ -50,7 +59,7 @@ class Watched:
                 return self._page
             try:
                 history = history_of(self._folder)
-                live = {"version": version, "message": self._message(history)}
+                live = {"version": version, **self._progress(history)}
                 self._page = page_of(atlas_now(self._folder), history, self._folder, live)
                 self._version = version
             except (AxploreError, OSError) as error:
@@ -58,26 +67,63 @@ class Watched:
                 return self._page or rendered("templates/waiting.html", reason=str(error))
             return self._page
 
-    def news(self) -> dict[str, str]:
-        """Returns the version of the current page, and a message about the progress of the run."""
+    def news(self) -> dict[str, Any]:
+        """Returns the version of the current page, and how far along the run is."""
         try:
-            return {"version": version_of(self._folder), "message": self._message(history_of(self._folder))}
+            history = history_of(self._folder)
+            return {"version": version_of(self._folder), **self._progress(history)}
         except (AxploreError, OSError) as error:
             return {"version": self._version, "message": f"The run cannot be read at the moment: {error}"}
 
-    def _message(self, history: History) -> str:
-        rounds, before = history.rounds, 0 if history.manifest is None else history.manifest.steps_before
-        stand = ""
-        if rounds:
-            last = rounds[-1]
-            stand = f" Round {last['round']:,}, {last['known']:,} states known, {last['steps'] - before:,} steps."
+    def _progress(self, history: History) -> dict[str, Any]:
+        """Returns a message, the part that is done, if that is known, and the curves: states over steps."""
         if has_ended(self._folder):
-            return "The run has ended."
+            return {"message": "The run has ended.", "share": 1.0}
         if not history.events:
-            return "The run is beginning."
-        age = datetime.now(UTC) - datetime.fromisoformat(history.events[-1]["time"])
-        seconds = max(0, round(age.total_seconds()))
-        return f"In progress.{stand} Last update {seconds} s ago; the map shows the last checkpoint."
+            return {"message": "The run is beginning."}
+        before = 0 if history.manifest is None else history.manifest.steps_before
+        last, share = "", None
+        if history.rounds:
+            report = _report_of(history, before)
+            share, last = share_done(report), f"{Line().of(report)}. "
+        return {"message": f"In progress: {last}{_age(history)}", "share": share, "curves": _curves(history, before)}
+
+
+def _report_of(history: History, before: int) -> RoundReport:
+    """Returns the last round that was logged, with the speed since an earlier one."""
+    last, earlier = history.rounds[-1], history.rounds[max(0, len(history.rounds) - ROUNDS_OF_SPEED)]
+    seconds = (datetime.fromisoformat(last["time"]) - datetime.fromisoformat(earlier["time"])).total_seconds()
+    left = next((event["remaining"] for event in reversed(history.rounds) if "remaining" in event), None)
+    return RoundReport(
+        last["round"],
+        last["known"],
+        last["frontier"],
+        last["steps"] - before,
+        last.get("activity", ""),
+        remaining=None if left is None else Remaining(**left),
+        speed=(last["steps"] - earlier["steps"]) / seconds if seconds > 0 else None,
+    )
+
+
+def _age(history: History) -> str:
+    age = datetime.now(UTC) - datetime.fromisoformat(history.events[-1]["time"])
+    seconds = max(0, round(age.total_seconds()))
+    if seconds > LONG_AGO:
+        return f"No news for {duration(seconds)}: it may have been stopped, and resumes with `axplore resume`."
+    return f"Last update {seconds} s ago; the map shows the last checkpoint."
+
+
+def _curves(history: History, before: int) -> dict[str, list[int]]:
+    """Returns the states known and met over steps, at no more moments than a chart shows."""
+    rounds = history.rounds
+    chosen = rounds[:: -(-len(rounds) // MAX_POINTS)] if rounds else []
+    if rounds and chosen[-1] is not rounds[-1]:
+        chosen = [*chosen, rounds[-1]]
+    return {
+        "steps": [event["steps"] - before for event in chosen],
+        "known": [event["known"] for event in chosen],
+        "met": [event["known"] + event["frontier"] for event in chosen],
+    }
 
 
 class WatchServer(ThreadingHTTPServer):

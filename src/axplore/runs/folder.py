@@ -329,8 +329,7 @@ def atlas_now(folder: Path) -> Atlas:
     checkpoint = load_checkpoint(manifest.run, folder)
     explorer = explorer_from_description(manifest, checkpoint.explorer, None, assumed_anew=True)
     world = _MetWorld(checkpoint.world)
-    # To the reader, a run in progress is one that was just interrupted.
-    state = replace(decode_state(checkpoint.state, explorer, checkpoint.world), stop=StopReason.INTERRUPTED)
+    state = replace(decode_state(checkpoint.state, explorer, checkpoint.world), stop=StopReason.IN_PROGRESS)
     exploration = explorer.finish(state, world)
     return atlas_of(
         exploration,

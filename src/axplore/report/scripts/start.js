@@ -19,20 +19,38 @@ atlas.ready.then(() => {
     const focused = sessionStorage.getItem("focused");
     sessionStorage.removeItem("focused");
     if (focused) elements.byId(focused)?.focus();
-    const message = document.querySelector(".live strong");
+    show(live);
     const timer = setInterval(async () => {
       if (elements.byId("pause").checked || elements.byId("play")?.textContent === "pause") return;
       try {
         const news = await (await fetch("news", { cache: "no-store" })).json();
-        message.textContent = news.message;
+        show(news);
         if (news.version === live.version) return;
         sessionStorage.setItem("focused", document.activeElement?.id ?? "");
         location.reload();
       } catch {
         clearInterval(timer);
-        message.textContent = "The watcher has ended; this is its last update.";
-        elements.say(message.textContent);
+        elements.byId("live-message").textContent = "The watcher has ended; this is its last update.";
+        elements.say("The watcher has ended; this is its last update.");
       }
     }, atlas.content.limits.newsMilliseconds);
+  }
+
+  /** Shows how far along the run is: the bar, the message and the curves. */
+  function show({ message, share, curves }) {
+    elements.byId("live-message").textContent = message;
+    const bar = elements.byId("live-bar");
+    if (share === null || share === undefined) bar.removeAttribute("value");
+    else bar.value = share;
+    if (curves?.steps.length > 1) drawCurves(curves);
+  }
+
+  function drawCurves({ steps, known, met }) {
+    const { svg, number } = elements, last = steps[steps.length - 1] || 1, top = Math.max(...met, 1);
+    const x = (value) => (44 + (value / last) * 586).toFixed(1), y = (value) => (100 - (value / top) * 88).toFixed(1);
+    const curve = (values) => values.map((value, i) => `${i ? `H${x(steps[i])}V` : `M${x(steps[i])} `}${y(value)}`).join("");
+    const text = (words, left, height, anchor) => svg("text", { x: left, y: height, "text-anchor": anchor }, words);
+    elements.byId("live-chart").replaceChildren(svg("path", { class: "axis", d: "M44 12V100H630" }), text(number(top), 40, 16, "end"), text("0", 40, 104, "end"),
+      text(`${number(last)} steps`, 630, 116, "end"), svg("path", { class: "curve met", d: curve(met) }), svg("path", { class: "curve known", d: curve(known) }));
   }
 });
