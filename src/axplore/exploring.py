@@ -391,6 +391,10 @@ def world_from(spec: WorldLike, seed: int, parameters: Mapping[str, Any] | None 
 def explorer_from(request: Request) -> tuple[Explorer[Any], str]:
     """Returns the explorer that a request asks for, and its name."""
     chosen, name = _configured(request)
+    if request.goal is not None:
+        chosen = chosen.towards(request.goal)
+        if not request.goal.is_everything:
+            chosen = chosen.retarget(chosen.target, Objective.WITHIN_RADIUS)
     if request.objective is not None:
         chosen = chosen.retarget(chosen.target, objective_from(request.objective))
     if request.has_workers and isinstance(request.explorer, str):

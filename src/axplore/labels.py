@@ -328,6 +328,11 @@ def _as_program_writes(text: str) -> State:
         return text
 
 
+def meanings(text: str) -> tuple[State, ...]:
+    """Returns the labels that a text may mean, written by `text_of`, a program or Python; often one and the same."""
+    return label_of(text), _as_program_writes(text), _as_python_prints(text)
+
+
 def named(labels: Iterable[State], text: str, what: str) -> State:
     """Returns the one of some labels that a text means, written by `text_of`, a program, Python or `readable`.
 
@@ -336,7 +341,7 @@ def named(labels: Iterable[State], text: str, what: str) -> State:
     from difflib import get_close_matches
 
     known = list(labels)
-    for meant in (label_of(text), _as_program_writes(text), _as_python_prints(text)):
+    for meant in meanings(text):
         if meant in known:
             return known[known.index(meant)]
     names = [readable(label) for label in known]

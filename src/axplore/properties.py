@@ -19,13 +19,13 @@ import operator
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from axplore.errors import InvalidInputError
-from axplore.labels import readable, text_of
+from axplore.labels import meanings, readable, text_of
 from axplore.types import BoolArray, State
 
 GRAMMAR: Final = r"""
@@ -237,7 +237,7 @@ def _predicate(tree: Any) -> Predicate:
 def _is_named(state: State, name: str, names: Mapping[str, StateSet]) -> bool:
     given = names.get(name)
     if given is None:
-        return name in (state, text_of(state), readable(state))
+        return name in (state, text_of(state), readable(state)) or state in _meanings(name)
     return bool(given(state)) if callable(given) else state in given
 
 
@@ -277,6 +277,11 @@ def _refused(text: str, place: int, why: str) -> InvalidInputError:
     return InvalidInputError(
         f'{why}:\n    {text}\n    {" " * place}^\nA property is written like Pmax=? [ !"error" U<=20 "thanks" ]'
     )
+
+
+@lru_cache(maxsize=256)
+def _meanings(name: str) -> tuple[State, ...]:
+    return meanings(name)
 
 
 @cache

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeAlias, Typ
 from axplore.arguments import Check, file_path, flag, function, optional, real, refusal, settings, text, whole
 from axplore.assumptions import Declared, forms
 from axplore.explorers.registry import DEFAULT_EXPLORER
+from axplore.goals import Goal, goal_from
 from axplore.target import STATES_BOUND, Objective
 
 if TYPE_CHECKING:  # the command line shows settings without loading anything that explores
@@ -73,6 +74,10 @@ def _memory(name: str, value: Any) -> int | Literal["aalpy"]:
     return number
 
 
+def _goal(name: str, value: Any) -> Goal:  # noqa: ARG001
+    return goal_from(value)
+
+
 def setting_of(declared: Field[Any]) -> Setting:
     """Returns what is known of the setting in a field of `Request` or `Changes`."""
     known: Setting = declared.metadata[_SETTING]
@@ -91,6 +96,18 @@ class _Common:
             option=str | None,
             metavar="[optimal|within-radius]",
             default="optimal, except for certified-within-radius",
+        ),
+    )
+    goal: Any = field(
+        default=None,
+        metadata=setting(
+            "Prove how to reach one goal, and stop, in place of a map of everything within the radius: a state, a set "
+            'of which any will do, a formula of states such as `"thanks" | x>=3`, or a function of a state. The '
+            "objective is then `within-radius`, unless `optimal` is asked for. `everything` asks for the map.",
+            optional(_goal),
+            option=str | None,
+            metavar="STATE",
+            default="everything within the radius",
         ),
     )
     assume: Declared = field(

@@ -27,7 +27,13 @@ from axplore.records.findings import Finding
 from axplore.request import Changes, WorldLike, asks
 from axplore.runs.checkpoints import decode_state
 from axplore.runs.folder import RunFolder, open_run
-from axplore.runs.manifest import RunManifest, described, explorer_from_description, load_manifest
+from axplore.runs.manifest import (
+    RunManifest,
+    described,
+    explorer_from_description,
+    load_manifest,
+    without_goal_function,
+)
 from axplore.runs.recording import RunRecorder
 from axplore.worlds.catalogue import check_consent, check_parameters, function_named, is_handed_in, read_parameters
 from axplore.worlds.contract import World, playable
@@ -116,18 +122,26 @@ def _explorers(changes: Changes, folder: RunFolder) -> tuple[Explorer[Any], Expl
     """Returns the explorer as it was and as it is from now on, and whether it asks and assumes the same."""
     description = folder.checkpoint.explorer
     assumptions = None if changes.assume is None else assumptions_from(changes.assume, function_named)
+    was_asked = description.get("goal")
+    if changes.goal is not None:
+        description = without_goal_function(description)
     before = explorer_from_description(
         folder.manifest, description, changes.explorer, assumed_anew=assumptions is not None
     )
     assumes_the_same = assumptions is None or described(assumptions) == description.get("assume")
     if assumptions is not None and assumes_the_same:
         before = before.assuming(assumptions)  # functions of the run, passed again
+    if changes.goal is not None and described(changes.goal) == was_asked:
+        before = before.towards(changes.goal)
     target = {"radius": changes.radius, "epsilon": changes.epsilon}
-    asked = replace(before.target, **{name: value for name, value in target.items() if value is not None})
-    chosen = before.retarget(asked, None if changes.objective is None else objective_from(changes.objective))
+    wanted = replace(before.target, **{name: value for name, value in target.items() if value is not None})
+    chosen = before.retarget(wanted, None if changes.objective is None else objective_from(changes.objective))
     if assumptions is not None:
         chosen = chosen.assuming(assumptions)
-    return before, chosen, assumes_the_same and chosen == before
+    if changes.goal is not None:
+        chosen = chosen.towards(changes.goal)
+    is_same_goal = changes.goal is None or described(changes.goal) == was_asked
+    return before, chosen, assumes_the_same and is_same_goal and chosen == before
 
 
 def _trusted_cluster(address: str | None, trust: bool) -> str | None:

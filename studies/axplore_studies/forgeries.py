@@ -95,6 +95,7 @@ ORIGINALS: Final[dict[str, Original]] = {
     "properties, closed": Original(
         _grid(0.1), {"epsilon": 1.0, "assume": "min-probability=0.05"}, properties=PROPERTIES
     ),
+    "one goal": Original(_grid(0.1), {"epsilon": 1.0, "radius": 3.0, "goal": GOAL}),
     "another explorer": Original(_grid(0.1), {"epsilon": 1.0, "explorer": "disco-experiment", "max_steps": 3000}),
 }
 """Runs on known models, by name."""

@@ -475,6 +475,18 @@ class Atlas:
         """The properties that its certificate answers, with their bounds."""
         return self.statements.properties
 
+    @property
+    def goals(self) -> tuple[State, ...] | None:
+        """The states that were asked for, as far as they were seen; None if a map of everything was asked for."""
+        goals = self.statements.goals
+        return None if goals is None else tuple(self.seen[goal] for goal in goals)
+
+    @property
+    def reached_goal(self) -> State | None:
+        """The nearest of these that is proven to be reached as was asked; None if none is, or a map was asked for."""
+        goal = self.statements.reached_goal
+        return None if goal is None else self.seen[goal]
+
     def can_be_left(self) -> tuple[Exit, ...]:
         """Returns for every state whose actions were drawn whether some action leads elsewhere."""
         from axplore.atlas.questions import can_be_left

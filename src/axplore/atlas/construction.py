@@ -7,16 +7,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 from msgspec import structs
 
 from axplore.atlas.atlas import Atlas
 from axplore.certificate import Certificate
 from axplore.certificate.binding import draws_by_label
+from axplore.certificate.conclusions import conclusions_of
 from axplore.errors import InvalidInputError
 from axplore.explorers.base import Exploration, with_known
+from axplore.goals import Goal
 from axplore.records.estimate import Estimate
 from axplore.records.findings import Examined, Fault, Finding
 from axplore.records.order import Labels
+from axplore.records.properties import NamedStates
 from axplore.records.run import RunRecord
 from axplore.worlds.contract import World
 from axplore.worlds.situations import memory_in
@@ -64,6 +68,7 @@ def atlas_of(
         memory = memory_in(world.labelling)
         if (memory, examined) != (None, None):
             certificate = structs.replace(certificate, memory=memory, examined=examined)
+        certificate = _with_goal(certificate, exploration.explorer.goal)
         uncounted = _uncounted(certificate, world)
         draws = draws_by_label(exploration.counts, (world.states[number] for number in exploration.numbers.tolist()))
         return Atlas(source=certificate, run=structs.replace(record, draws=draws, uncounted=uncounted))
@@ -128,6 +133,16 @@ def certificate_from_exploration(
     return certificate_from(
         exploration.evidence, exploration.counts, findings=findings, faults=faults, assumed=exploration.assumed
     )
+
+
+def _with_goal(certificate: Certificate, goal: Goal) -> Certificate:
+    """Returns a certificate that says which goal was asked for, and is complete once that is answered."""
+    if goal.is_everything:
+        return certificate
+    order = certificate.counts.order
+    states = np.array([index for index, state in enumerate(order) if goal.includes(state)], dtype=np.int64)
+    asked = structs.replace(certificate, goal=NamedStates(goal.text, states))
+    return structs.replace(asked, complete=not conclusions_of(asked).open_parts)
 
 
 def with_findings(atlas: Atlas, findings: tuple[Finding, ...]) -> Atlas:

@@ -209,7 +209,9 @@ class _Replays:
         self._checks = DrawChecks(atlas, world, "the policies were played", assume)
         self._numbers = {state: number for number, state in enumerate(world.states)}
         self._in_world = np.array([self._numbers[state] for state in atlas.states])
-        proven = [index for index in range(1, len(atlas.states)) if math.isfinite(atlas.upper[index])]
+        # Where one goal was asked for, nothing is promised of other policies.
+        promised = range(1, len(atlas.states)) if atlas.reached_goal is None else [atlas.index_of(atlas.reached_goal)]
+        proven = [index for index in promised if index and math.isfinite(atlas.upper[index])]
         farthest = sorted(proven, key=lambda index: -float(atlas.upper[index]))
         # A policy that depends on the step was tried by episodes already: nothing but they prove its bound.
         self._goals = [self._goal(index) for index in farthest if atlas.policies[index].ndim == 1]

@@ -32,6 +32,8 @@ class Statements:
         complete: whether everything that the objective asks for is proven: no state, seen or unseen, is open.
         tests: what episodes of single policies prove of states, by index.
         properties: the properties that are answered, with their bounds.
+        goals: the indices of the goals that were asked for; None if a map was.
+        reached_goal: the nearest of them that is reached as was asked; None if none is.
     """
 
     target: Target
@@ -47,6 +49,8 @@ class Statements:
     complete: bool
     tests: tuple[EpisodeRecord, ...] = ()
     properties: tuple[PropertyBounds, ...] = ()
+    goals: tuple[int, ...] | None = None
+    reached_goal: int | None = None
 
     def __post_init__(self) -> None:
         policies = self.policies if isinstance(self.policies, tuple) else ()  # others are made when asked for
@@ -75,6 +79,8 @@ def _certified(certificate: Certificate) -> Statements:
         complete=certificate.complete,
         tests=certificate.of(EpisodeRecord),
         properties=concluded.properties,
+        goals=None if certificate.goal is None else tuple(certificate.goal.states.tolist()),
+        reached_goal=concluded.reached_goal,
     )
 
 

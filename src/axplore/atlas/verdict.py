@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from axplore.atlas.state_report import StateReport, rounded_down, rounded_up
 from axplore.certificate.count_checks import contradicted_assumption
 from axplore.certificate.doubts import doubts_in, notes_in
-from axplore.certificate.promise import HOLDS, PropertyBounds, promise
+from axplore.certificate.promise import HOLDS, PropertyBounds, goal_promise, promise
 from axplore.errors import ExitCode
 from axplore.explorers.registry import THEOREMS
 from axplore.labels import readable
@@ -215,7 +215,17 @@ def _unfinished(atlas: Atlas) -> list[str]:
         sentences.append(f"{_states(len(unproven))} of the atlas not fully proven: {_named(unproven)}.")
     if atlas.objective is Objective.OPTIMAL and not atlas.nothing_missing:
         sentences.append("Until they are decided, policies are compared only with others through the states above.")
+    if atlas.goals is not None:
+        return [f"Unfinished: {reason}; {_goal_by_now(atlas)}.", *sentences]
     return [f"Unfinished: {reason}; {open_states}.", *sentences]
+
+
+def _goal_by_now(atlas: Atlas) -> str:
+    """Returns what is known of a goal that is not settled, as a clause."""
+    goals = [goal for goal in atlas.goals or () if goal in atlas.indices] or list(atlas.goals or ())
+    if not goals:
+        return "the goal was not seen by then"
+    return f"the goal {readable(goals[0])} is open: {atlas.describe(goals[0]).bounds}"
 
 
 def _contradicted(atlas: Atlas) -> list[str]:
@@ -311,10 +321,18 @@ def _how(bounds: PropertyBounds) -> str:
 
 def _promise(atlas: Atlas) -> str:
     """Returns what is promised once everything is proven, as a clause."""
-    return promise(len(atlas.states), atlas.target.radius, atlas.target.epsilon, atlas.objective)
+    asked = len(atlas.states), atlas.target.radius, atlas.target.epsilon, atlas.objective
+    if atlas.goals is None:
+        return promise(*asked)
+    goal = atlas.reached_goal
+    if goal is None:
+        return goal_promise(None, 0.0, *asked)
+    return goal_promise(readable(goal), atlas.bounds(goal).upper, *asked)
 
 
 def _what_is_decided(atlas: Atlas) -> list[str]:
+    if atlas.reached_goal is not None:
+        return ["Nothing else was asked for: other states within the radius may be missing."]
     if not atlas.nothing_missing:
         return ["States within the radius may be missing."]
     others = _states(len(atlas.frontier), "other ")

@@ -12,7 +12,7 @@ from axplore.certificate.count_checks import contradicted_assumption, contradict
 from axplore.certificate.document import Certificate
 from axplore.certificate.doubts import doubts_in
 from axplore.certificate.kinds.kind import Checking, subject_of
-from axplore.certificate.promise import promise
+from axplore.certificate.promise import goal_promise, promise
 from axplore.certificate.situations import misplaced_situation
 from axplore.errors import ExitCode
 from axplore.target import Objective, confidence_text
@@ -63,6 +63,8 @@ def _check_completeness(certificate: Certificate, missing: tuple[str, ...], all_
     why = f"all {certificate.n_seen} states seen, and those never seen, are accounted for"
     if certificate.objective is Objective.QUESTION:
         why = "every property is answered"
+    elif certificate.goal is not None:
+        why = "what was asked of the goal is answered"
     if missing:
         why = missing[0] if len(missing) == 1 else f"{missing[0]}, and {len(missing) - 1} more are missing"
     elif not all_hold:
@@ -80,11 +82,8 @@ def _conclusion(certificate: Certificate, concluded: Conclusions) -> tuple[tuple
     conditions = [*certificate.assumptions, *(["the assumptions of every proof hold"] if doubts else [])]
     condition = f"If {' and if '.join(conditions)}, then with" if conditions else "With"
     sure = confidence_text(certificate.delta)
-    asked = certificate.radius, certificate.epsilon, certificate.objective
     is_map = certificate.objective is not Objective.QUESTION
-    promised = (
-        f": {promise(len(certificate.known), *asked)}" if is_map and not missing else ", all these claims are true"
-    )
+    promised = f": {_promised(certificate, concluded)}" if is_map and not missing else ", all these claims are true"
     lines = [f"{condition} probability at least {sure} over the draws{promised}."]
     lines += [f"{bounds.prop.text}: {bounds}." for bounds in concluded.properties]
     if missing:
@@ -97,6 +96,17 @@ def _conclusion(certificate: Certificate, concluded: Conclusions) -> tuple[tuple
     lines += [f"IN DOUBT: {doubt}" for doubt in doubts]
     code = ExitCode.UNFINISHED if missing else ExitCode.IN_DOUBT if doubts else ExitCode.DONE
     return tuple(lines), code
+
+
+def _promised(certificate: Certificate, concluded: Conclusions) -> str:
+    """What is promised once nothing that was asked for is missing, as a clause."""
+    asked = len(certificate.known), certificate.radius, certificate.epsilon, certificate.objective
+    if certificate.goal is None:
+        return promise(*asked)
+    goal = concluded.reached_goal
+    if goal is None:
+        return goal_promise(None, 0.0, *asked)
+    return goal_promise(subject_of(certificate, goal), float(concluded.upper[goal]), *asked)
 
 
 def _what_contradicts(certificate: Certificate, concluded: Conclusions) -> str | None:

@@ -37,6 +37,7 @@ class Conclusions:
         open_parts: what would have to be claimed besides, or only once, for the objective to be reached, in words.
         refuted: the known states that were admitted as within reach and are proven to be beyond it.
         properties: the bounds of properties.
+        reached_goal: of the goals that were asked for, the nearest one that is reached as was asked; None if none is.
     """
 
     lower: FloatArray
@@ -48,6 +49,7 @@ class Conclusions:
     open_parts: tuple[str, ...]
     refuted: tuple[int, ...]
     properties: tuple[PropertyBounds, ...]
+    reached_goal: int | None
 
 
 @dataclass(eq=False)
@@ -120,6 +122,7 @@ class Draft:
             open_parts=(*self._missing(), *_repeated(self.certificate)),
             refuted=tuple(np.flatnonzero(lower[:n_known] > self.certificate.reach).tolist()),
             properties=self.properties,
+            reached_goal=min(self._goals_reached(), key=lambda goal: upper[goal], default=None),
         )
 
     def _policies(self, n_known: int) -> Policies:
@@ -136,8 +139,13 @@ class Draft:
         if self.certificate.objective is Objective.QUESTION:
             return self._unanswered()
         n_known, n_seen = len(self.certificate.known), self.certificate.n_seen
+        goals = [goal for goal in self._goals() if goal < n_known]
+        if goals:
+            subject = subject_of(self.certificate, goals[0])
+            return [] if self._goals_reached() else [f"{subject}, the goal, is not claimed to be reached as was asked"]
+        # That no goal is within the radius takes a map of what is.
         wanted = [("reachable", self.reached, range(n_known)), ("too far", self.beyond, range(n_known, n_seen + 1))]
-        if self.certificate.objective is Objective.OPTIMAL:
+        if self.certificate.objective is Objective.OPTIMAL and self.certificate.goal is None:
             wanted.append(("near-optimal", self.optimal, range(n_known)))
         return [
             f"{subject_of(self.certificate, goal)} is not claimed to be {words}"
@@ -145,6 +153,14 @@ class Draft:
             for goal in goals
             if goal not in claimed
         ]
+
+    def _goals(self) -> list[int]:
+        """The goals that were asked for."""
+        return [] if self.certificate.goal is None else self.certificate.goal.states.tolist()
+
+    def _goals_reached(self) -> list[int]:
+        """Those that are reached as was asked."""
+        return [goal for goal in self._goals() if self._status(goal) is Status.CERTIFIED]
 
     def _unanswered(self) -> list[str]:
         """What would have to be claimed of properties, where nothing else is asked for."""

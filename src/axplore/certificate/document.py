@@ -16,15 +16,17 @@ from axplore.certificate import kinds
 from axplore.certificate.assumptions.kind import Shape
 from axplore.certificate.assumptions.registry import check_assumed, clauses
 from axplore.certificate.count_checks import check_counts
-from axplore.certificate.ranges import LEAST_DELTA, LEAST_STEPS, MOST_STEPS, check_real
+from axplore.certificate.ranges import LEAST_DELTA, LEAST_STEPS, MOST_STEPS, check_named, check_real
 from axplore.certificate.retired import check_retired
 from axplore.errors import DamagedFileError, InvalidInputError
+from axplore.goals import formula_of
 from axplore.memory import Memory
 from axplore.records.assumed import Assumed
 from axplore.records.codec import Record, pack, unpack
 from axplore.records.counts import Counts
 from axplore.records.findings import Examined, Fault, Finding
 from axplore.records.order import Labels
+from axplore.records.properties import NamedStates
 from axplore.records.retired import RetiredStates
 from axplore.target import NO_RADIUS, Objective
 from axplore.types import IntArray
@@ -52,6 +54,8 @@ class Basis(Record, frozen=True, kw_only=True):
         assumed: what is assumed of each pair; None if nothing is.
         retired: states that were counted and are not known; None if there are none.
         memory: what tells situations apart, if these are the states; None if the outputs of the system are.
+        goal: the states that were asked for, by a formula, which is empty if a function chose them; None if a map of
+            everything within the radius was.
     """
 
     radius: float
@@ -66,6 +70,7 @@ class Basis(Record, frozen=True, kw_only=True):
     assumed: Assumed | None = None
     retired: RetiredStates | None = None
     memory: Memory | None = None
+    goal: NamedStates | None = None
 
 
 class Certificate(Basis, frozen=True, kw_only=True):
@@ -85,6 +90,7 @@ class Certificate(Basis, frozen=True, kw_only=True):
         _check_settings(self)
         check_counts(self.counts)
         _check_assumed(self)
+        _check_goal(self)
         if len(self.claims) != sum(len(self.of(kind.record)) for kind in kinds.KINDS):
             raise InvalidInputError("a claim is of no kind that certificates hold")
         for kind in kinds.KINDS:
@@ -212,6 +218,20 @@ def _check_settings(certificate: Certificate) -> None:
         raise InvalidInputError(f"nothing is claimed for the objective {Objective.STAGED.value}")
     if certificate.objective is Objective.QUESTION and certificate.radius != NO_RADIUS:
         raise InvalidInputError("a question has no radius")
+
+
+def _check_goal(certificate: Certificate) -> None:
+    """Refuses a goal that is not what its formula says."""
+    goal = certificate.goal
+    if goal is None:
+        return
+    check_named("the goal", goal, certificate.n_seen)
+    if certificate.objective is Objective.QUESTION:
+        raise InvalidInputError("a question has no goal beside its properties")
+    if goal.name:
+        meant, _ = formula_of(goal.name).masks(certificate.counts.order, {})
+        if not np.array_equal(np.flatnonzero(meant), goal.states):
+            raise InvalidInputError(f"the states of the goal are not those of the formula {goal.name}")
 
 
 def _check_assumed(certificate: Certificate) -> None:

@@ -25,6 +25,26 @@ def promise(n_states: int, radius: float, epsilon: float, objective: Objective |
     return f"{clause}; each policy is within {steps} of the best one through these states"
 
 
+def goal_promise(
+    goal: str | None, upper: float, n_states: int, radius: float, epsilon: float, objective: Objective | None
+) -> str:
+    """Returns what is promised of the one goal that was asked for, as a clause.
+
+    Args:
+        goal: the state that is reached, in words; None if no goal is within the radius.
+        upper: the expected steps within which its policy arrives.
+        n_states: the number of known states.
+        radius, epsilon, objective: what was asked for.
+    """
+    if goal is None:
+        others = promise(n_states, radius, epsilon, Objective.WITHIN_RADIUS)
+        return f"the goal is not reliably reachable within {radius:g} expected steps: {others}, and it is none of them"
+    clause = f"{goal} is reached within {_digits(upper, math.ceil)} expected steps by its policy"
+    if objective is not Objective.OPTIMAL:
+        return clause
+    return f"{clause}, which loses at most {epsilon:g} against the best one through the states of the atlas"
+
+
 def _digits(value: float, rounded: Callable[[float], int]) -> str:
     """Returns a number with six digits after the point, rounded to a side."""
     text = f"{value:.6g}"

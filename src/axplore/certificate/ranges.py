@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from axplore.errors import InvalidInputError
+from axplore.properties import MOST_TEXT
+from axplore.records.properties import NamedStates
 
 MOST_DRAWS: Final = 2**53
 """The largest number of draws, episodes and anything else that is counted: floats hold all whole numbers up to here."""
@@ -54,6 +56,15 @@ def check_reals(name: str, numbers: npt.NDArray[Any] | float, least: float, most
     """Refuses numbers outside this range, and what is no number."""
     if not np.all((numbers >= least) & (numbers <= most)):
         raise InvalidInputError(f"{name} holds something that is not a number from {least} to {most}")
+
+
+def check_named(what: str, named: NamedStates, n_seen: int) -> None:
+    """Refuses a name that is too long, and states that do not exist or do not ascend."""
+    if len(named.name) > MOST_TEXT:
+        raise InvalidInputError(f"the name of {what} is too long")
+    check_wholes(f"the states of {what}", named.states, 0, n_seen - 1)
+    if named.states.ndim != 1 or (np.diff(named.states) <= 0).any():
+        raise InvalidInputError(f"the states of {what} do not ascend")
 
 
 def _shown(value: object) -> str:

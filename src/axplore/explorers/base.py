@@ -31,6 +31,7 @@ from axplore.errors import (
     WorldError,
 )
 from axplore.explorers.registry import DEFAULT_EXPLORER
+from axplore.goals import ALL, Goal
 from axplore.records.counts import Counts
 from axplore.records.order import Labels
 from axplore.records.run import StopReason
@@ -128,6 +129,11 @@ class Explorer(ABC, Generic[StateT]):
         """What it takes for true of the system; nothing, unless it has a field of this name."""
         return NOTHING
 
+    @property
+    def goal(self) -> Goal:
+        """What is asked for; everything within the radius, unless it has a field of this name."""
+        return ALL
+
     @abstractmethod
     def start(self, world: World) -> StateT:
         """Returns the state before the first step. The world takes none."""
@@ -190,8 +196,20 @@ class Explorer(ABC, Generic[StateT]):
             )
         return self
 
+    def towards(self, goal: Goal) -> Self:
+        """Returns the same explorer for one goal in place of a map of everything within the radius.
+
+        Raises:
+            InvalidSettingError: it always makes a map.
+        """
+        if not goal.is_everything:
+            raise InvalidSettingError(
+                f"{type(self).__name__} makes a map of everything; leave goal out, or explore with {DEFAULT_EXPLORER!r}"
+            )
+        return self
+
     def reopen(self, state: StateT, before: Explorer[StateT]) -> StateT:  # noqa: ARG002
-        """Returns the state in which the explorer continues after `retarget` or `assuming`.
+        """Returns the state in which the explorer continues after `retarget`, `assuming` or `towards`.
 
         Args:
             state: how far it had come.

@@ -39,6 +39,7 @@ from axplore.explorers.base import (
     with_drawn,
     with_known,
 )
+from axplore.goals import ALL, Goal
 from axplore.proofs.bounds import WHOLE_UP_TO, IntervalModel, empirical_path, interval_model, may_be_within
 from axplore.proofs.claims import (
     Draws,
@@ -65,7 +66,7 @@ from axplore.statistics.counts import counted_indices, rows_of
 from axplore.statistics.episodes import Bets
 from axplore.statistics.given_rows import Pooled
 from axplore.target import Objective, Target
-from axplore.types import RESET_ACTION, RESET_PAIR, FloatArray, IntArray
+from axplore.types import RESET_ACTION, RESET_PAIR, FloatArray, IntArray, Status
 from axplore.worlds.contract import Episodes, Order, Survey, Tour, World
 
 PLANNED: Final = (1.6, 4.0, 0.8)
@@ -88,6 +89,9 @@ CLEARLY_CHEAPER: Final = 0.7
 
 MOST_UNPROVEN: Final = 3
 """Of the frontier states that look nearest, admissions are looked for until this many are not proven."""
+
+DRAWS_ON_THE_WAY: Final = 5
+"""The first draws of each pair at most where one goal is asked for: most states are passed on the way to it."""
 
 CLOSING_DRAWS: Final = 3
 """The support of a pair is closed this many draws at a time."""
@@ -141,6 +145,7 @@ class Certified(Explorer[CertifiedState]):
         by_episodes: whether states may be admitted by tests of a policy on episodes, where that is cheaper.
         assume: what is taken for true of the system; see docs/assumptions.md.
         whole_up_to: with more known states than this, a policy is kept only where it gets from the initial state.
+        goal: what is asked for; everything within the radius, unless it is one goal.
     """
 
     state_types = (CertifiedState, ToReach, ToSetAside, ToOptimise, EpisodeTests, EpisodeTest, Bets, Assumed, Logged)
@@ -155,6 +160,7 @@ class Certified(Explorer[CertifiedState]):
     by_episodes: bool = True
     assume: Assumptions = NOTHING
     whole_up_to: int = WHOLE_UP_TO
+    goal: Goal = ALL
 
     @property
     def reach(self) -> float:
@@ -177,6 +183,10 @@ class Certified(Explorer[CertifiedState]):
     def assuming(self, assumptions: Assumptions) -> Certified:
         """Returns the same explorer with these assumptions in place of its own."""
         return replace(self, assume=assumptions)
+
+    def towards(self, goal: Goal) -> Certified:
+        """Returns the same explorer for another goal, or for everything; see docs/algorithms/goal.md."""
+        return replace(self, goal=goal)
 
     def reopen(self, state: CertifiedState, before: Explorer[CertifiedState]) -> CertifiedState:
         """Returns the state in which nothing is proven yet of what is asked for now.
@@ -458,7 +468,15 @@ class Certified(Explorer[CertifiedState]):
     def model(self, state: CertifiedState) -> IntervalModel:
         """Counts and confidence region of the known states, in order of admission."""
         rows, region = part_of(self._region(state), state.counts, np.array(state.known, dtype=np.int64))
-        return replace(interval_model(rows, region, self.target.value_limit), whole_up_to=self.whole_up_to)
+        model = interval_model(rows, region, self.target.value_limit)
+        return replace(model, whole_up_to=self.whole_up_to, asked=self._asked(state, model.numbers))
+
+    def _asked(self, state: CertifiedState, numbers: IntArray) -> tuple[int, ...] | None:
+        """The indices of the states that are asked for, among those that were seen; None if all are."""
+        if self.goal.is_everything:
+            return None
+        order = state.counts.order
+        return tuple(index for index, number in enumerate(numbers.tolist()) if self.goal.includes(order[number]))
 
     def _region(self, state: CertifiedState) -> ConfidenceRegion:
         """The confidence region of all counted states."""
@@ -498,7 +516,7 @@ class Certified(Explorer[CertifiedState]):
         evidence = self.survey_evidence(state)
         if evidence.contradicted:
             return replace(state, stop=StopReason.ASSUMPTION_CONTRADICTED, activity="an assumption is contradicted")
-        if evidence.finished:
+        if evidence.finished or self._has_arrived(state, evidence):
             return replace(state, stop=StopReason.PROVEN, activity="everything is proven")
         rows = state.counts
         owners = np.repeat(np.arange(len(rows.states)), np.diff(rows.state_pairs))
@@ -526,6 +544,13 @@ class Certified(Explorer[CertifiedState]):
         counts = with_known(state.counts, [number for number in admitted if number not in counted], world)
         found_at = (*state.found_at, *[world.steps] * len(admitted))
         return self._known_are(replace(state, found_at=found_at), counts, (*state.known, *admitted))
+
+    def _has_arrived(self, state: CertifiedState, evidence: SurveyEvidence) -> bool:
+        """Whether one goal is asked for and was found, and the fewest steps to it are known."""
+        asked = self._asked(state, evidence.numbers)
+        bounds = evidence.bounds
+        statuses = bounds.statuses(evidence.n_known, self.target.radius, self.target.epsilon, self.objective)
+        return asked is not None and any(statuses[goal] is Status.CERTIFIED for goal in asked)
 
     def _surveyed(self, state: CertifiedState, world: World) -> Exploration:
         evidence = self.survey_evidence(state)
@@ -567,7 +592,8 @@ class Certified(Explorer[CertifiedState]):
         One settles a pair with one outcome. Where outcomes have a least probability and few draws close a support, that
         is done first, a few draws at a time, since it may be closed sooner than is certain.
         """
-        wanted = np.full(model.n_pairs, float(self.first_draws))
+        first_draws = self.first_draws if model.asked is None else min(self.first_draws, DRAWS_ON_THE_WAY)
+        wanted = np.full(model.n_pairs, float(first_draws))
         if state.assumed is None:
             return np.maximum(wanted - model.visits, 0.0)
         rows, region = state.counts, self._region(state)
@@ -600,8 +626,13 @@ class Certified(Explorer[CertifiedState]):
         """Frontier states that are proven to be within reach.
 
         Those that look nearest come first, and a few that are not proven end the search. What was proven along the way
-        of others is found once they are admitted.
+        of others is found once they are admitted. Once a goal is in sight, nothing else is admitted.
         """
+        goal = self._goal_in_sight(model)
+        if goal is not None:
+            is_tested = tests.proof_of(int(model.numbers[goal]), self.reach) is not None
+            is_new = goal in model.frontier
+            return [goal] if is_new and (is_tested or ToReach(goal, self.reach).is_proven(model)) else []
         begun = _with_tests(model.frontier, tests, model)
         tested = {goal for goal in begun if tests.proof_of(int(model.numbers[goal]), self.reach) is not None}
         near = (goal for goal in may_be_within(model, self.reach) if goal not in tested)
@@ -682,18 +713,49 @@ class Certified(Explorer[CertifiedState]):
             if not is_done:
                 return
 
+    def _goal_in_sight(self, model: IntervalModel) -> int | None:
+        """The goal that looks nearest, if one is asked for and one is known or looks as if it were within reach.
+
+        One that looks farther than L + ε / 2 might never be proven to be; then a map shows that it is beyond L, or not.
+        """
+        asked = model.asked or ()
+        known = [goal for goal in asked if goal < model.n_known]
+        if known:
+            return min(known, key=lambda goal: empirical_path(model, goal).steps if goal else 0.0)
+        steps = {goal: float(model.frontier_steps[goal - model.n_known]) for goal in asked}
+        nearest = min(steps, key=steps.__getitem__, default=None)
+        is_near = nearest is not None and steps[nearest] <= self.target.radius + self.target.epsilon / 2
+        return nearest if is_near else None
+
     def _stages(self, tests: EpisodeTests, model: IntervalModel) -> Iterator[list[ToProve]]:
         """What has to be proven, in the order of work: a stage matters once those before it are proven."""
         radius, epsilon = self.target.radius, self.target.epsilon
+        goal = self._goal_in_sight(model)
+        if goal is not None:
+            yield from self._stages_of(goal, tests, model)
+            return
         nearest_first = (model.n_known + np.argsort(model.frontier_steps, kind="stable")).tolist()
         n_near = int(np.count_nonzero(model.frontier_steps <= radius + epsilon / 2))
+        if model.asked is not None and n_near:  # the goal may be seen from the states that look nearest
+            yield [ToReach(goal, self.reach) for goal in nearest_first[:n_near]]
+            return
         yield [ToSetAside(model.unseen, radius), *(ToReach(goal, self.reach) for goal in nearest_first[:n_near])]
         yield [ToSetAside(goal, radius) for goal in nearest_first]
         known, reach = range(1, model.n_known), self.reach
         tested = frozenset(self._tested_claims(tests, model))
         yield [claim for goal in known if (claim := ToReach(goal, reach, goal)) not in tested]
-        if self.objective is Objective.OPTIMAL:
+        if self.objective is Objective.OPTIMAL and model.asked is None:
             yield [ToOptimise(goal, epsilon) for goal in known]
+
+    def _stages_of(self, goal: int, tests: EpisodeTests, model: IntervalModel) -> Iterator[list[ToProve]]:
+        """What has to be proven of one goal."""
+        if goal >= model.n_known:
+            yield [ToReach(goal, self.reach)]
+        elif goal > 0:
+            claim = ToReach(goal, self.reach, goal)
+            yield [] if claim in self._tested_claims(tests, model) else [claim]
+            if self.objective is Objective.OPTIMAL:
+                yield [ToOptimise(goal, self.target.epsilon)]
 
     @staticmethod
     def _activity(claim: ToProve, model: IntervalModel) -> str:

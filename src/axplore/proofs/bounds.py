@@ -135,6 +135,7 @@ class IntervalModel:
         groups: equal for pairs that share their draws, [P]; None if none do.
         closing: the draws after which nothing but what was seen can follow each pair, [P]; None if that is never known.
         whole_up_to: with more known states, vectors are kept only where they matter: memory would be short.
+        asked: the indices of the goals that are asked for, any one of which will do; None for all states.
     """
 
     rows: RegionRows
@@ -153,6 +154,7 @@ class IntervalModel:
     groups: IntArray | None = None
     closing: FloatArray | None = None
     whole_up_to: int = WHOLE_UP_TO
+    asked: tuple[int, ...] | None = None
 
     @property
     def is_large(self) -> bool:

@@ -105,12 +105,12 @@ def _upper_bounds(atlas: Atlas) -> str:
 
 def guarantee_in_the_papers_terms(atlas: Atlas) -> str:
     """Returns the promise of the verdict in the symbols of the paper; empty if there is none."""
-    if not atlas.can_be_relied_on:
+    if not atlas.can_be_relied_on or atlas.objective is Objective.QUESTION:
         return ""
     target, objective = atlas.target, atlas.objective
     condition = "If the assumptions hold, then with" if atlas.verdict.doubts else "With"
     settings = f"L = {target.radius:g}, ε = {target.epsilon:g}, δ = {target.delta:g}"
-    if not atlas.complete:
+    if not atlas.complete or atlas.reached_goal is not None:
         best = " and v(π_g) ≤ V*_K(s₀→g) + ε" if objective is Objective.OPTIMAL else ""
         missing = "" if atlas.nothing_missing else " S_L→ ⊆ K is not established."
         return (

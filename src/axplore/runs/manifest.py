@@ -21,6 +21,7 @@ from axplore.assumptions import NOTHING, Assumptions
 from axplore.errors import DamagedFileError, InvalidInputError, InvalidSettingError, StorageError
 from axplore.explorers.base import Explorer, checked_explorer
 from axplore.explorers.registry import EXPLORERS, explorer_names, factory_of
+from axplore.goals import ALL
 from axplore.labels import Json, canonical_json
 from axplore.records.codec import Record, pack, unpack
 from axplore.request import Request, kept_settings
@@ -186,6 +187,11 @@ def explorer_from_description(
             f"the run assumes something by functions of its user ({', '.join(functions)}), which no file holds; pass "
             "them again: resume(run, assume=...) in Python, --assume on the command line"
         )
+    if given is None and _goal_function(description) is not None:
+        raise InvalidSettingError(
+            f"the goal of the run is a function ({_goal_function(description)}), which no file holds; pass it again, "
+            "or another goal: resume(run, goal=...) in Python, --goal on the command line"
+        )
     if given is not None:
         if not _fits(checked_explorer(given), description):
             raise InvalidSettingError(
@@ -214,6 +220,18 @@ def _functions_in(assumed: Json) -> list[str]:
     if not isinstance(assumed, dict):
         return []
     return [value for value in assumed.values() if isinstance(value, str)]
+
+
+def _goal_function(description: Mapping[str, Json]) -> str | None:
+    """The name of the function that chooses the goal; None if none does."""
+    goal = description.get("goal")
+    function = goal.get("function") if isinstance(goal, dict) else None
+    return function if isinstance(function, str) else None
+
+
+def without_goal_function(description: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Returns the description of an explorer without a function that chooses its goal."""
+    return {**description, "goal": described(ALL)} if _goal_function(description) is not None else description
 
 
 def _fits(explorer: Explorer[Any], description: Mapping[str, Json]) -> bool:

@@ -14,9 +14,9 @@ from axplore.certificate.claim_checks import ClaimCheck
 from axplore.certificate.kinds.kind import Checking, Kind
 from axplore.certificate.promise import PropertyBounds
 from axplore.certificate.property_proofs import Asked, PropertyProof
-from axplore.certificate.ranges import MOST_BOUND, MOST_STEPS, check_reals, check_wholes
+from axplore.certificate.ranges import MOST_BOUND, MOST_STEPS, check_named, check_reals, check_wholes
 from axplore.errors import InvalidInputError
-from axplore.properties import MOST_TEXT, Property, parse_property
+from axplore.properties import Property, parse_property
 from axplore.records.properties import NO_CHOICE, PropertyClaim
 
 if TYPE_CHECKING:
@@ -60,11 +60,7 @@ def _check_names(claim: PropertyClaim, n_seen: int) -> None:
     if any(first.name >= second.name for first, second in pairwise(claim.names)):
         raise InvalidInputError("the names of a property are not in their order, or one stands there twice")
     for named in claim.names:
-        if len(named.name) > MOST_TEXT:
-            raise InvalidInputError("a name of a property is too long")
-        check_wholes("the states of a name", named.states, 0, n_seen - 1)
-        if named.states.ndim != 1 or (np.diff(named.states) <= 0).any():
-            raise InvalidInputError(f"the states of the name {named.name!r} do not ascend")
+        check_named("a name of a property", named, n_seen)
 
 
 def _check_arrays(claim: PropertyClaim, prop: Property, certificate: Certificate) -> None:
