@@ -120,6 +120,8 @@ class CertifiedState(ExplorerState):
         tests: of policies by episodes.
         assumed: what is assumed of each counted pair; None if nothing is, or every action has one outcome.
         logged: what it began with; None if with nothing.
+        evidence: everything that the counts prove, if that was found in the last round; the same is found again where
+            it is missing.
     """
 
     counts: Counts
@@ -127,6 +129,7 @@ class CertifiedState(ExplorerState):
     tests: EpisodeTests = field(default_factory=EpisodeTests)
     assumed: Assumed | None = None
     logged: Logged | None = None
+    evidence: Evidence | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,7 +198,7 @@ class Certified(Explorer[CertifiedState]):
         so do their levels, which go by the order in which they were first counted. Tests by episodes are given up:
         their policies belong to the order in which states were admitted.
         """
-        reopened = replace(super().reopen(state, before), proven=frozenset())
+        reopened = replace(super().reopen(state, before), proven=frozenset(), evidence=None)
         # Functions that were not handed in again look like no assumption; what they said is in the state.
         by_functions = self.assume.nothing and state.assumed is not None
         if isinstance(before, Certified) and before.assume == self.assume and not by_functions:
@@ -399,6 +402,10 @@ class Certified(Explorer[CertifiedState]):
         proven = with_indices(state.proven, model.numbers)
         claims = self._open_claims(proven, state.tests, model)
         first = next(claims, None)
+        if first is None:
+            evidence = gather_evidence(model, self.target, self.objective, state.tests)
+            if evidence.complete and not any(map(evidence.is_refuted, evidence.tested)):
+                return _ended(replace(state, evidence=evidence), is_refuted=False)
         if first is None and state.proven:  # some were proven on earlier counts only
             proven.clear()
             claims = self._open_claims(proven, state.tests, model)
@@ -450,7 +457,7 @@ class Certified(Explorer[CertifiedState]):
         if self.assume.all_deterministic:
             return self._surveyed(state, world)
         state = self._with_assumed(state, world)
-        evidence = self.evidence(state)
+        evidence = state.evidence or self.evidence(state)
         if evidence.contradicted:  # whatever ended it
             state = replace(state, stop=StopReason.CONTRADICTED)
         return exploration_of(
@@ -685,7 +692,7 @@ class Certified(Explorer[CertifiedState]):
         """The state with these counts and known states, and the frontier that follows from them."""
         rows = rows_of(counts, np.array(known, dtype=np.int64))
         frontier = np.setdiff1d(rows.successors, rows.states)
-        return replace(state, counts=counts, known=known, frontier=tuple(frontier.tolist()))
+        return replace(state, counts=counts, known=known, frontier=tuple(frontier.tolist()), evidence=None)
 
     def _tested_claims(self, tests: EpisodeTests, model: IntervalModel) -> list[ToProve]:
         """That known states are reachable, of those for which tests by episodes have proven it."""

@@ -15,6 +15,7 @@ docs/algorithms/certified.md. Steps are counted unless the model was given costs
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, TypeAlias, TypeVar
@@ -102,6 +103,8 @@ MOST_NUMBERS: Final = 2**22
 
 
 Start: TypeAlias = tuple[FloatArray, FloatArray]
+Asked: TypeAlias = tuple[str, int, int, float]
+"""Which bound, of which goal, with how many known states, and up to which value."""
 
 Key = TypeVar("Key")
 Item = TypeVar("Item")
@@ -127,7 +130,9 @@ class IntervalModel:
         tolerance: the residual that solvers aim at, as a part of the least cost.
         estimates: empirical paths found so far, by goal and `n_allowed`; they depend on the frequencies only.
         starts: where solvers ended last, by what they were asked for: values and shifts. From there they need fewer
-            sweeps when only the slacks have changed.
+            sweeps when only the slacks have changed: in trials. A bound that proves something begins at the estimate,
+            so that it depends on the counts alone, and not on what was asked before.
+        solved: the bounds found so far, by what they were asked for; not those of trials.
         counts, log_levels: what sharper balls are made of, [E] and [P]; none are made without them.
         shared_budget: what the pairs with one successor share, in nats (Eq. 8).
         sharp: the last balls made for single goals, by goal, side and `n_allowed`.
@@ -146,6 +151,7 @@ class IntervalModel:
     tolerance: float = TOLERANCE
     estimates: dict[tuple[int, int], GoalValues] = field(default_factory=dict)
     starts: dict[tuple[str, int, int], Start] = field(default_factory=dict)
+    solved: dict[Asked, GoalValues] = field(default_factory=dict)
     counts: FloatArray | None = None
     log_levels: FloatArray | None = None
     shared_budget: float = np.inf
@@ -181,7 +187,7 @@ class IntervalModel:
         rows = _grown(self.rows, growth)
         if self.closing is not None:
             rows = rows._replace(closed=rows.closed | (visits >= self.closing))
-        return replace(self, rows=rows, tolerance=TRIAL_TOLERANCE, sharp={}, imagined=(self, growth))
+        return replace(self, rows=rows, tolerance=TRIAL_TOLERANCE, sharp={}, solved={}, imagined=(self, growth))
 
     def per_group(self, per_pair: FloatArray) -> FloatArray:
         """The sum over the pairs that share their draws with each pair, [P]."""
@@ -230,7 +236,7 @@ class IntervalModel:
         self, goal: int, side: float, n_allowed: int | None, counts: FloatArray, log_levels: FloatArray
     ) -> RegionRows:
         if goal == self.unseen:  # no frequency leads there, so that there is no estimate to begin with
-            about = lower_path(replace(self, counts=None), goal)
+            about = lower_path(replace(self, counts=None, starts={}, solved={}), goal)
         else:
             about = empirical_path(self, goal, n_allowed)
         values = np.minimum(about.values, self.limit)
@@ -243,7 +249,7 @@ class IntervalModel:
     def with_costs(self, costs: FloatArray, reset_cost: float) -> IntervalModel:
         """The same region with other costs: of each pair, above 0 and at most 1, [P], and of RESET."""
         rows = self.rows._replace(costs=costs, reset_cost=reset_cost)
-        return replace(self, rows=rows, estimates={}, starts={}, sharp={})
+        return replace(self, rows=rows, estimates={}, starts={}, solved={}, sharp={})
 
     @cached_property
     def has_several(self) -> bool:
@@ -365,12 +371,14 @@ class GoalValues:
         values: expected steps, or a bound of them, from each state, [n + others].
         policy: a pair, or RESET_PAIR, for each known state, [n].
         proven: whether the values are a bound; never for an estimate.
+        shifts: where the least means of a lower bound are attained, [P]; None for all others.
     """
 
     goal: int
     values: FloatArray
     policy: IntArray
     proven: bool
+    shifts: FloatArray | None = None
 
     @cached_property
     def steps(self) -> float:
@@ -456,6 +464,24 @@ def upper_path(
         n_allowed: the number of known states to which the policy is restricted; all when not given.
         at_most: bounds beyond it are of no use, and within it any will do.
     """
+    if follow is not None:
+        return _upper_path(model, goal, follow, n_allowed, at_most)
+    asked = "upper", goal, model.n_known if n_allowed is None else n_allowed, at_most
+    return _solved(model, asked, lambda: _upper_path(model, goal, None, n_allowed, at_most))
+
+
+def _solved(model: IntervalModel, asked: Asked, solve: Callable[[], GoalValues]) -> GoalValues:
+    """A bound, solved for once; in trials every time."""
+    if model.imagined is not None:
+        return solve()
+    if asked not in model.solved:
+        _remember(model.solved, asked, solve(), len(model.numbers) + model.n_known + model.n_pairs)
+    return model.solved[asked]
+
+
+def _upper_path(
+    model: IntervalModel, goal: int, follow: GoalValues | None, n_allowed: int | None, at_most: float
+) -> GoalValues:
     rows = model.rows_for(goal, 1.0, n_allowed)
     playing = model.n_known if n_allowed is None else n_allowed
     allowed = allowed_pairs(rows.state_pairs, playing, ANY_POLICY if follow is None else follow.policy)
@@ -467,7 +493,8 @@ def upper_path(
     policy = np.full(model.n_known, RESET_PAIR)
     asked = ("upper" if follow is None else "following", goal, playing)
     cold = estimate.values, np.full(model.n_pairs, UNKNOWN_SHIFT)
-    starts = [(start, INNER_SWEEPS) for start in (model.starts.get(asked), cold) if start is not None]
+    last = None if model.imagined is None else model.starts.get(asked)
+    starts = [(start, INNER_SWEEPS) for start in (last, cold) if start is not None]
     for start, inner in (*starts, (cold, 0)) if estimate.steps < limit else ():
         values, shifts = start[0].copy(), start[1].copy()
         residual = upper_bound(rows, goal, allowed, values, policy, shifts, inner, limit, model.residual)
@@ -506,11 +533,17 @@ def certain_path(model: IntervalModel, estimate: GoalValues, n_allowed: int | No
 
 def lower_path(model: IntervalModel, goal: int, guess: FloatArray | None = None) -> GoalValues:
     """A proven lower bound of the steps of every policy restricted to the known states, and what attains it."""
+    return _solved(model, ("lower", goal, model.n_known, np.inf), lambda: _lower_path(model, goal, guess))
+
+
+def _lower_path(model: IntervalModel, goal: int, guess: FloatArray | None) -> GoalValues:
     rows = model.rows_for(goal, -1.0)
     policy = np.full(model.n_known, RESET_PAIR)
     asked = ("lower", goal, model.n_known)
-    start, shifts = model.starts.get(asked, (guess, np.full(model.n_pairs, UNKNOWN_SHIFT)))
-    shifts = shifts.copy()
+    start, shifts = guess, np.full(model.n_pairs, UNKNOWN_SHIFT)
+    if model.imagined is not None and asked in model.starts:
+        start, shifts = model.starts[asked]
+        shifts = shifts.copy()
     for inner in (INNER_SWEEPS_BELOW, 0):
         values = np.zeros(len(model.numbers))
         if inner and start is not None:
@@ -518,7 +551,7 @@ def lower_path(model: IntervalModel, goal: int, guess: FloatArray | None = None)
         residual = lower_bound(rows, goal, values, policy, shifts, inner, model.limit, model.residual)
         if residual < np.inf:
             _remember(model.starts, asked, (values, shifts), len(values) + len(shifts))
-            return GoalValues(goal, values / (1 + residual / model.min_cost), policy, proven=True)
+            return GoalValues(goal, values / (1 + residual / model.min_cost), policy, proven=True, shifts=shifts)
     return GoalValues(goal, np.zeros(len(model.numbers)), policy, proven=True)
 
 
@@ -560,9 +593,7 @@ def regret_path(model: IntervalModel, upper: GoalValues, lower: GoalValues) -> R
     values = np.full(len(model.numbers), np.inf)
     if upper.proven:
         below, above = model.rows_for(upper.goal, -1.0), model.rows_for(upper.goal, 1.0)
-        _, shifts = model.starts.get(("lower", upper.goal, model.n_known), (None, None))
-        if shifts is None:
-            shifts = np.full(model.n_pairs, UNKNOWN_SHIFT)
+        shifts = np.full(model.n_pairs, UNKNOWN_SHIFT) if lower.shifts is None else lower.shifts
         local_regrets(below, upper.goal, upper.values, lower.values, upper.policy, rivals, local_regret, shifts)
         regret_bound(above, upper.goal, upper.policy, local_regret, values)
     return Regret(upper, lower, local_regret, rivals, values)

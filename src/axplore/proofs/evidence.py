@@ -164,6 +164,15 @@ class Evidence:
         by_region = bool(self.regrets) and self.regrets[index].at_most <= self.target.epsilon
         return by_region or index in self.optimal_by_test
 
+    @property
+    def tested(self) -> list[int]:
+        """The known states that a test by episodes proves to be reachable."""
+        return [index for index in range(1, self.model.n_known) if self.test_of(index) is not None]
+
+    def is_refuted(self, index: int) -> bool:
+        """Whether a known state is proven to be out of reach."""
+        return least_steps(self.lower[index].lower) > self.reach
+
     def is_reached(self, index: int) -> bool:
         """Whether a known state is proven to be within reach by states admitted before it."""
         return most_steps(self.reachable[index].upper) <= self.reach or self.test_of(index) is not None

@@ -13,6 +13,8 @@ the explorer is kept exactly, as JSON and arrays:
 | `StopReason`            | `{"stop": name}`                                       |
 | other record            | `{"record": [name of its class, name, JSON]}`, its arrays as `name.<array>` |
 | dataclass of the explorer | `{"kind": name, "fields": {...}}`                    |
+
+Fields that are not compared (`compare=False`) are left out: they follow from the others, and are found again.
 """
 
 from __future__ import annotations
@@ -171,7 +173,8 @@ def _encode(value: Any, arrays: Arrays, explorer: Explorer[Any]) -> Json:
                 _refuse(value, explorer)
             if isinstance(value, Record):
                 return _encode_record(value, arrays)
-            content = {field.name: _encode(getattr(value, field.name), arrays, explorer) for field in fields(value)}
+            kept = [field.name for field in fields(value) if field.compare]  # others follow from these
+            content = {name: _encode(getattr(value, name), arrays, explorer) for name in kept}
             encoded = {"kind": type(value).__name__, "fields": content}
     return encoded
 
