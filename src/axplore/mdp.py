@@ -310,8 +310,15 @@ class TabularMdp:
     def actions_of(self, state: State) -> tuple[Action, ...]:
         """Returns the actions of a state beside RESET; none in a terminal state."""
         number = self.index_of(state)
-        first, end = self.state_pairs[number], self.state_pairs[number + 1]
-        return tuple(self.actions[action] for action in self.pair_actions[first:end])
+        if number not in self._actions_of:
+            first, end = self.state_pairs[number], self.state_pairs[number + 1]
+            self._actions_of[number] = tuple(self.actions[action] for action in self.pair_actions[first:end].tolist())
+        return self._actions_of[number]
+
+    @cached_property
+    def _actions_of(self) -> dict[int, tuple[Action, ...]]:
+        """The actions of the states that were asked for, by their numbers."""
+        return {}
 
     def is_terminal(self, state: State) -> bool:
         """Returns whether the state only resets."""

@@ -397,19 +397,21 @@ class Certified(Explorer[CertifiedState]):
         if endless_pairs(state.counts, self.endless_draws).any():
             return replace(state, stop=StopReason.ENDLESS_LABELS, activity="labels have no end")
         admitted = self._reachable_goals(state.tests, model)
-        if admitted:
-            return self._admit(state, world, model, admitted)
+        return self._admit(state, world, model, admitted) if admitted else self._prove(state, world, model)
+
+    def _prove(self, state: CertifiedState, world: World, model: IntervalModel) -> CertifiedState:
+        """Samples what blocks a proof, or stops; or admits states that were proven on the way."""
         proven = with_indices(state.proven, model.numbers)
         claims = self._open_claims(proven, state.tests, model)
         first = next(claims, None)
-        if first is None:
+        if first is None and not _admitted(proven, model):
             evidence = gather_evidence(model, self.target, self.objective, state.tests)
             if evidence.complete and not any(map(evidence.is_refuted, evidence.tested)):
                 return _ended(replace(state, evidence=evidence), is_refuted=False)
-        if first is None and state.proven:  # some were proven on earlier counts only
-            proven.clear()
-            claims = self._open_claims(proven, state.tests, model)
-            first = next(claims, None)
+            if state.proven:  # some were proven on earlier counts only
+                proven.clear()
+                claims = self._open_claims(proven, state.tests, model)
+                first = next(claims, None)
         admitted = _admitted(proven, model)
         if admitted:
             return self._admit(state, world, model, admitted)

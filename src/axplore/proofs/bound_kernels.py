@@ -179,7 +179,7 @@ def evaluate(
     Args:
         rows: region and counts.
         goal: the index of a state.
-        order: the known states, those near the goal first, [n].
+        order: the known states that do not only reset, those near the goal first, [m].
         policy: a pair, or RESET_PAIR, for each known state, [n].
         row: the probabilities, [E].
         rest_resets: whether the rest of a row is followed by RESET; else it is at the goal.
@@ -187,14 +187,13 @@ def evaluate(
         change_before: by which values changed when the policy was improved; a small part of it is accurate enough.
         tolerance: the residual to reach in the end.
         limit: values are cut at it.
-        values: start and result, [n + others].
-        chance: start and result, [n].
+        values: start and result, [n + others]; the callers give states that only reset their value.
+        chance: start and result, [n]; 1 for states that only reset.
     """
-    n_known = len(policy)
     start = values[0]
-    # This split need not be exact at first: sweeps converge from any start.
-    own = np.empty(n_known)
-    for state in range(n_known):
+    # This split need not be exact at first: sweeps converge from any start. States that are not in the order reset.
+    own = np.full(len(policy), rows.reset_cost)
+    for state in order:
         own[state] = values[state] - chance[state] * start
     for _ in range(sweeps):
         change = 0.0
@@ -213,10 +212,10 @@ def evaluate(
             change = max(change, abs(start - before))
         if change <= max(0.3 * tolerance, ENOUGH_CHANGE * change_before):
             break
-    for state in range(n_known):
+    for state in order:
         if state != goal:
             values[state] = min(own[state] + chance[state] * start, limit)
-    spread_values(rows, values, n_known, goal)
+    values[0] = 0.0 if goal == 0 else start
 
 
 @compiled_inline

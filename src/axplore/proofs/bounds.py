@@ -151,7 +151,6 @@ class IntervalModel:
     tolerance: float = TOLERANCE
     estimates: dict[tuple[int, int], GoalValues] = field(default_factory=dict)
     starts: dict[tuple[str, int, int], Start] = field(default_factory=dict)
-    solved: dict[Asked, GoalValues] = field(default_factory=dict)
     counts: FloatArray | None = None
     log_levels: FloatArray | None = None
     shared_budget: float = np.inf
@@ -161,6 +160,7 @@ class IntervalModel:
     closing: FloatArray | None = None
     whole_up_to: int = WHOLE_UP_TO
     asked: tuple[int, ...] | None = None
+    solved: dict[Asked, GoalValues] = field(default_factory=dict, init=False)  # `replace` leaves it empty
 
     @property
     def is_large(self) -> bool:
@@ -187,7 +187,7 @@ class IntervalModel:
         rows = _grown(self.rows, growth)
         if self.closing is not None:
             rows = rows._replace(closed=rows.closed | (visits >= self.closing))
-        return replace(self, rows=rows, tolerance=TRIAL_TOLERANCE, sharp={}, solved={}, imagined=(self, growth))
+        return replace(self, rows=rows, tolerance=TRIAL_TOLERANCE, sharp={}, imagined=(self, growth))
 
     def per_group(self, per_pair: FloatArray) -> FloatArray:
         """The sum over the pairs that share their draws with each pair, [P]."""
@@ -236,7 +236,7 @@ class IntervalModel:
         self, goal: int, side: float, n_allowed: int | None, counts: FloatArray, log_levels: FloatArray
     ) -> RegionRows:
         if goal == self.unseen:  # no frequency leads there, so that there is no estimate to begin with
-            about = lower_path(replace(self, counts=None, starts={}, solved={}), goal)
+            about = lower_path(replace(self, counts=None, starts={}), goal)
         else:
             about = empirical_path(self, goal, n_allowed)
         values = np.minimum(about.values, self.limit)
@@ -249,7 +249,7 @@ class IntervalModel:
     def with_costs(self, costs: FloatArray, reset_cost: float) -> IntervalModel:
         """The same region with other costs: of each pair, above 0 and at most 1, [P], and of RESET."""
         rows = self.rows._replace(costs=costs, reset_cost=reset_cost)
-        return replace(self, rows=rows, estimates={}, starts={}, solved={}, sharp={})
+        return replace(self, rows=rows, estimates={}, starts={}, sharp={})
 
     @cached_property
     def has_several(self) -> bool:

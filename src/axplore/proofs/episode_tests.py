@@ -180,6 +180,16 @@ class EpisodeTests:
             tests.setdefault(test.goal, []).append(test)
         return tests
 
+    @cached_property
+    def _places(self) -> dict[tuple[int, int], int]:
+        """The place of each test, by its line and turn."""
+        return {(test.line, test.turn): place for place, test in enumerate(self.begun)}
+
+    @cached_property
+    def _last_of_lines(self) -> dict[int, int]:
+        """The place of the newest test of each line; only that may be undecided."""
+        return {test.line: place for place, test in enumerate(self.begun)}
+
     @property
     def goals(self) -> list[int]:
         """The goals of which there are tests, by their numbers."""
@@ -209,14 +219,10 @@ class EpisodeTests:
 
     def line_for_next(self) -> tuple[int, int]:
         """The first line with room for a new test, and which turn of that line it would be."""
-        turns: dict[int, int] = {}
-        taken = set()
-        for test in self.begun:
-            turns[test.line] = test.turn
-            if not test.proven:
-                taken.add(test.line)
-        line = next(line for line in range(self.spent + 1, self.spent + len(turns) + 2) if line not in taken)
-        return line, turns.get(line, 0) + 1
+        last = self._last_of_lines
+        every = range(self.spent + 1, self.spent + len(last) + 2)
+        line = next(line for line in every if line not in last or self.begun[last[line]].proven)
+        return line, self.begun[last[line]].turn + 1 if line in last else 1
 
     def given_up(self) -> EpisodeTests:
         """No tests, with all lines that were ever begun spent: what they proved is forgotten, and costs its level."""
@@ -224,10 +230,19 @@ class EpisodeTests:
 
     def with_test(self, test: EpisodeTest) -> EpisodeTests:
         """The tests with this one in the place of the one with its line and turn, or as the newest."""
-        same = [(old.line, old.turn) == (test.line, test.turn) for old in self.begun]
-        if not any(same):
-            return replace(self, begun=(*self.begun, test))
-        return replace(self, begun=tuple(test if hit else old for hit, old in zip(same, self.begun, strict=True)))
+        place = self._places.get((test.line, test.turn))
+        if place is not None:
+            after = replace(self, begun=(*self.begun[:place], test, *self.begun[place + 1 :]))
+            own = [test if (old.line, old.turn) == (test.line, test.turn) else old for old in self._by_goal[test.goal]]
+            vars(after).update(_places=self._places, _last_of_lines=self._last_of_lines)
+        else:
+            after = replace(self, begun=(*self.begun, test))
+            own, place = [*self._by_goal.get(test.goal, ()), test], len(self.begun)
+            vars(after)["_places"] = {**self._places, (test.line, test.turn): place}
+            vars(after)["_last_of_lines"] = {**self._last_of_lines, test.line: place}
+        # What follows from the tests is carried over: with thousands of them, finding it anew takes most of a round.
+        vars(after)["_by_goal"] = {**self._by_goal, test.goal: own}
+        return after
 
 
 @dataclass(frozen=True, eq=False)

@@ -86,8 +86,8 @@ def empirical_values(
         chance[state] = 1.0 if values[state] == UNKNOWN_VALUE else 0.0
     resetting = np.flatnonzero(chance)
     change = 0.0
+    _reset(rows, resetting, values)
     for _ in range(MOST_IMPROVEMENTS):
-        _reset(rows, resetting, values)
         evaluate(
             rows,
             goal,
@@ -102,6 +102,8 @@ def empirical_values(
             values,
             chance,
         )
+        _reset(rows, resetting, values)
+        spread_values(rows, values, n_known, goal)
         change = 0.0
         for state in order:
             value, policy[state] = _best_by_frequency(rows, state, values)
