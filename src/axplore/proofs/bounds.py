@@ -42,7 +42,7 @@ from axplore.proofs.estimate_kernels import (
 )
 from axplore.proofs.row_kernels import UNKNOWN_SHIFT, RegionRows, grown_balls
 from axplore.proofs.sensitivity import lower_gain, regret_gain, upper_gain
-from axplore.proofs.sharpening import bounds_along, certain_way, sharp_for_lower, sharp_for_upper
+from axplore.proofs.sharpening import bounds_along, certain_way, certain_ways, sharp_for_lower, sharp_for_upper
 from axplore.records.counts import Counts
 from axplore.records.vectors import Vector
 from axplore.statistics.confidence import ConfidenceRegion
@@ -91,6 +91,9 @@ def least_steps(values: FloatArray | Vector[np.float64]) -> float:
 
 WHOLE_UP_TO: Final = 1000
 """The number of known states up to which bounds and policies are kept in every state."""
+
+NO_WAY: Final = -1
+"""In place of the state before one that no way leads to."""
 
 NOT_SEEN: Final = -1
 """In place of the index of a state that is not among those seen."""
@@ -271,6 +274,18 @@ class IntervalModel:
         """Where some pair was seen to lead from each state; from no state but the known ones."""
         ends = self.rows.row_offsets[self.rows.state_pairs]
         return graph_from(np.append(ends, np.full(len(self.frontier), ends[-1])), self.rows.successors)
+
+    @property
+    def bounds_ways(self) -> bool:
+        """Whether ways on which each pair has one successor have bounds of their own (Eq. 18)."""
+        if self.counts is None or self.log_levels is None or self.min_cost < 1.0:
+            return False
+        return self.shared_budget < np.inf
+
+    @cached_property
+    def certain_ways(self) -> tuple[IntArray, IntArray]:
+        """The state and the pair before each state on a shortest way over pairs with one successor, or NO_WAY."""
+        return certain_ways(self.rows, len(self.numbers))
 
     @cached_property
     def predecessors(self) -> Graph:
@@ -466,6 +481,10 @@ def upper_path(
     """
     if follow is not None:
         return _upper_path(model, goal, follow, n_allowed, at_most)
+    if at_most < np.inf and model.imagined is None:
+        way = quick_path(model, goal, n_allowed)
+        if way is not None and way.at_most <= at_most:
+            return way
     asked = "upper", goal, model.n_known if n_allowed is None else n_allowed, at_most
     return _solved(model, asked, lambda: _upper_path(model, goal, None, n_allowed, at_most))
 
@@ -513,13 +532,34 @@ def _better(path: GoalValues, other: GoalValues | None) -> GoalValues:
 
 def certain_path(model: IntervalModel, estimate: GoalValues, n_allowed: int | None = None) -> GoalValues | None:
     """The way that looks best, if each of its pairs has one successor, with RESET elsewhere, and its bound (Eq. 18)."""
-    if model.counts is None or model.log_levels is None or model.min_cost < 1.0 or model.shared_budget == np.inf:
+    if not model.bounds_ways:
         return None
-    goal = estimate.goal
-    way = certain_way(model.rows, goal, estimate.policy)
+    way = certain_way(model.rows, estimate.goal, estimate.policy)
+    return _along_way(model, estimate.goal, way, estimate.policy[way], n_allowed)
+
+
+def quick_path(model: IntervalModel, goal: int, n_allowed: int | None = None) -> GoalValues | None:
+    """A shortest way to a goal among those whose pairs all have one successor, and its bound, without any solving."""
+    if not model.bounds_ways or not 0 < goal < len(model.numbers):
+        return None
+    before, pairs = model.certain_ways
+    backwards = []
+    state = goal
+    while state != 0:
+        if before[state] == NO_WAY:
+            return None
+        backwards.append(state)
+        state = before[state]
+    entered = np.array(backwards[::-1])
+    return _along_way(model, goal, before[entered], pairs[entered], n_allowed)
+
+
+def _along_way(
+    model: IntervalModel, goal: int, way: IntArray, pairs: IntArray, n_allowed: int | None
+) -> GoalValues | None:
+    """The way through these states, in which these pairs are played, [m] each, and its bound."""
     if not len(way) or way.max() >= (model.n_known if n_allowed is None else n_allowed):
         return None
-    pairs = estimate.policy[way]
     visits = model.visits[pairs] / (1.0 if model.imagined is None else model.imagined[1][pairs])
     if visits.min() < 2.0:
         return None

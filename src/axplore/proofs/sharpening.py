@@ -135,6 +135,30 @@ def certain_way(rows: RegionRows, goal: int, policy: IntArray) -> IntArray:
 
 
 @compiled
+def certain_ways(rows: RegionRows, n_seen: int) -> tuple[IntArray, IntArray]:
+    """The state and the pair before each state on a shortest way over pairs with one successor, [n + others] each.
+
+    Both are -1 where there is no such way.
+    """
+    n_known = len(rows.state_pairs) - 1
+    before, pairs = np.full(n_seen, -1), np.full(n_seen, -1)
+    order, n_met, looked_at = np.zeros(n_seen, np.int64), 1, 0
+    while looked_at < n_met:
+        state = order[looked_at]
+        looked_at += 1
+        if state >= n_known:
+            continue
+        for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
+            first = rows.row_offsets[pair]
+            successor = rows.successors[first] if rows.row_offsets[pair + 1] == first + 1 else 0
+            if successor > 0 and before[successor] == -1:
+                before[successor], pairs[successor] = state, pair
+                order[n_met] = successor
+                n_met += 1
+    return before, pairs
+
+
+@compiled
 def bounds_along(repeats: FloatArray, budget: float) -> FloatArray:
     """Upper bounds of the steps to the goal from each state of a way, [m] (Eq. 18).
 
