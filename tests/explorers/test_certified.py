@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 
+from axplore.atlas.construction import certificate_from_exploration
 from axplore.domains import (
     combination_lock,
     confusing_chain,
@@ -27,6 +29,7 @@ from axplore.proofs.evidence import Evidence
 from axplore.records.counts import Counts
 from axplore.records.order import Labels
 from axplore.records.run import StopReason
+from axplore.runs.checkpoints import encode_state
 from axplore.target import Objective, Target
 from axplore.truth import check_optimal, check_within_radius, controllable_states, optimal_steps
 from axplore.types import Status
@@ -394,3 +397,21 @@ def test_an_estimate_without_time_for_all_claims_takes_the_rest_to_be_alike() ->
     assert thorough is not None
     assert hurried.claims == thorough.claims
     assert hurried.steps > 0
+
+
+# -------------------------------------------------------------------------------------------- what the last round found
+
+
+@pytest.mark.parametrize("objective", [Objective.OPTIMAL, Objective.WITHIN_RADIUS])
+@pytest.mark.parametrize("whole_up_to", [1000, 3])
+def test_a_run_that_resumes_at_its_end_writes_the_same_bytes(objective: Objective, whole_up_to: int) -> None:
+    """The evidence of the last round is not part of a checkpoint: whoever lacks it finds the same."""
+    explorer = Certified(target=Target(radius=5, epsilon=2), objective=objective, whole_up_to=whole_up_to)
+    world, last = SimulatedWorld(slippery_grid(rows=3, columns=3), 0), []
+    found = run(explorer, world, observers=[lambda report: last.append(report.state)])
+    state = last[-1]
+    assert state.evidence is not None
+    saved = encode_state(state, explorer)
+    assert "evidence" not in saved.content["fields"]
+    resumed = explorer.finish(replace(state, evidence=None), world)
+    assert certificate_from_exploration(resumed).digest == certificate_from_exploration(found).digest
