@@ -405,8 +405,8 @@ class Certified(Explorer[CertifiedState]):
         claims = self._open_claims(proven, state.tests, model)
         first = next(claims, None)
         if first is None and not _admitted(proven, model):
-            evidence = gather_evidence(model, self.target, self.objective, state.tests)
-            if evidence.complete and not any(map(evidence.is_refuted, evidence.tested)):
+            evidence = self._whole_evidence(state, model)
+            if evidence is not None:
                 return _ended(replace(state, evidence=evidence), is_refuted=False)
             if state.proven:  # some were proven on earlier counts only
                 proven.clear()
@@ -424,6 +424,14 @@ class Certified(Explorer[CertifiedState]):
         after = self._work_on(chain([first], claims), state, world, model)
         numbered = frozenset(with_numbers(proven, model.numbers))
         return replace(after, proven=numbered, activity=self._activity(first, model))
+
+    def _whole_evidence(self, state: CertifiedState, model: IntervalModel) -> Evidence | None:
+        """Everything that the counts prove, if nothing is open; None if something is, or one goal is asked for."""
+        if model.asked is not None:
+            return None
+        evidence = gather_evidence(model, self.target, self.objective, state.tests)
+        is_whole = evidence.complete and not any(map(evidence.is_refuted, evidence.tested))
+        return evidence if is_whole else None
 
     def _work_on(
         self, claims: Iterable[ToProve], state: CertifiedState, world: World, model: IntervalModel
