@@ -125,8 +125,16 @@ def _displayed_formula(translator: Any, node: Any) -> None:
     raise SkipNode
 
 
+def _give_captions_a_level(_app: Any, _page: str, _template: str, context: dict[str, Any], _document: Any) -> None:
+    """Sphinx makes captions of lists headings without a level, which screen readers need."""
+    for name in ("body", "furo_navigation_tree"):
+        if name in context:
+            context[name] = context[name].replace('role="heading"', 'role="heading" aria-level="2"')
+
+
 def setup(app: Any) -> None:
     """Called by Sphinx."""
+    app.connect("html-page-context", _give_captions_a_level, priority=900)  # after the theme
     _write_commands()
     app.connect("doctree-resolved", _lower_indices)
     app.add_html_math_renderer("mathml", (_inline_formula, None), (_displayed_formula, None))

@@ -20,7 +20,9 @@ from typing import Any
 
 import pytest
 
+from browsing import Browser
 from commands import run
+from examining import findings
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -90,18 +92,33 @@ def command(line: str) -> str:
     return run(*arguments, code=int(code[1]) if code else 0)
 
 
-def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
+def built(folder: Path) -> Path:
+    """Builds the site without a warning."""
     from sphinx.cmd.build import main
 
     environment = os.environ.copy()
     try:
-        assert main(["-q", "-W", "--keep-going", "-b", "html", str(DOCS), str(tmp_path / "site")]) == 0
+        assert main(["-q", "-W", "--keep-going", "-b", "html", str(DOCS), str(folder)]) == 0
     finally:
         os.environ.clear()
         os.environ.update(environment)
-    assert "autofunction" not in (tmp_path / "site" / "reference" / "api.html").read_text(encoding="utf-8")
-    certified = (tmp_path / "site" / "algorithms" / "certified.html").read_text(encoding="utf-8")
+    return folder
+
+
+def test_the_site_is_built_without_a_warning_and_can_be_read_by_everybody(tmp_path: Path, browser: Browser) -> None:
+    site = built(tmp_path / "site")
+    assert "autofunction" not in (site / "reference" / "api.html").read_text(encoding="utf-8")
+    certified = (site / "algorithms" / "certified.html").read_text(encoding="utf-8")
     assert "<math" in certified  # formulas are drawn without a script or a network
     assert "mathjax" not in re.sub(r"\w+_ignore", "", certified).lower()
     assert "s<sub>0</sub>" in certified
     assert "$$" not in certified
+    pages = [site / f"{name}.html" for name in ("index", "tutorial/simulator", "algorithms/certified")]
+    with browser.screen(1280, 900):
+        for page in pages[:2]:  # the last is long
+            browser.open(page)
+            assert findings(browser) == [], page.name
+    with browser.screen(390, 844):
+        for page in pages:
+            browser.open(page)
+            assert browser.run("return document.documentElement.scrollWidth") <= 390, page.name
