@@ -189,7 +189,7 @@ def odd_values(argument: str) -> list[Any]:
     return [*ODD, *RAISING, *{"world": ODD_WORLDS, "explorer": ODD_EXPLORERS}.get(argument, [])]
 
 
-@settings(max_examples=600, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_a_call_works_or_raises_an_axplore_error_and_then_leaves_nothing_behind(
     calls: dict[str, Call], data: st.DataObject, tmp_path_factory: pytest.TempPathFactory

@@ -536,12 +536,14 @@ def iterated_values(model: IntervalModel, goal: int, n_allowed: int) -> FloatArr
             rows.frequencies[first:end] @ values[rows.successors[first:end]] + 1.0 if first < end else math.inf
             for first, end in itertools.pairwise(rows.row_offsets.tolist())
         ])  # fmt: skip
-        values = np.full(len(values), 1.0 + values[0])
+        before, values = values, np.full(len(values), 1.0 + values[0])
         for state in range(n_allowed):
             pairs = backups[rows.state_pairs[state] : rows.state_pairs[state + 1]]
             values[state] = min([*pairs.tolist(), values[-1] if state or not len(pairs) else math.inf])
         values = np.minimum(values, 1e6)
         values[goal] = 0.0
+        if np.array_equal(values, before):
+            break
     return values
 
 
