@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pytest
 from msgspec import structs
 
+import axplore
 from altered import altered
 from axplore import Atlas, StopReason, explore
 from axplore.atlas.state_report import rounded_down, rounded_up
@@ -28,7 +29,9 @@ from axplore.report import write_report
 from axplore.report.appearance import Appearance
 from axplore.report.page import SECTIONS, Section, page_of
 from axplore.report.page_data import MAX_ROUTE, MAX_SHOWN_STEPS, as_json, packed
-from axplore.runs.history import History, moments_of, thousandths
+from axplore.report.questions import questions_of
+from axplore.runs.folder import keep_answer
+from axplore.runs.history import History, history_of, moments_of, thousandths
 from trees import tree_atlas
 
 HOSTILE = "</script><script>alert(1)</script>&<!--"
@@ -356,3 +359,46 @@ def mostly_position(observation: Any) -> tuple[int, int]:
     """A coarse cell of position and velocity."""
     position, velocity = observation
     return round(10 * float(position)), round(100 * float(velocity))
+
+
+def test_the_page_of_a_question_has_its_bounds_its_policy_and_the_ways_to_fail(tmp_path: Path) -> None:
+    rows = {
+        "<start>": {"go": {"left": 0.6, "right": 0.4}},
+        "left": {"pay": {"thanks": 0.9, "error": 0.1}},
+        "right": {"pay": {"thanks": 0.5, "error": 0.5}, "wait": {"right": 1.0}},
+        "thanks": {},
+        "error": {},
+    }
+    model = axplore.TabularMdp.from_rows(rows, "<start>")
+    axplore.explore(model, 6, 0.5, run=tmp_path / "run", assume="min-probability=0.05", doctor=False)
+    assert "questions-section" not in write_report(tmp_path / "run").read_text()
+    for text in ('Pmax=? [ !"error" U "thanks" ]', 'Pmin=? [ G<=3 !"error" ]'):
+        keep_answer(tmp_path / "run", Atlas.load(tmp_path / "run").check_property(text))
+    page = write_report(tmp_path / "run").read_text()
+    section = page[page.index('id="questions-section"') :]
+    assert "Pmax=? [ !&#34;error&#34; U &#34;thanks&#34; ]" in section
+    assert "depends on the number of steps left" in section
+    atlas = Atlas.load(tmp_path / "run")
+    best, always = questions_of(atlas, history_of(tmp_path / "run"))
+    ways = [failure.states for failure in best.failures]
+    assert set(ways) == {("<start>", "right", "error"), ("<start>", "left", "error")}
+    assert [failure.probability for failure in best.failures] == sorted(
+        (f.probability for f in best.failures), reverse=True
+    )
+    assert best.failures[0].states[1] == "right"
+    assert "&lt;start&gt; –[go]→ right –[pay]→ error" in section
+    roles = {row.state: (row.role, row.action) for row in best.rows}
+    assert roles["thanks"][0] == "goal"
+    assert roles["error"][0] == "to avoid"
+    assert roles["right"] == ("", "pay")
+    assert {row.state: row.role for row in always.rows}["error"] == "to avoid"
+    assert [moment[1:] for moment in best.moments] == [(best.bounds.lower, best.bounds.upper)]
+
+
+def test_the_map_of_a_question_marks_the_goal_and_what_is_to_be_avoided(tmp_path: Path) -> None:
+    grid = axplore.domains.slippery_grid(rows=2, columns=3, slip=0.1)
+    axplore.explore(grid, 4, 1.5, run=tmp_path, doctor=False)
+    keep_answer(tmp_path, Atlas.load(tmp_path).check_property('Pmax=? [ !"(0, 1)" U "(1, 2)" ]'))
+    page = write_report(tmp_path).read_text()
+    assert page.count('class="goal-cell"') == page.count('class="bad-cell"') == 1
+    assert page.count('class="policy-arrow"') >= 3

@@ -17,7 +17,16 @@ from axplore.runs.history import History, Moment
 from axplore.statistics.summaries import estimate
 from axplore.types import FloatArray
 
-__all__ = ["discovery_chart", "growth_chart", "narrowing_chart", "noted", "percent", "spread_chart", "visits_table"]
+__all__ = [
+    "discovery_chart",
+    "growth_chart",
+    "interval_chart",
+    "narrowing_chart",
+    "noted",
+    "percent",
+    "spread_chart",
+    "visits_table",
+]
 
 WIDTH, HEIGHT = 640, 260
 LEFT, RIGHT, TOP, BOTTOM = 56, 16, 16, 44
@@ -91,6 +100,19 @@ def narrowing_chart(moments: Sequence[Moment]) -> Markup:
     said = f"Width of the bounds over steps: the widest was {widest[0][1]:.3g} steps after {widest[0][0]:,.0f} steps "
     said += f"and is {widest[-1][1]:.3g} after {widest[-1][0]:,.0f}; the mean is {mean[-1][1]:.3g}. A table follows."
     return axes.chart(said, axes.curve(widest, "widest"), axes.curve(mean, "mean"))
+
+
+def interval_chart(moments: Sequence[tuple[int, float, float]]) -> Markup:
+    """Returns the chart of the bounds of a property over the steps that they rest on, of two moments or more."""
+    first, last = max(1.0, float(moments[0][0])), max(1.0, float(moments[-1][0]))
+    top = max(1e-3, *(upper for _, _, upper in moments))
+    is_long = last > LOGARITHMIC_FROM * first
+    axes = _Axes(first=first, last=last, top=top, logarithmic=is_long, least_mark=0.001)
+    lower = [(float(steps), low) for steps, low, _ in moments]
+    upper = [(float(steps), high) for steps, _, high in moments]
+    said = f"Bounds over steps: {lower[0][1]:.3g} to {upper[0][1]:.3g} after {first:,.0f} steps, "
+    said += f"{lower[-1][1]:.3g} to {upper[-1][1]:.3g} after {last:,.0f}."
+    return axes.chart(said, axes.curve(_thinned(upper), "widest"), axes.curve(_thinned(lower), "mean"))
 
 
 def spread_chart(groups: Groups) -> Markup:

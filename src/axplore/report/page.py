@@ -28,6 +28,7 @@ from axplore.report import charts, text
 from axplore.report.appearance import Appearance, Names, Render
 from axplore.report.page_data import as_json, content_of
 from axplore.report.pictures import Pictures, taken_pictures
+from axplore.report.questions import question_map, questions_of
 from axplore.runs.history import History, history_of, moments_of
 from axplore.storage import replace_file, storage_errors
 from axplore.worlds.catalogue import check_consent, check_parameters
@@ -76,6 +77,7 @@ class Section:
 
 SECTIONS: Final[Sequence[Section]] = (
     Section("map", "map", "The map", modules=("canvas", "grid", "graph", "colours", "arrows", "panel", "saving")),
+    Section("questions", "questions", "The questions"),
     Section("curves", "curves", "The curves"),
     Section("states", "states", "The states"),
     Section("chance", "chance", "What can happen by chance"),
@@ -177,6 +179,7 @@ def page_of(
     pictures = look.pictures(atlas.states)
     pictured = [index for index, picture in enumerate(pictures) if picture]
     layout = layout_of(atlas, lambda: graph_of(atlas, [str(row.state) for row in rows], look.action, pictured))
+    questions = questions_of(atlas, history)
     scripts = list(_scripts(layered=not isinstance(layout, GridLayout)))
     frontier = ("state", "lower", "status", "reason") if atlas.proven else ("state", "status", "reason")
     return rendered(
@@ -196,7 +199,9 @@ def page_of(
         limits={"rows": MAX_ROWS},
         charts=charts,
         text=text,
-        sections=SECTIONS,
+        questions=questions,
+        question_map=lambda question: question_map(question, layout),
+        sections=[section for section in SECTIONS if section.name != "questions" or questions],
         scripts=[Markup(script) for script in scripts],
         content=Markup(as_json({**content_of(atlas, layout, moments, rows, look, pictures), "live": live})),
         security_policy=_security_policy(scripts, online=live is not None),
