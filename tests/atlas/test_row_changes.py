@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import Any
 from xml.etree.ElementTree import fromstring
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 from axplore import Atlas, TabularMdp, explore
 from axplore.atlas.difference import FailOn, failures_named
+from axplore.atlas.row_changes import _log_evidence, _Row
 from axplore.errors import ExitCode, UnknownNameError
 from axplore.statistics.dependence import log_evidence_of_drop, log_evidence_of_two
 from commands import run
@@ -159,3 +161,29 @@ def test_labels_cannot_break_out_of_markdown_or_xml(tmp_path: Path) -> None:
     assert "<b>" not in text
     assert "|\n`" not in text
     fromstring(run("diff", tmp_path / "old", tmp_path / "new", "--format", "junit", "--fail-on", "any", code=1))
+
+
+def drawn_row(draws: np.ndarray[Any, Any]) -> _Row:
+    counts: dict[Any, int] = {}
+    firsts: dict[Any, int] = {}
+    for place, outcome in enumerate(draws.tolist(), 1):
+        counts[outcome] = counts.get(outcome, 0) + 1
+        firsts.setdefault(outcome, place)
+    return _Row("s", "a", counts, firsts, 1.0)
+
+
+def test_a_new_error_shows_in_draws_that_all_outcomes_together_do_not_decide() -> None:
+    rng = np.random.default_rng(0)
+    old, new = (drawn_row(rng.choice(3, n, p=p)) for n, p in ((107, [0.97, 0.03, 0]), (335, [0.76, 0.04, 0.2])))
+    needed = np.log(3600)  # that of the first actions of a small system with a confidence of 0.99
+    assert log_evidence_of_two(old.counts, new.counts) < needed < _log_evidence(old, new)
+
+
+def test_bets_on_single_outcomes_have_a_mean_of_at_most_one_where_nothing_changed() -> None:
+    rng, repeats = np.random.default_rng(1), 400
+    evidence = []
+    for _ in range(repeats):
+        chances = rng.dirichlet(np.full(int(rng.integers(1, 8)), 0.4))
+        old, new = (drawn_row(rng.choice(len(chances), int(n), p=chances)) for n in rng.integers(1, 80, 2))
+        evidence.append(float(np.exp(_log_evidence(old, new))))
+    assert np.mean(evidence) + 3 * np.std(evidence) / np.sqrt(repeats) < 1

@@ -2,9 +2,10 @@
 
 Every action that both runs drew is tested: can one distribution explain its outcomes in both? The test is that of
 `axplore.statistics.dependence`, with the run as the context. It holds whatever the runs chose to draw and whenever they
-ended. The error is shared among all actions: the pair of the i-th state that the old run counted, which has A actions,
-has the part w_i / A of it, as in Eq. 2 of docs/algorithms/certified.md. So of two runs of one system, any action at all
-is called changed, or worse, with a probability of at most one minus the confidence.
+ended, as long as neither was made in the light of the other. The error is shared among all actions: the pair of the
+i-th state that the old run counted, which has A actions, has the part w_i / A of it, as in Eq. 2 of
+docs/algorithms/certified.md. So of two runs of one system, any action at all is called changed, or worse, with a
+probability of at most one minus the confidence.
 
 Half of the part of a pair is for the question whether it has changed, and half for whether it leads less often to where
 routes of the old run went on. Which outcomes these are depends on the draws, so the r-th outcome that the old run saw
@@ -18,9 +19,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from axplore.labels import encode_label, readable
 from axplore.statistics.confidence import pair_weights
-from axplore.statistics.dependence import log_evidence_of_drop, log_evidence_of_two
+from axplore.statistics.dependence import log_evidence_of_drop, log_evidence_of_shares, log_evidence_of_two
 from axplore.types import Action, State
 
 if TYPE_CHECKING:
@@ -130,19 +133,37 @@ class _Row:
 def changed_rows(old: Atlas, new: Atlas, confidence: float) -> tuple[RowChange, ...]:
     """Returns the actions that are proven to behave differently, those with the strongest evidence first."""
     found = []
-    drawn_now = {(row.state, row.action): row.counts for row in _rows(new)}
+    drawn_now = {(row.state, row.action): row for row in _rows(new)}
     for row in _rows(old):
         now = drawn_now.get((row.state, row.action))
-        if not row.counts or not now:
+        if now is None or not row.counts or not now.counts:
             continue
-        evidence = log_evidence_of_two(row.counts, now)
+        evidence = _log_evidence(row, now)
         if evidence >= -row.log_level(confidence):
-            found.append((evidence, row, now))
+            found.append((evidence, row, now.counts))
     if not found:
         return ()
     routes = _routes_by_pair(old), _routes_by_pair(new)
     found.sort(key=lambda item: -item[0])
     return tuple(_change(row, now, routes, confidence) for _, row, now in found)
+
+
+def _log_evidence(old: _Row, new: _Row) -> float:
+    """Returns log E that no one distribution explains the draws of both runs: that of a mixture of bets.
+
+    One half bets on all outcomes at once. The other bets on the share of each outcome alone, which shows soonest that
+    one is new or gone: of what one run saw, the r-th outcome with the part 1 / (r (r + 1)), from its first sight on, in
+    the rest of that run and in the other one.
+    """
+    bets = [log_evidence_of_two(old.counts, new.counts) - math.log(2)]
+    for seen, other in ((old, new), (new, old)):
+        drawn, n_other = sum(seen.counts.values()), sum(other.counts.values())
+        for rank, (outcome, times) in enumerate(seen.counts.items(), 1):
+            later = times - 1, drawn - seen.first_draws[outcome] - (times - 1)
+            hits = other.counts.get(outcome, 0)
+            evidence = log_evidence_of_shares(later, (hits, n_other - hits))
+            bets.append(evidence - math.log(4 * rank * (rank + 1)))
+    return float(np.logaddexp.reduce(bets))
 
 
 def _change(row: _Row, now: Mapping[State, int], routes: tuple[Routes, Routes], confidence: float) -> RowChange:

@@ -218,6 +218,21 @@ def log_evidence_of_two(first: Mapping[Hashable, int], second: Mapping[Hashable,
     return predicted - (sum(map(_x_log_x, repeats)) - _x_log_x(sum(repeats)))
 
 
+def log_evidence_of_shares(first: tuple[int, int], second: tuple[int, int]) -> float:
+    """Returns log E that two samples have different shares of hits, given the hits and misses of each.
+
+    The predictor takes the shares for unrelated, with a prior of 1/2 on hits and misses (Krichevsky, Trofimov); one
+    share explains both at best with the likelihood of their frequency.
+    """
+    predicted = sum(
+        math.lgamma(hits + NOVELTY) + math.lgamma(misses + NOVELTY) - math.lgamma(hits + misses + 2 * NOVELTY)
+        - 2 * math.lgamma(NOVELTY) + math.lgamma(2 * NOVELTY)
+        for hits, misses in (first, second)
+    )  # fmt: skip
+    hits, misses = first[0] + second[0], first[1] + second[1]
+    return predicted - (_x_log_x(hits) + _x_log_x(misses) - _x_log_x(hits + misses))
+
+
 def log_evidence_of_drop(before: tuple[int, int], now: tuple[int, int]) -> float:
     """Returns log E that something has become less probable; each sample has the number of hits and of misses.
 
@@ -228,12 +243,7 @@ def log_evidence_of_drop(before: tuple[int, int], now: tuple[int, int]) -> float
     drawn = sum(before), sum(now)
     if not all(drawn) or now[0] / drawn[1] >= before[0] / drawn[0]:
         return -math.inf
-    predicted = 0.0
-    for hits, misses in (before, now):
-        predicted += math.lgamma(hits + NOVELTY) + math.lgamma(misses + NOVELTY) - 2 * math.lgamma(NOVELTY)
-        predicted += math.lgamma(2 * NOVELTY) - math.lgamma(hits + misses + 2 * NOVELTY)
-    together = before[0] + now[0], before[1] + now[1]
-    return predicted - (sum(map(_x_log_x, together)) - _x_log_x(sum(together)))
+    return log_evidence_of_shares(before, now)
 
 
 TIES: Final = (1.0, 16.0, 256.0)
