@@ -39,7 +39,7 @@ class SurvivingClaim:
 
     def __str__(self) -> str:
         if self.error is None:
-            return f"{self.claim} has no break-even: bounds on rows alone do not prove it."
+            return f"{self.claim} is not proven by rows alone, so how wrong they may be is not known."
         if self.error == 1.0:
             return f"{self.claim} does not depend on any row."
         return f"{self.claim} survives rows that are wrong by {percent(self.error)} (in total variation)."

@@ -13,6 +13,7 @@ from axplore.certificate.assumptions.given import given_rows
 from axplore.certificate.assumptions.registry import kinds_in
 from axplore.certificate.ranges import MOST_DRAWS, check_wholes
 from axplore.errors import InvalidInputError
+from axplore.labels import readable
 from axplore.records.assumed import UNTIED
 from axplore.records.counts import Counts
 from axplore.types import IntArray
@@ -108,7 +109,7 @@ def contradicted_assumption(certificate: Certificate) -> str | None:
 
 def _outcomes_of(counts: Counts, pair: int) -> list[str]:
     entries = slice(*counts.row_offsets[pair : pair + 2].tolist())
-    return [repr(counts.order[successor]) for successor in counts.successors[entries].tolist()]
+    return [_shown(counts.order[successor]) for successor in counts.successors[entries].tolist()]
 
 
 def _pair_name(counts: Counts, pair: int) -> str:
@@ -117,4 +118,9 @@ def _pair_name(counts: Counts, pair: int) -> str:
     while pair >= len(counts.actions[state]):
         pair -= len(counts.actions[state])
         state += 1
-    return f"action {counts.actions[state][pair]!r} of state {counts.order[state]!r}"
+    return f"action {_shown(counts.actions[state][pair])} of state {_shown(counts.order[state])}"
+
+
+def _shown(label: Hashable) -> str:
+    """A label in a sentence: text in quotes, and anything else as people write it."""
+    return repr(label) if isinstance(label, str) else readable(label)

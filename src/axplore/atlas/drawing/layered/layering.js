@@ -3,7 +3,7 @@
 // and, so that every picture is the same, in Python; it knows numbers and texts only.
 const layering = (() => {
   /** Sizes in units of the map, in which names are 13 high. */
-  const CHARACTER = 7.3, LINE = 16, PADDING = 9, STEPS = 13, PICTURE = { width: 96, height: 72 };
+  const CHARACTER = 7.3, LINE = 16, PADDING = 11, STEPS = 13, PICTURE = { width: 96, height: 72 };
   const LABEL = { character: 6, height: 15, longest: 30 };
   const LONGEST_LINE = 24, MOST_LINES = 3, MARGIN = 24, GAP = 12;
   /** From so many edges into the initial state on, they are marks on their states; from so many leaves on, a block. */
@@ -25,7 +25,7 @@ const layering = (() => {
   }
 
   function sizeOf(graph, index) {
-    const named = lines(graph.labels[index]), longest = Math.max(...named.map((line) => line.length), 3);
+    const named = lines(graph.labels[index]), longest = Math.max(...named.map((line) => line.length), 4);
     const isPictured = graph.pictured.includes(index);
     return {
       width: Math.max(longest * CHARACTER, isPictured ? PICTURE.width : 0, graph.leastWidth - 2 * PADDING) + 2 * PADDING,

@@ -44,7 +44,7 @@ const panel = (() => {
 
   function wholePolicy(goal, met) {
     const indices = [...met.keys()], { listed } = content.limits;
-    const whole = html("details", {}, html("summary", {}, `The whole policy: ${indices.length} states may be met`));
+    const whole = html("details", {}, html("summary", {}, `The whole policy: ${number(indices.length)} ${indices.length === 1 ? "state" : "states"} may be met`));
     whole.addEventListener("toggle", () => {
       if (whole.childElementCount > 1) return;
       const steps = html("ul", { id: "whole-policy" });
@@ -154,6 +154,7 @@ const panel = (() => {
     shown.push(html("p", {}, `Found at step ${number(content.foundAt[index])}; ${number(visits)} ${visits === 1 ? "visit" : "visits"}.`));
     if (atlas.actionsOf(index).length) shown.push(allActions(index));
     if (index === 0) return [...shown, html("p", {}, "RESET leads here.")];
+    if (content.refuted) return shown;
     if (!met) return [...shown, html("p", {}, "Its policy is in the atlas, but too large for this page.")];
     shown.push(html("h4", {}, "Route"), ...(atlas.hasAnswers(index) ? way(index) : []), wholePolicy(index, met));
     if (atlas.hasAnswers(index)) shown.push(...chances(index));
