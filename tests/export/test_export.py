@@ -156,7 +156,11 @@ def test_names_are_different_identifiers_and_labels_stand_beside_them(awkward: A
 
 
 def test_a_label_that_looks_like_a_made_up_name_keeps_it() -> None:
-    assert identifiers(["state_1", "a b", "x", "init"], "state") == ["state_1", "state_1_", "x", "state_3"]
+    assert identifiers(["state_1", "!", "x", "init"], "state") == ["state_1", "state_1_", "x", "s_init"]
+    assert identifiers([(0, 3), (0, -3), "x=3, ok=true", "a b", "a-b", "a:c", "é"], "state") == [
+        "s_0_3", "s_0_minus_3", "s_x_3_ok_true", "state_3", "state_4", "s_a_c", "state_6",
+    ]  # fmt: skip
+    assert identifiers(["s_0", 0, "up!"], "state") == ["s_0", "state_1", "s_up"]
 
 
 @pytest.mark.parametrize("name", ["csv", "policies-csv"])
@@ -307,3 +311,52 @@ def test_the_command_line_knows_all_formats() -> None:
     from axplore.cli.console import EXPORTS
 
     assert tuple(FORMATS) == EXPORTS
+
+
+# ------------------------------------------------------------------------------------------- properties, without RESET
+
+SHOP = {
+    "start": {"browse": {"basket": 0.9, "start": 0.1}},
+    "basket": {"pay": {"thanks": 0.7, "error": 0.2, "start": 0.1}, "wait": {"basket": 1.0}},
+    "thanks": {},
+    "error": {},
+}
+
+
+@pytest.mark.parametrize("assume", [None, "min-probability=0.05"])
+def test_storms_bounds_of_a_property_over_the_intervals_enclose_ours_and_meet_them_where_rows_are_intervals(
+    assume: str | None, tmp_path: Path
+) -> None:
+    stormpy = pytest.importorskip("stormpy")
+    atlas = axplore.explore(TabularMdp.from_rows(SHOP, "start"), radius=8, epsilon=0.5, assume=assume, doctor=False)
+    export(atlas, "interval-drn", tmp_path / "region.drn", reset=False)
+    assert "RESET" not in (tmp_path / "region.drn").read_text()
+    model = stormpy.build_model_from_drn[stormpy.Interval](str(tmp_path / "region.drn"))
+    modes = stormpy.UncertaintyResolutionMode
+    goal, unseen = '"thanks"', '("thanks" | ("unseen" & !"error"))'
+    for best in ("max", "min"):
+        ours = atlas.check_property(f'P{best}=? [ !"error" U "thanks" ]')
+        low, high = (
+            storm_steps(model, f'P{best}=? [ !"error" U {reached} ]', uncertainty_resolution_mode=mode)
+            for reached, mode in ((goal, modes.MINIMIZE), (unseen, modes.MAXIMIZE))
+        )
+        assert low <= ours.lower + 1e-5
+        assert ours.upper <= high + 1e-5
+        assert low > ours.lower - 0.2
+    # One row of two outcomes, of which nothing else can come: the region is the interval.
+    first = atlas.check_property('Pmax=? [ F<=1 "basket" ]')
+    (start,) = (choice for choice in learned(atlas, reset=False).choices[0] if choice.name == "browse")
+    (move,) = (move for move in start.moves if learned(atlas).states[move.target] == "basket")
+    assert move.low == pytest.approx(first.lower, abs=0.02)
+    assert assume is None or start.unseen == 0.0
+
+
+def test_without_reset_a_state_in_which_nothing_can_be_played_stays_and_is_unseen_if_nothing_was_drawn() -> None:
+    atlas = axplore.explore(TabularMdp.from_rows(SHOP, "start"), radius=2, epsilon=0.5, doctor=False)
+    model = learned(atlas, reset=False)
+    assert all(choice.action is not axplore.RESET for choices in model.choices for choice in choices)
+    for index, choices in enumerate(model.choices):
+        if not SHOP.get(str(model.states[index])) or index >= model.n_known:
+            assert [choice.name for choice in choices] == ["stay"]
+        assert model.labels(index).endswith(" unseen") == (index >= model.n_known)
+    assert 'label "unseen" = s>=' in str(FORMATS["prism"](atlas, False))

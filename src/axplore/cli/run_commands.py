@@ -479,6 +479,9 @@ def export(
         str, typer.Option("--format", metavar="FORMAT", help=f"One of {', '.join(EXPORTS)}.", show_default=False)
     ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="File to write.", show_default=False)],
+    reset: Annotated[
+        bool, typer.Option("--reset/--no-reset", help="Whether RESET is an action of a model; properties have none.")
+    ] = True,
 ) -> None:
     """Export what a run has learned, for model checkers, graphs and tables.
 
@@ -493,7 +496,7 @@ def export(
     from axplore.atlas import Atlas
     from axplore.export import export as export_atlas
 
-    export_atlas(Atlas.load(run), format_name, out)
+    export_atlas(Atlas.load(run), format_name, out, reset=reset)
     print_lines([f"Written to {out}."])
 
 

@@ -21,10 +21,10 @@ from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 from unicodedata import normalize
 
-from axplore.arguments import checked, file_path, instance, text
+from axplore.arguments import checked, file_path, flag, instance, text
 from axplore.atlas.atlas import Atlas
 from axplore.errors import AxploreError, UnknownNameError
-from axplore.export.model import UNSEEN, Choice, LearnedModel, check_proven, learned
+from axplore.export.model import STAY, UNSEEN, Choice, LearnedModel, check_proven, learned
 from axplore.labels import canonical_json, encode_label, label_of, text_of
 from axplore.storage import replace_file, storage_errors
 from axplore.types import RESET
@@ -52,6 +52,10 @@ def region_as_drn(model: LearnedModel, least: float = LEAST_PROBABILITY) -> str:
     intervals bound those in every model of the region from above. For a lower bound, count `unseen` as part of the
     goal, the best case: R{"steps"}min=? [F "s5" | "unseen"] with a cooperative nature.
 
+    Without RESET it stays, and so do states in which nothing was drawn, which have the label `unseen` too. For the
+    probability of a goal before something bad, count it as nothing for a lower bound, and as the goal for an upper one:
+    Pmax=? [ !"bad" U ("goal" | ("unseen" & !"bad")) ].
+
     Args:
         model: the rows, with hulls.
         least: replaces smaller lower bounds, because Storm refuses 0.
@@ -64,18 +68,23 @@ def region_as_drn(model: LearnedModel, least: float = LEAST_PROBABILITY) -> str:
             lines.append(f"\taction {choice.name}")
             moves = sorted(_intervals(choice, unseen, least))
             lines += [f"\t\t{target} : [{low!r}, {high!r}]" for target, low, high in moves]
-    lines += [f"state {unseen} [1] {UNSEEN}", "\taction RESET", "\t\t0 : [1.0, 1.0]"]
+    target, action = (0, "RESET") if model.has_reset else (unseen, STAY)
+    lines += [f"state {unseen} [1] {UNSEEN}", f"\taction {action}", f"\t\t{target} : [1.0, 1.0]"]
     return "\n".join(lines) + "\n"
 
 
 def _intervals(choice: Choice, unseen: int, least: float) -> Iterator[tuple[int, float, float]]:
-    if choice.unseen == 0.0:  # known exactly
-        yield from ((move.target, 1.0, 1.0) for move in choice.moves)
+    if not choice.moves:  # never played
+        yield unseen, 1.0, 1.0
+        return
+    if choice.unseen == 0.0 and len(choice.moves) == 1:  # known exactly
+        yield choice.moves[0].target, 1.0, 1.0
         return
     for move in choice.moves:
         low = max(move.low, least)
         yield move.target, low, max(move.high, low)
-    yield unseen, least, max(choice.unseen, least)
+    if choice.unseen > 0.0:
+        yield unseen, least, max(choice.unseen, least)
 
 
 def _head(model: LearnedModel, n_states: int, n_choices: int, *, interval: bool) -> list[str]:
@@ -98,7 +107,7 @@ def _head(model: LearnedModel, n_states: int, n_choices: int, *, interval: bool)
 def _state(model: LearnedModel, index: int) -> list[str]:
     init = " init" if index == 0 else ""
     label = canonical_json(encode_label(model.states[index]))
-    return [f"// {model.names[index]} is {label}", f"state {index} [1]{init} {model.names[index]}"]
+    return [f"// {model.names[index]} is {label}", f"state {index} [1]{init} {model.labels(index)}"]
 
 
 def as_dot(model: LearnedModel) -> str:
@@ -137,6 +146,8 @@ def as_prism(model: LearnedModel) -> str:
             lines.append(f"  [{choice.name}] s={index} -> {moves};")
     lines += ["endmodule", ""]
     lines += [f'label "{name}" = s={index};' for index, name in enumerate(model.names)]
+    if not model.has_reset and model.n_known < len(model.states):
+        lines.append(f'label "{UNSEEN}" = s>={model.n_known};')
     lines += ["", 'rewards "steps"', "  true : 1;", "endrewards"]
     return "\n".join(lines) + "\n"
 
@@ -174,9 +185,9 @@ def as_umb(model: LearnedModel) -> bytes:
         return path.read_bytes()
 
 
-def _region_as_drn(atlas: Atlas) -> str:
+def _region_as_drn(atlas: Atlas, reset: bool = True) -> str:
     check_proven(atlas)
-    return region_as_drn(learned(atlas))
+    return region_as_drn(learned(atlas, reset=reset, unplayed=not reset))
 
 
 Columns: TypeAlias = Mapping[str, Sequence[Any]]
@@ -258,34 +269,35 @@ def as_parquet(columns: Columns) -> bytes:
     return bytes(sink.getvalue().to_pybytes())
 
 
-FORMATS: Final[Mapping[str, Callable[[Atlas], str | bytes]]] = MappingProxyType(
+FORMATS: Final[Mapping[str, Callable[..., str | bytes]]] = MappingProxyType(
     {
-        "drn": lambda atlas: frequencies_as_drn(learned(atlas)),
+        "drn": lambda atlas, reset=True: frequencies_as_drn(learned(atlas, reset=reset)),
         "interval-drn": _region_as_drn,
-        "prism": lambda atlas: as_prism(learned(atlas)),
-        "umb": lambda atlas: as_umb(learned(atlas)),
-        "dot": lambda atlas: as_dot(learned(atlas)),
-        "csv": lambda atlas: as_csv(transitions(atlas)),
-        "policies-csv": lambda atlas: as_csv(policies(atlas)),
-        "parquet": lambda atlas: as_parquet(transitions(atlas)),
-        "policies-parquet": lambda atlas: as_parquet(policies(atlas)),
+        "prism": lambda atlas, reset=True: as_prism(learned(atlas, reset=reset)),
+        "umb": lambda atlas, reset=True: as_umb(learned(atlas, reset=reset)),
+        "dot": lambda atlas, _=True: as_dot(learned(atlas)),
+        "csv": lambda atlas, _=True: as_csv(transitions(atlas)),
+        "policies-csv": lambda atlas, _=True: as_csv(policies(atlas)),
+        "parquet": lambda atlas, _=True: as_parquet(transitions(atlas)),
+        "policies-parquet": lambda atlas, _=True: as_parquet(policies(atlas)),
     }
 )
-"""The formats that an atlas can be written in, by their names on the command line."""
+"""The formats that an atlas can be written in, with RESET or without, by their names on the command line."""
 
 
-@checked(atlas=instance(Atlas, "an Atlas"), format_name=text, path=file_path)
-def export(atlas: Atlas, format_name: str, path: str | Path) -> None:
+@checked(atlas=instance(Atlas, "an Atlas"), format_name=text, path=file_path, reset=flag)
+def export(atlas: Atlas, format_name: str, path: str | Path, *, reset: bool = True) -> None:
     """Writes an atlas in a format, atomically; replaces an existing file.
 
     Args:
         atlas: the atlas to write.
         format_name: one of `FORMATS`.
         path: the path of the file.
+        reset: whether RESET is an action of a model; properties have none.
     """
     if format_name not in FORMATS:
         raise UnknownNameError.of("format", format_name, FORMATS)
-    content = FORMATS[format_name](atlas)
+    content = FORMATS[format_name](atlas, reset)
     data = content.encode("utf-8") if isinstance(content, str) else content
     target = Path(path)
     with storage_errors(f"{target} cannot be written"):
