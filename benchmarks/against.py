@@ -30,6 +30,8 @@ def main() -> None:
     given = parser.parse_args()
     with TemporaryDirectory(prefix="axplore-bench-") as scratch:
         older = environment_of(given.commit, Path(scratch))
+        first = [ladder.first_use(python) for python in (str(older), sys.executable)]
+        print(f"first exploration after installing: {first[0]:.1f} s, now {first[1]:.1f} s, {first[1] / first[0]:.2f}")
         for name in ladder.LADDERS:
             if not given.ladders or any(part in name for part in given.ladders):
                 compare(name, older, given.seconds)
@@ -54,6 +56,7 @@ def compare(name: str, older: Path, seconds: float) -> None:
     heads = ("older s", "now s", "ratio", "older steps", "now steps", "ratio")
     print(f"\n{name}")
     print(f"{'rung':>8} {heads[0]:>9} {heads[1]:>9} {heads[2]:>7} {heads[3]:>14} {heads[4]:>14} {heads[5]:>7}")
+    every: tuple[list[dict[str, Any]], list[dict[str, Any]]] = [], []
     for rung in ladder.LADDERS[name]:
         before, now = (ladder.run_rung(name, rung, seconds, python) for python in (str(older), sys.executable))
         runs = [found if found and found["ended"] else None for found in (before, now)]
@@ -61,8 +64,12 @@ def compare(name: str, older: Path, seconds: float) -> None:
         steps = [f"{found['steps']:14,}" if found else f"{'–':>14}" for found in runs]
         print(f"{rung:>8} {' '.join(cells)} {ratio(runs[0], runs[1], 'cpu_seconds')} {' '.join(steps)} ", end="")
         print(ratio(runs[0], runs[1], "steps"), flush=True)
+        for fitted, found in zip(every, runs, strict=True):
+            fitted.extend([found] if found else [])
         if runs == [None, None]:
-            return
+            break
+    exponents = [ladder.exponent_in_words(fitted) for fitted in every]
+    print(f"time ~ states^{exponents[0]}, now states^{exponents[1]}, fitted to the rungs that ended", flush=True)
 
 
 def ratio(before: dict[str, Any] | None, now: dict[str, Any] | None, key: str) -> str:

@@ -20,12 +20,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import numpy as np
 
 import axplore
 from axplore import TabularMdp
+from axplore.assumptions import Assumptions
+from axplore.domains import GridTies
 
 SECONDS: Final = 120
 """CPU seconds after which a rung is cut, unless given otherwise."""
@@ -89,18 +92,28 @@ def interface(screens: int, buttons: int = 4, seed: int = 0) -> TabularMdp:
     return TabularMdp.from_rows(rows, 0)
 
 
+def ties(size: int) -> dict[str, Any]:
+    """That the floor of a grid is equally slippery everywhere, and where its steps lead."""
+    grid_ties = GridTies(size, size)
+    return {"assume": Assumptions(tied=grid_ties.outcome_of, leads_to=grid_ties.leads_to)}
+
+
 def settings(radius: float, epsilon: float = 1.0, **more: Any) -> dict[str, Any]:
     return {"radius": radius, "epsilon": epsilon, **more}
 
 
 LADDERS: Final[Mapping[str, dict[str, Rung]]] = {
+    "small slippery grid n×n, slip 0.2": {
+        f"{n}": (partial(grid, n, 0.2), settings(radius)) for n, radius in ((4, 6), (6, 8), (10, 10))
+    },
     "slippery grid n×n, L = n": {f"{n}": (partial(grid, n, 0.1), settings(n)) for n in (6, 10, 15)},
     "large slippery grid n×n": {
-        f"{n}": (partial(grid, n, 0.1), settings(radius)) for n, radius in ((20, 15), (30, 25))
+        f"{n}": (partial(grid, n, 0.1), settings(radius)) for n, radius in ((20, 15), (30, 25), (60, 50))
     },
     "deterministic grid n×n, L = n": {f"{n}": (partial(grid, n, 0.0), settings(n)) for n in (10, 20, 40)},
     "star of n arms": {
-        f"{n}": (partial(axplore.domain, "star", arms=n, arm_length=1), settings(2)) for n in (500, 1000, 2000, 5000)
+        f"{n}": (partial(axplore.domain, "star", arms=n, arm_length=1), settings(2))
+        for n in (500, 1000, 2000, 5000, 20_000)
     },
     "binary tree of depth d": {f"{d}": (partial(binary_tree, d), settings(d)) for d in (6, 8, 10)},
     "first known states of 2,000, random sparse, L = 8": {
@@ -110,7 +123,16 @@ LADDERS: Final[Mapping[str, dict[str, Rung]]] = {
     "uniform fan, L = 2n": {f"{n}": (partial(fan, n), settings(2 * n)) for n in (5, 20, 100)},
     "counter": {f"{n}": (partial(counter, n), settings(2 * n)) for n in (30, 100, 300)},
     "user interface": {
-        f"{n}": (partial(interface, n), settings(7, 3.0, objective="within-radius")) for n in (100, 500, 2500)
+        f"{n}": (partial(interface, n), settings(7, 3.0, objective="within-radius"))
+        for n in (100, 500, 2500, 5000, 10_000)
+    },
+    "tied slippery grid n×n": {
+        f"{n}": (partial(grid, n, slip), settings(radius, **ties(n)))
+        for n, slip, radius in ((6, 0.2, 8), (20, 0.1, 15), (40, 0.1, 30))
+    },
+    "random maze n×n, deterministic by assumption": {
+        f"{n}": (partial(axplore.domain, "random-maze", rows=n, columns=n), settings(5 * n, assume="deterministic"))
+        for n in (100, 225, 1000)
     },
 }
 
@@ -125,10 +147,12 @@ def main() -> None:
     if given.rung:
         print(json.dumps(measured(given.rung[0], given.rung[1], given.seconds)))
         return
+    print(f"first exploration after installing: {first_use():.1f} s of CPU time", flush=True)
     figures = {}
     for name in LADDERS:
         if not given.ladders or any(part in name for part in given.ladders):
             figures[name] = list(climbed(name, given.seconds))
+            print(f"time ~ states^{exponent_in_words(figures[name])}, fitted", flush=True)
     if given.json:
         given.json.write_text(json.dumps(figures, indent=1) + "\n")
 
@@ -181,6 +205,40 @@ def climbed(ladder: str, seconds: float) -> Iterator[dict[str, Any]]:
         if not found["ended"]:
             return
         before = found
+
+
+def fitted_exponent(rungs: list[dict[str, Any]]) -> float | None:
+    """The exponent of the time in the number of states found, fitted to all rungs that ended; None for fewer than two.
+
+    The slope of the logarithms, by least squares.
+    """
+    ended = [rung for rung in rungs if rung["ended"] and rung["states"] > 0 and rung["cpu_seconds"] > 0]
+    if len({rung["states"] for rung in ended}) < 2:
+        return None
+    states, seconds = np.log([[rung["states"], rung["cpu_seconds"]] for rung in ended]).T
+    return float(np.polyfit(states, seconds, 1)[0])
+
+
+def exponent_in_words(rungs: list[dict[str, Any]]) -> str:
+    exponent = fitted_exponent(rungs)
+    return "–" if exponent is None else f"{exponent:.2f}"
+
+
+FIRST_USE: Final = """
+import time, axplore
+axplore.explore("slippery-grid", radius=4, epsilon=1, world_parameters={"rows": 4, "columns": 4})
+print(time.process_time())
+"""
+
+
+def first_use(python: str = sys.executable) -> float:
+    """The CPU seconds of the first exploration after installing, from the import on: everything is compiled."""
+    with TemporaryDirectory(prefix="axplore-first-") as empty:
+        environment = {**os.environ, "NUMBA_CACHE_DIR": empty}
+        if python != sys.executable:
+            environment["PYTHONPATH"] = ""
+        ended = subprocess.run([python, "-c", FIRST_USE], env=environment, capture_output=True, text=True, check=True)
+    return float(ended.stdout.splitlines()[-1])
 
 
 def run_rung(ladder: str, rung: str, seconds: float, python: str = sys.executable) -> dict[str, Any] | None:
