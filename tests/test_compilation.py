@@ -71,6 +71,44 @@ def test_a_cache_that_names_a_class_which_is_no_more_is_made_anew(tmp_path: Path
     assert run("import kernels", PYTHONPATH=path, NUMBA_CACHE_DIR=str(tmp_path)).stdout.startswith("3.0 Counter({")
 
 
+CALLED_WITH_CONSTANTS = """
+from axplore.compilation import compiled, compiled_inner, specialisations
+
+@compiled_inner
+def scaled(number, factor, doubled):
+    return number * factor * (2 if doubled else 1)
+
+@compiled
+def summed(number, factor):
+    constant = scaled(number, 3, True) + scaled(2, 4, True)
+    return constant + scaled(number, factor, False) + scaled(number, factor, factor > 1)
+
+print(summed(5, 7), specialisations()["constants.scaled"])
+"""
+
+
+def test_calls_with_constants_share_the_code_of_all_others(tmp_path: Path) -> None:
+    (tmp_path / "constants.py").write_text(CALLED_WITH_CONSTANTS, encoding="utf-8")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    said = run("import constants", PYTHONPATH=path, NUMBA_CACHE_DIR=str(tmp_path)).stdout
+    assert said.split() == [str(30 + 35 + 70 + 16), "1"]
+
+
+COUNT_SPECIALISATIONS = """
+import axplore
+from axplore.compilation import specialisations
+axplore.explore("slippery-grid", radius=3, epsilon=1, world_parameters={"rows": 3, "columns": 3})
+counted = specialisations()
+several = {name for name, count in counted.items() if count > 1}
+print(sum(counted.values()) > 20, several - {"axplore.worlds.simulation_kernels.number_in"})
+"""
+
+
+def test_an_exploration_compiles_each_kernel_once() -> None:
+    """Apart from the one that looks up numbers, which reads tables of policies and of distances."""
+    assert run(COUNT_SPECIALISATIONS).stdout.strip() == "True set()"
+
+
 def test_what_is_being_compiled_is_said_in_words_with_an_end(tmp_path: Path) -> None:
     first, again = (run(FOLLOW_A_COMPILATION, NUMBA_CACHE_DIR=str(tmp_path)).stdout.strip() for _ in range(2))
     assert re.fullmatch(r"None compiling, on first use only: 0 of at most \d+ functions", first)

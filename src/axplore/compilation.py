@@ -46,6 +46,11 @@ def compiling() -> str | None:
     return _compilations.in_words()
 
 
+def specialisations() -> dict[str, int]:
+    """Returns for how many types of arguments each kernel was compiled or loaded in this process; none if for none."""
+    return {f"{kernel.__module__}.{kernel.__name__}": len(kernel.signatures) for kernel in _compilations.kernels}
+
+
 class _KernelCache(FunctionCache):
     """The cache of a kernel; what cannot be read any more is compiled again.
 

@@ -143,7 +143,8 @@ def _share_gain(
         if pair == best or (pair != other and value <= limit):
             locally[pair - first] = _later_gain(rows, pair, values)
             n_as_good += 1
-    gain[first:end] += mass / n_as_good * locally
+    for pair in range(first, end):
+        gain[pair] += mass / n_as_good * locally[pair - first]
 
 
 @compiled

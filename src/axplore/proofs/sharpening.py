@@ -106,12 +106,14 @@ def _sharpen(
         for entry in range(first, end):
             if row[entry] <= 0.0:  # it has no share: any probability will do
                 row[entry] = rows.frequencies[entry]
-        before[:] = rows.shares[first:end]
+        for entry in range(first, end):
+            before[entry - first] = rows.shares[entry]
         slack = tangent_ball(counts[first:end], log_levels[pair], row[first:end], rows.shares[first:end])
         slack *= 1.0 + MARGIN
         new_mean, weight, shift = least_mean(rows, pair, values, free, sign, slack)
         if new_mean <= mean:
-            rows.shares[first:end] = before
+            for entry in range(first, end):
+                rows.shares[entry] = before[entry - first]
             return
         mean = new_mean
         rows.slack[pair] = slack

@@ -36,7 +36,8 @@ def merge(row_offsets: IntArray, successors: IntArray, counts: IntArray, met: In
             met[same, COUNT] += met[item, COUNT]
             continue
         # n_fresh <= item, so that nothing is overwritten which is still to be read.
-        met[n_fresh] = met[item]
+        for column in range(met.shape[1]):
+            met[n_fresh, column] = met[item, column]
         older[n_fresh] = newest[pair]
         newest[pair] = n_fresh
         n_fresh += 1

@@ -234,12 +234,15 @@ def _best_horizon(
 ) -> tuple[int, float, float, float]:
     chosen, fraction, growth, episode_steps = last, 0.0, 0.0, 0.0
     for horizon in range(first, last + 1, 1 + (last - first) // MOST_HORIZONS):
-        losses = (np.arange(horizon + 2, dtype=np.float64) - bound) / (horizon + beyond)
-        losses[-1] = 1.0
-        probabilities = np.empty(horizon + 2)
-        probabilities[:-1] = arrivals[: horizon + 1]
-        probabilities[-1] = max(1.0 - probabilities[:-1].sum(), 0.0)
-        steps = 1.0 + probabilities[-1] * horizon + (probabilities[:-1] * np.arange(horizon + 1)).sum()
+        losses, probabilities = np.empty(horizon + 2), np.empty(horizon + 2)
+        arrived, taken = 0.0, 0.0
+        for step in range(horizon + 1):
+            losses[step] = (step - bound) / (horizon + beyond)
+            probabilities[step] = arrivals[step]
+            arrived += arrivals[step]
+            taken += arrivals[step] * step
+        losses[horizon + 1], probabilities[horizon + 1] = 1.0, max(1.0 - arrived, 0.0)
+        steps = 1.0 + probabilities[horizon + 1] * horizon + taken
         candidate, gained = _best_fraction(losses, probabilities)
         if horizon == first or gained * episode_steps > growth * steps:
             chosen, fraction, growth, episode_steps = horizon, candidate, gained, steps

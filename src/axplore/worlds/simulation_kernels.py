@@ -365,7 +365,9 @@ def find_unplayed(
 def alias_tables(row_offsets: IntArray, probabilities: FloatArray) -> tuple[FloatArray, UnsignedArray]:
     """Returns thresholds and aliases, [T] each: a uniform column of a row, split by them, has its probabilities."""
     thresholds = np.ones(len(probabilities))
-    aliases = np.arange(len(probabilities)).astype(np.uint64)
+    aliases = np.empty(len(probabilities), dtype=np.uint64)
+    for entry in range(len(probabilities)):
+        aliases[entry] = entry
     widest = 0
     for row in range(len(row_offsets) - 1):
         widest = max(widest, row_offsets[row + 1] - row_offsets[row])
