@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from axplore import TabularMdp
+import axplore
+from axplore import Atlas, StopReason, TabularMdp
 from axplore.assumptions.applied import region_given
 from axplore.certificate import Certificate, verify
+from axplore.certificate.binding import draws_by_label
 from axplore.certificate.kinds.kind import Checking
 from axplore.certificate.kinds.properties import PropertyKind
 from axplore.certificate.promise import PropertyBounds
@@ -26,6 +28,9 @@ from axplore.proofs.property_claims import asked_of, chance_claim, cost_claim, n
 from axplore.properties import parse_property
 from axplore.records.assumed import Assumed
 from axplore.records.properties import NO_CHOICE, NamedStates, PropertyClaim
+from axplore.records.run import RunRecord
+from axplore.report.page import page_of
+from axplore.runs.history import History
 from axplore.target import Target
 from axplore.worlds.contract import NO_GOAL, Episodes
 from axplore.worlds.simulated import SimulatedWorld
@@ -226,3 +231,22 @@ def test_names_stand_for_states_that_exist_once_and_in_order() -> None:
         (far, NamedStates("good", good.states.reshape(1, -1))), (far, NamedStates("good", good.states.astype(float))),
     ):  # fmt: skip
         assert not is_proven(certificate, claim, names=names)
+
+
+def test_an_atlas_of_properties_alone_speaks_of_no_radius(tmp_path: Path) -> None:
+    certificate = certificate_of(True)
+    record = RunRecord(
+        world="w", explorer="x", steps=10, rounds=1, stop=StopReason.PROVEN,
+        found_at=np.zeros(len(certificate.known), dtype=np.int64),
+        draws=draws_by_label(certificate.counts, certificate.known),
+    )  # fmt: skip
+    Atlas(source=certificate, run=record).save(tmp_path)
+    atlas = Atlas.load(tmp_path)
+    assert axplore.verify(tmp_path).complete
+    assert atlas.verdict.headline.startswith("Proven, if no outcome of an action is rarer than 0.05: Pmax=? [")
+    page = page_of(atlas, History(), tmp_path)
+    for shown in (str(atlas), repr(atlas), str(atlas.verdict), str(atlas.describe("left")), page):
+        assert "1e+12" not in shown
+    unfinished = Atlas(source=structs.replace(certificate, epsilon=1e-9, complete=False), run=record)
+    assert unfinished.verdict.headline.startswith("Unfinished: ")
+    assert 'Pmax=? [ !"bad" U "goal" ] is between' in unfinished.verdict.headline

@@ -619,7 +619,7 @@ class Atlas:
         reason = "No transition to it was counted." if state in self.seen else "It was never seen."
         if self.is_refuted:
             reason += f" {REFUTED}"
-        elif self.proven:
+        elif self.proven and self.objective is not Objective.QUESTION:
             reason += (
                 f" States never seen take at least {rounded_down(self.unseen_lower)} expected steps through the "
                 f"states of the atlas; the radius is {self.target.radius:g}."
@@ -643,8 +643,9 @@ class Atlas:
         return as_html(self)
 
     def __repr__(self) -> str:
+        scope = "a question" if self.objective is Objective.QUESTION else f"a radius of {self.target.radius:g}"
         return (
-            f"Atlas({len(self.states)} states for a radius of {self.target.radius:g} around {self.states[0]!r}, "
+            f"Atlas({len(self.states)} states for {scope} around {self.states[0]!r}, "
             f"{self.steps} steps taken, {self.verdict.kind.value})"
         )
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from axplore.atlas.transitions import state_visits
 from axplore.errors import AxploreError, printable
 from axplore.labels import encode_label, finite, readable
-from axplore.target import Target
+from axplore.target import NO_RADIUS, Objective, Target
 from axplore.types import State, Status
 
 if TYPE_CHECKING:
@@ -136,6 +136,8 @@ def reason_for_member(status: Status, bounds: Bounds, target: Target) -> str:
             f"Its policy arrives within {upper} expected steps, and loses at most {regret} against the best one "
             "through the states of the atlas."
         )
+    if target.radius == NO_RADIUS:
+        return "Its steps were not asked for: a property was."
     if math.isinf(bounds.upper):
         return f"No policy is proven to arrive in any number of steps; {reach:g} are allowed."
     if bounds.upper > reach:
@@ -179,6 +181,8 @@ def _rounded(steps: float, direction: str) -> str:
 def title_of(atlas: Atlas) -> str:
     """Returns what was found, in a line."""
     found = f"{len(atlas.states)} state{'' if len(atlas.states) == 1 else 's'}"
+    if atlas.objective is Objective.QUESTION:
+        return f"{atlas.world}: {found} drawn for a question, by {atlas.explorer}"
     return (
         f"{atlas.world}: {found} for a radius of {atlas.target.radius:g} expected steps "
         f"(+ ε {atlas.target.epsilon:g}), found by {atlas.explorer}"

@@ -71,7 +71,7 @@ STATUS_WORDS: Facts = [
 
 def meanings(atlas: Atlas) -> Facts:
     """Returns definitions of the statuses; none if nothing is proven. The verdict says what holds."""
-    if not atlas.proven:
+    if not atlas.proven or atlas.objective is Objective.QUESTION:
         return []
     radius, epsilon = f"{atlas.target.radius:g}", f"{atlas.target.epsilon:g}"
     regret = (
@@ -157,7 +157,7 @@ def settings_of(atlas: Atlas, history: History) -> Facts:
     facts = [
         ("World", atlas.world),
         ("Explorer", atlas.explorer),
-        ("Radius (L)", f"{atlas.target.radius:g}"),
+        ("Radius (L)", "none" if atlas.objective is Objective.QUESTION else f"{atlas.target.radius:g}"),
         ("Epsilon (ε)", f"{atlas.target.epsilon:g}"),
         ("Delta (δ)", f"{atlas.target.delta:g}"),
         ("Objective", "its own" if atlas.objective is None else atlas.objective.value),
