@@ -130,6 +130,11 @@ def test_walls_are_where_no_transition_crosses() -> None:
     assert set(walls) - {(1, 1, 1, 2)} == {(0, 0, 0, 2), (2, 0, 2, 2), (0, 0, 2, 0), (0, 2, 2, 2)}
 
 
+def test_there_are_no_walls_where_transitions_jump() -> None:
+    labels = [(0, 0), (0, 1), (0, 2), (0, 3)]
+    assert not grid_layout(moving([(0, 2), (2, 0), (0, 3), (1, 3), (0, 1)], 4, labels)).walls
+
+
 def test_no_more_cells_are_drawn_than_a_browser_can_take_and_those_of_the_atlas_first() -> None:
     labels = tuple((index // 60, index % 60) for index in range(200 + MAX_DRAWN))
     layout = grid_layout(tree_atlas(200, MAX_DRAWN, labels))

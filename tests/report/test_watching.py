@@ -136,7 +136,8 @@ def test_the_watcher_shows_the_steps_done_of_those_expected(browser: Browser, ch
     with serving(tmp_path) as server:
         browser.open(server.address)
         assert browser.find("#live-bar").get_attribute("value") == "0.25"
-        assert "25 % · 100 of about 400 steps (200 to 1,000)" in browser.text("#live-message")
+        message = browser.text("#live-message")
+        assert message.startswith("In progress: 25 % · 100 of about 400 steps (200 to 1,000)")
         assert browser.count("#live-chart .curve") == 2
         assert browser.complaints() == []
 

@@ -340,10 +340,10 @@ def as_html(atlas: Atlas) -> str:
         cells.insert(MAX_HTML_ROWS // 2, f"<td colspan={len(rows[0])}>… {len(rows) - len(shown):,} more states</td>")
     head = "".join(f"<th>{escape(heading)}</th>" for heading in headings_of(atlas))
     body = "".join(f"<tr>{row}</tr>" for row in cells)
-    lines = "<br>".join(escape(printable(line)) for line in summary_of(atlas))
+    headline, *others = (escape(printable(line)) for line in summary_of(atlas))
     return (
-        f"<div><p><b>{escape(printable(title_of(atlas)))}</b></p>{as_svg(atlas)}"
-        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{lines}</p></div>"
+        f"<div><p><b>{escape(printable(title_of(atlas)))}</b></p><p>{headline}</p>{as_svg(atlas)}"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{'<br>'.join(others)}</p></div>"
     )
 
 

@@ -46,6 +46,9 @@ MOST_SECONDS: Final = 2.0
 LONGEST_WAIT: Final = 60.0
 """The next estimate follows after at most this many seconds, even if it takes a larger share of the time."""
 
+BAR: Final = "█░ "
+"""What a bar is made of."""
+
 BAR_WIDTH: Final = 12
 
 MOST_DONE: Final = 0.99
@@ -223,8 +226,9 @@ def left_in_words(report: RoundReport) -> str:
     times = report.seconds_left
     time_left = "" if times is None else f" · {duration(times[0])} left ({duration(times[1])} to {duration(times[2])})"
     at_least = "at least " if report.remaining.may_grow else ""
+    bar = BAR[0] * filled + BAR[1] * (BAR_WIDTH - filled)
     return (
-        f"{'█' * filled}{'░' * (BAR_WIDTH - filled)} {math.floor(100 * share)} % · {report.steps:,} of {at_least}about "
+        f"{bar} {math.floor(100 * share)} % · {report.steps:,} of {at_least}about "
         f"{rounded(about)} steps ({rounded(fewest)} to {rounded(most)}){time_left} · "
     )
 

@@ -21,7 +21,7 @@ from axplore.errors import AxploreError, StorageError
 from axplore.explorers.base import Remaining, RoundReport
 from axplore.report.charts import MAX_POINTS
 from axplore.report.page import page_of, rendered
-from axplore.report.progress import Line, duration, share_done
+from axplore.report.progress import BAR, Line, duration, share_done
 from axplore.runs.folder import ATLAS, atlas_now, has_ended, version_of
 from axplore.runs.history import History, history_of
 from axplore.runs.manifest import NAME as MANIFEST
@@ -85,7 +85,7 @@ class Watched:
         last, share = "", None
         if history.rounds:
             report = _report_of(history, before)
-            share, last = share_done(report), f"{Line().of(report)}. "
+            share, last = share_done(report), f"{Line().of(report).lstrip(BAR)}. "
         return {"message": f"In progress: {last}{_age(history)}", "share": share, "curves": _curves(history, before)}
 
 

@@ -19,6 +19,9 @@ from axplore.types import IntArray, State
 MAX_EMPTY: Final = 20
 """The largest number of empty cells per state of a grid; a sparser one is not useful."""
 
+WALKED: Final = 0.9
+"""The least part of the transitions that lead to a neighbouring cell, where walls mean something."""
+
 Wall = tuple[int, int, int, int]
 """A line between two corners of cells: row and column of each, in cells from the top left corner."""
 
@@ -67,6 +70,12 @@ def grid_of(moves: Moves) -> Grid | None:
     return None if width is None else _dense(np.stack((numbers // width, numbers % width), axis=1), width)
 
 
+def _steps(moves: Moves) -> IntArray:
+    """Returns the transitions that lead elsewhere, except to the initial state, [m, 2]."""
+    pairs = [pair for pair in moves.pairs if pair[1] > 0 and pair[0] != pair[1]]
+    return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+
+
 def _row_width(numbers: IntArray, moves: Moves) -> int | None:
     """Returns the width of a row if numbered states move as in a grid; moves to the initial state are ignored."""
     pairs = np.array([pair for pair in moves.pairs if pair[1] > 0 and pair[0] != pair[1]], dtype=np.int64).reshape(
@@ -92,8 +101,11 @@ def _dense(cells: IntArray, width: int = 0) -> Grid | None:
 def walls_of(moves: Moves, grid: Grid) -> list[Wall]:
     """Returns the walls: sides of cells of the atlas across which no transition was met, either way.
 
-    A side towards a state of the frontier, or of a state that only resets, is none: too little is known there.
+    A side towards a state of the frontier, or of a state that only resets, is none: too little is known there. There are
+    no walls at all where transitions often lead farther than to the next cell.
     """
+    if not _is_walked(moves, grid):
+        return []
     index_of = {(row, column): index for index, (row, column) in enumerate(grid.cells.tolist())}
 
     def is_closed(here: tuple[int, int], there: tuple[int, int]) -> bool:
@@ -104,6 +116,15 @@ def walls_of(moves: Moves, grid: Grid) -> list[Wall]:
         return a is None or b is None or ((a, b) not in moves.pairs and (b, a) not in moves.pairs)
 
     return list(_joined(wall for wall, here, there in _sides(grid) if is_closed(here, there)))
+
+
+def _is_walked(moves: Moves, grid: Grid) -> bool:
+    """Returns whether transitions nearly always lead to a neighbouring cell, nowhere, or to the initial state."""
+    pairs = np.array([pair for pair in moves.pairs if pair[1] > 0 and pair[0] != pair[1]], dtype=np.int64).reshape(
+        -1, 2
+    )
+    gaps = np.abs(grid.cells[pairs[:, 0]] - grid.cells[pairs[:, 1]]).max(axis=1)
+    return bool(len(gaps)) and float((gaps <= 1).mean()) >= WALKED
 
 
 def _sides(grid: Grid) -> Iterator[tuple[Wall, tuple[int, int], tuple[int, int]]]:
