@@ -101,8 +101,8 @@ def _dense(cells: IntArray, width: int = 0) -> Grid | None:
 def walls_of(moves: Moves, grid: Grid) -> list[Wall]:
     """Returns the walls: sides of cells of the atlas across which no transition was met, either way.
 
-    A side towards a state of the frontier, or of a state that only resets, is none: too little is known there. There are
-    no walls at all where transitions often lead farther than to the next cell.
+    A side towards a state of the frontier, or of a state that only resets, is none: too little is known there. There
+    are no walls at all where transitions often lead farther than to the next cell.
     """
     if not _is_walked(moves, grid):
         return []
