@@ -24,6 +24,8 @@ from axplore_studies import (
     limits,
     play,
     progress,
+    question_coverage,
+    questions,
     worker_steps,
 )
 from axplore_studies.loop import Study
@@ -40,6 +42,8 @@ STUDIES: Final[Mapping[str, Study]] = {
         coverage_with_workers.STUDY,
         learned_logs.STUDY,
         learned_logs.STUDY_OF_CONTINUED,
+        questions.STUDY,
+        question_coverage.STUDY,
         certify.STUDY,
         changes.STUDY,
         hidden.STUDY,
@@ -60,5 +64,8 @@ STUDIES: Final[Mapping[str, Study]] = {
 PAPER: Final = tuple(study.name for study in paper.PAPER)
 """The tables and figures of the paper."""
 
-REPRODUCED: Final = (*PAPER, *(study.name for study in (limits.STUDY, *paper.BESIDE, assumptions.STUDY)))
+REPRODUCED: Final = (
+    *PAPER,
+    *(study.name for study in (limits.STUDY, *paper.BESIDE, assumptions.STUDY, questions.STUDY)),
+)
 """What `axplore reproduce` makes."""

@@ -183,3 +183,15 @@ def test_it_takes_far_fewer_steps_than_sampling_everything_alike() -> None:
         np.repeat(np.arange(len(found.states)), np.diff(found.counts.state_pairs)), found.counts.visits
     )
     assert visits[deep].sum() < 0.2 * visits.sum()
+
+
+def test_waiting_in_a_loop_takes_few_steps() -> None:
+    rows = {
+        "start": {"go": {"loop": 0.5, "other": 0.5}},
+        "loop": {"on": {"other": 1.0}},
+        "other": {"back": {"loop": 0.9, "other": 0.1}},
+    }
+    mdp = TabularMdp.from_rows({**rows, "goal": {}}, "start")
+    found = axplore.check(mdp, 'Pmin=? [ F "goal" ]', precision=0.05, assume="min-probability=0.05")
+    assert (found.lower, found.upper) == (0.0, 0.0)
+    assert found.atlas.steps < 5000

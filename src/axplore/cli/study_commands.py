@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from axplore.cli.console import Ray, SweepWorkers, app
 from axplore.errors import InvalidSettingError
+
+ASKING: Final = "questions"
+"""The study of models that are not in the repository."""
 
 
 @contextmanager
@@ -38,12 +41,16 @@ def reproduce(
         typer.Argument(
             metavar="[WHAT]...",
             help="table2, table3, fig3, lock, fig-lock or all; or, not among all, certified, limits, "
-            "assumptions, or theory, which takes 10^10 steps.",
+            "assumptions, questions, or theory, which takes 10^10 steps.",
             show_default="all",
         ),
     ] = None,
     runs: Annotated[
         int | None, typer.Option(help="Runs per row.", show_default="the paper's: 50 on the chain, 20 on the lock")
+    ] = None,
+    models: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder of the models that `questions` asks about.", show_default=False),
     ] = None,
     workers: SweepWorkers = None,
     ray: Ray = None,
@@ -58,10 +65,15 @@ def reproduce(
       axplore reproduce lock
       axplore reproduce all --workers 8
       axplore reproduce all --ray auto
+      axplore reproduce questions --models models/prism
     """  # noqa: D301
     with studies_required("axplore reproduce"):
         from axplore_studies.catalogue import PAPER, REPRODUCED, STUDIES
         from axplore_studies.command import chosen_from, make
 
+    asks = what == [ASKING]
+    if asks != (models is not None):
+        raise InvalidSettingError(f"{ASKING} and --models belong together: axplore reproduce {ASKING} --models DIR")
     known = {name: STUDIES[name] for name in REPRODUCED}
-    make(chosen_from(what or ["all"], known, PAPER), out, number=runs, workers=workers, ray=ray)
+    settings = {"models": str(models)} if asks else None
+    make(chosen_from(what or ["all"], known, PAPER), out, number=runs, settings=settings, workers=workers, ray=ray)

@@ -116,7 +116,7 @@ class Directed(Explorer[DirectedState]):
     named: str = "{}"
     functions: Functions | None = None
     assume: Assumptions = NOTHING
-    growth: float = 0.2
+    growth: float = 0.1
     least_round: int = 1000
     parts: int = 8
     endless_draws: int = 1000
@@ -263,7 +263,7 @@ class Directed(Explorer[DirectedState]):
         orders: list[Order] = []
         for sampling in Narrowing(asked, low, high, state.counts.visits, closing).samplings(budget, self.parts):
             policy = by_number(sampling.policy, model.rows.state_pairs[:-1], model.numbers[: model.n_known])
-            horizon = math.ceil(LONGEST_TRIAL * sampling.steps) + BEYOND
+            horizon = math.ceil(min(LONGEST_TRIAL * sampling.steps, budget)) + BEYOND
             most_steps = math.ceil(1.5 * sampling.trials * sampling.steps)
             orders.append(Trials(sampling.trials, horizon, policy, goes_beyond=True, most_steps=most_steps))
         return orders

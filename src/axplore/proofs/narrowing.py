@@ -23,8 +23,8 @@ from axplore.proofs.narrowing_kernels import deciding_shares, stage_values, stag
 from axplore.proofs.row_kernels import UNKNOWN_SHIFT
 from axplore.types import RESET_PAIR, BoolArray, FloatArray, IntArray
 
-HORIZON: Final = 20_000
-"""Expected steps after which a trial is cut wherever it is, so that waiting in a loop has an end."""
+HORIZONS: Final = (100.0, 20_000.0)
+"""Expected steps after which a trial is cut wherever it is, so that waiting in a loop has an end: at least, at most."""
 
 IMPROVEMENTS: Final = 12
 """How often the sampling policy is improved at most."""
@@ -70,6 +70,7 @@ class Narrowing:
     def __init__(self, asked: Asked, low: Chance, high: Chance, own_visits: IntArray, closing: FloatArray) -> None:
         self._asked, self._low, self._high = asked, low, high
         self._own_visits, self._closing = own_visits, closing
+        self._horizon = HORIZONS[1]
         self._model, self._rows = asked.model, asked.rows
         self._owners = np.repeat(np.arange(self._model.n_known), np.diff(self._rows.state_pairs))
         self._entry_pairs = np.repeat(np.arange(self._model.n_pairs), np.diff(self._rows.row_offsets))
@@ -91,6 +92,7 @@ class Narrowing:
             steps: those of all of them, at most.
             n_parts: the number of ways, at most.
         """
+        self._horizon = float(np.clip(steps / 2.0, *HORIZONS))
         now = _Draws(self.weights, self._model.visits.astype(np.float64), self._own_visits.astype(np.float64))
         policy: IntArray | None = None
         for _ in range(n_parts):
@@ -160,7 +162,7 @@ class Narrowing:
             self._rows, self._asked.order, self._high.values, self._low.values, self._shifts(),
             self._asked.question.maximise, shares, gaps,
         )  # fmt: skip
-        occupancy = _Solved(self._transitions(shares), shares > 0.0, self._owners).occupancy
+        occupancy = _Solved(self._transitions(shares), shares > 0.0, self._owners, self._horizon).occupancy
         return shares * occupancy[self._owners] * gaps, shares
 
     def _transitions(self, shares: FloatArray) -> Any:
@@ -178,7 +180,7 @@ class Narrowing:
         policy = np.full(self._model.n_known, RESET_PAIR) if start is None else start
         best: tuple[float, IntArray, _Solved, float] | None = None
         for _ in range(IMPROVEMENTS):
-            system = _Solved(self._transitions(shares), shares > 0.0, self._owners)
+            system = _Solved(self._transitions(shares), shares > 0.0, self._owners, self._horizon)
             here = np.bincount(self._owners, shares * gains, minlength=self._model.n_known).astype(np.float64)
             gained, taken = system.sums(here)
             rate = gained[0] / taken[0]
@@ -227,15 +229,16 @@ class _Solved:
         transitions: the probabilities of getting from each known state to each, [n, n].
         plays: whether each pair is played, [P].
         owners: the state of each pair, [P].
+        horizon: the expected steps after which a trial is cut wherever it is.
     """
 
-    def __init__(self, transitions: Any, plays: BoolArray, owners: IntArray) -> None:
+    def __init__(self, transitions: Any, plays: BoolArray, owners: IntArray, horizon: float) -> None:
         from scipy.sparse import eye_array
         from scipy.sparse.linalg import splu
 
         self._n = transitions.shape[0]
         self._plays = np.bincount(owners[plays], minlength=self._n) > 0
-        self._stays = 1.0 - 1.0 / HORIZON
+        self._stays = 1.0 - 1.0 / horizon
         self._to_known = transitions
         self._solver = splu((eye_array(self._n) - self._stays * transitions).tocsc())
 

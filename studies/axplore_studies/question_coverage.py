@@ -1,0 +1,136 @@
+"""How often answers to questions are wrong: random models with random properties, all bounds at all times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from axplore.assumptions import Assumptions
+from axplore.atlas.construction import atlas_of
+from axplore.atlas.verification import verify
+from axplore.explorers.base import RoundReport
+from axplore.explorers.base import run as run_explorer
+from axplore.explorers.directed import Directed
+from axplore.mdp import TabularMdp
+from axplore.properties import Property, parse_property
+from axplore.target import NO_RADIUS, Target
+from axplore.types import FloatArray
+from axplore.worlds.simulated import SimulatedWorld
+from axplore_studies.loop import Record, Study, Trial
+from axplore_studies.outputs import Table
+
+DELTA: Final = 0.1
+MODELS: Final = 1000
+MOST_STEPS: Final = 20_000
+N_STATES: Final = 6
+LEAST: Final = 0.1
+ACCURACY: Final = 1e-9
+
+
+def trials(models: int = MODELS) -> list[Trial]:
+    """Returns a trial for each random model, one half of which with an assumption that is true."""
+    return [
+        Trial({"model": number, "assumed": number % 2 == 1}, partial(asked_at_random, number))
+        for number in range(models)
+    ]
+
+
+def random_model(rng: np.random.Generator) -> TabularMdp:
+    """Six states with up to three actions; probabilities are tenths, and some states end."""
+    rows: dict[str, dict[str, dict[str, float]]] = {}
+    for state in range(N_STATES):
+        rows[f"s{state}"] = {}
+        n_actions = int(rng.integers(1, 4)) if state == 0 else int(rng.integers(0, 4))
+        for action in range(n_actions):
+            cuts = np.sort(rng.choice(np.arange(1, 10), size=rng.integers(0, 4), replace=False))
+            tenths = np.diff([0, *cuts, 10])
+            successors = rng.choice(N_STATES, size=len(tenths), replace=False)
+            rows[f"s{state}"][f"a{action}"] = {
+                f"s{after}": int(n) / 10 for after, n in zip(successors, tenths, strict=True)
+            }
+    return TabularMdp.from_rows(rows, "s0")
+
+
+def random_property(rng: np.random.Generator) -> str:
+    """A property of the states s1 to s5."""
+    goal, bad = rng.choice(np.arange(1, N_STATES), size=2, replace=False)
+    steps = str(rng.choice(["", "<=1", "<=3", "<=10"]))
+    path = rng.choice([f'F{steps} "s{goal}"', f'!"s{bad}" U{steps} "s{goal}"', f'G{steps} !"s{bad}"'])
+    return f"P{rng.choice(['max', 'min'])}=? [ {path} ]"
+
+
+def value_of(mdp: TabularMdp, prop: Property) -> float:
+    """The value of a property of a model from its initial state, by value iteration from below."""
+    reach, avoid = prop.masks(mdp.states, {})
+    values: FloatArray = reach.astype(np.float64)
+    rows = np.zeros((mdp.n_pairs, mdp.n_states))
+    rows[mdp.transition_pairs, mdp.successors] = mdp.probabilities
+    asked = [state for state in range(mdp.n_states) if not reach[state] and not avoid[state]]
+    pick = max if prop.maximise else min
+    for _ in range(100_000 if prop.within is None else prop.within):
+        means, after = rows @ values, values.copy()
+        for state in asked:
+            pairs = means[mdp.state_pairs[state] : mdp.state_pairs[state + 1]]
+            after[state] = pick(pairs, default=0.0)
+        change = float(np.abs(after - values).max())
+        values = after
+        if prop.within is None and change < ACCURACY / 1000:
+            break
+    value = float(values[mdp.initial_index])
+    return 1.0 - value if prop.negated else value
+
+
+def asked_at_random(number: int) -> Record:
+    """Asks a random property of a random model, and compares every bound with the value."""
+    rng = np.random.default_rng([26, number])
+    mdp, text = random_model(rng), random_property(rng)
+    assume = Assumptions(min_probability=LEAST) if number % 2 else Assumptions()
+    explorer = Directed(
+        target=Target(radius=NO_RADIUS, epsilon=0.02, delta=DELTA), question=text, assume=assume, least_round=200
+    )
+    value, wrong, bounds = value_of(mdp, parse_property(text)), 0, 0
+
+    def look(report: RoundReport) -> None:
+        nonlocal wrong, bounds
+        lower, upper = explorer.interval(report.state)
+        bounds += 1
+        wrong += not lower - ACCURACY <= value <= upper + ACCURACY
+
+    world = SimulatedWorld(mdp, number)
+    exploration = run_explorer(explorer, world, observers=[look], max_steps=MOST_STEPS)
+    atlas = atlas_of(exploration, world, world_name="random", explorer_name=explorer.name)
+    (last,) = atlas.properties
+    return {
+        "property": text, "value": value, "lower": last.lower, "upper": last.upper, "steps": exploration.steps,
+        "bounds": bounds, "wrong": wrong, "verified": verify(atlas).holds,
+    }  # fmt: skip
+
+
+def summary(records: Sequence[Record]) -> Table:
+    """Returns a row for each kind of assumption, and whether no more runs are wrong than δ allows for."""
+    rows: list[dict[str, Any]] = []
+    for assumed in (False, True):
+        runs = [record for record in records if record["assumed"] == assumed]
+        rows.append(
+            {
+                "assumed": f"min-probability={LEAST}" if assumed else "nothing",
+                "runs": len(runs),
+                "runs_with_a_wrong_bound": sum(run["wrong"] > 0 for run in runs),
+                "bounds": sum(run["bounds"] for run in runs),
+                "verified": sum(run["verified"] for run in runs),
+                "mean_width": round(float(np.mean([run["upper"] - run["lower"] for run in runs] or [0.0])), 4),
+                "mean_steps": round(float(np.mean([run["steps"] for run in runs] or [0.0]))),
+            }
+        )
+    n_wrong, n_runs = sum(row["runs_with_a_wrong_bound"] for row in rows), len(records)
+    holds = n_wrong <= DELTA * n_runs and all(record["verified"] for record in records)
+    return Table(STUDY.name, f"Random properties of random models, delta = {DELTA}, at all times", rows, holds=holds)
+
+
+STUDY: Final = Study(
+    "question-coverage", "how often answers to random questions about random models are wrong", trials, summary,
+    counted="models",
+)  # fmt: skip
