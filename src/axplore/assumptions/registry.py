@@ -8,9 +8,10 @@ from typing import Final
 from axplore.assumptions.deterministic import Deterministic
 from axplore.assumptions.kind import AssumptionKind, PairKind
 from axplore.assumptions.min_probability import MinProbability
+from axplore.assumptions.outcomes import Outcomes
 from axplore.assumptions.tied import LeadsToKind, Tied
 
-KINDS: Final[list[AssumptionKind]] = [Deterministic(), MinProbability(), Tied(), LeadsToKind()]
+KINDS: Final[list[AssumptionKind]] = [Deterministic(), MinProbability(), Outcomes(), Tied(), LeadsToKind()]
 """In the order in which they are applied and spoken of; a kind stands after what it needs."""
 
 

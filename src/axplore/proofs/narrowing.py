@@ -26,6 +26,9 @@ from axplore.types import RESET_PAIR, BoolArray, FloatArray, IntArray
 HORIZONS: Final = (100.0, 20_000.0)
 """Expected steps after which a trial is cut wherever it is, so that waiting in a loop has an end: at least, at most."""
 
+WIDE, TIED = 5.0, (0.05, 1.0)
+"""Actions that are no farther apart than this many times the width, squared, are looked at together; and the limits."""
+
 IMPROVEMENTS: Final = 12
 """How often the sampling policy is improved at most."""
 
@@ -79,6 +82,14 @@ class Narrowing:
     def weights(self) -> FloatArray:
         """What the slack of each pair adds to the width from the initial state, [P]."""
         return self._by_stage[0] if self._asked.question.within is not None else self._at_once[0]
+
+    @property
+    def _tied(self) -> float:
+        """How far apart actions may be to count as equally likely to decide a bound, as a part of the width.
+
+        While bounds are far apart, whatever is left out now decides them later.
+        """
+        return float(np.clip(WIDE * (self._high.value - self._low.value), *TIED))
 
     @property
     def _shares(self) -> FloatArray:
@@ -150,7 +161,7 @@ class Narrowing:
         stage_values(rows, asked.order, uppers, self._shifts(), True, question.maximise)
         stage_values(rows, asked.order, lowers, self._shifts(), False, question.maximise)
         played = np.zeros(self._model.n_pairs)
-        stage_weights(rows, asked.order, uppers, lowers, self._shifts(), question.maximise, weights, played)
+        stage_weights(rows, asked.order, uppers, lowers, self._shifts(), question.maximise, self._tied, weights, played)
         of_state = np.bincount(self._owners, played, minlength=self._model.n_known)[self._owners]
         return weights, np.divide(played, of_state, out=np.zeros_like(played), where=of_state > 0.0)
 
@@ -160,7 +171,7 @@ class Narrowing:
         shares, gaps = np.zeros(self._model.n_pairs), np.zeros(self._model.n_pairs)
         deciding_shares(
             self._rows, self._asked.order, self._high.values, self._low.values, self._shifts(),
-            self._asked.question.maximise, shares, gaps,
+            self._asked.question.maximise, self._tied, shares, gaps,
         )  # fmt: skip
         occupancy = _Solved(self._transitions(shares), shares > 0.0, self._owners, self._horizon).occupancy
         return shares * occupancy[self._owners] * gaps, shares

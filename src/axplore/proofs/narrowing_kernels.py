@@ -15,9 +15,6 @@ from axplore.types import FloatArray, IntArray
 LEAST_WIDTH: Final = 1e-9
 """Where bounds are closer than this, nothing is left to be decided."""
 
-TIED: Final = 0.5
-"""Actions are equally likely to decide a bound if they are no farther apart than this part of the width."""
-
 
 @compiled_inner
 def _gap(
@@ -46,6 +43,7 @@ def _decide(
     shifts: FloatArray,
     other_shifts: FloatArray,
     maximise: bool,
+    tied: float,
     extremes: FloatArray,
     gaps: FloatArray,
 ) -> tuple[float, int]:
@@ -62,7 +60,7 @@ def _decide(
         extremes[pair] = -most if maximise else least
         gaps[pair] = _gap(rows, pair, most, least, upper, lower, width)
         extreme = min(extreme, extremes[pair])
-    limit = extreme + max(TIED * width, LEAST_WIDTH)
+    limit = extreme + max(tied * width, LEAST_WIDTH)
     n_tied = 0
     for pair in range(first, end):
         n_tied += extremes[pair] <= limit
@@ -77,6 +75,7 @@ def deciding_shares(
     lower: FloatArray,
     shifts: FloatArray,
     maximise: bool,
+    tied: float,
     shares: FloatArray,
     gaps: FloatArray,
 ) -> None:
@@ -88,6 +87,7 @@ def deciding_shares(
         upper, lower: the bounds, [n + others].
         shifts: the best shifts for similar values, [P].
         maximise: whether the best policy is asked about.
+        tied: actions are equally likely to decide a bound if they are no farther apart than this part of the width.
         shares: the share of each pair in its state, [P].
         gaps: what the slack of each pair adds to the width where it is played, [P].
     """
@@ -97,7 +97,7 @@ def deciding_shares(
         if width <= LEAST_WIDTH:
             continue
         limit, n_tied = _decide(
-            rows, factors, state, upper, lower, width, shifts, other_shifts, maximise, extremes, gaps
+            rows, factors, state, upper, lower, width, shifts, other_shifts, maximise, tied, extremes, gaps
         )
         for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
             shares[pair] = 1.0 / n_tied if extremes[pair] <= limit else 0.0
@@ -124,6 +124,7 @@ def stage_weights(
     lowers: FloatArray,
     shifts: FloatArray,
     maximise: bool,
+    tied: float,
     weights: FloatArray,
     played: FloatArray,
 ) -> None:
@@ -135,6 +136,7 @@ def stage_weights(
         uppers, lowers: the bounds by steps left, [steps + 1, n + others].
         shifts: the best shifts for similar values, [P].
         maximise: whether the best policy is asked about.
+        tied: actions are equally likely to decide a bound if they are no farther apart than this part of the width.
         weights: the result, [P].
         played: how often each pair is played on the way, [P].
     """
@@ -150,7 +152,7 @@ def stage_weights(
                 continue
             limit, n_tied = _decide(
                 rows, factors, state, uppers[left - 1], lowers[left - 1], width, shifts, other_shifts, maximise,
-                extremes, gaps,
+                tied, extremes, gaps,
             )  # fmt: skip
             mass = here[state] / n_tied
             for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):

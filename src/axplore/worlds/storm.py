@@ -15,10 +15,10 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -73,7 +73,41 @@ def storm_world(
         built = small_model(file, constants)
         if built is not None:
             return SimulatedWorld(built.mdp, seed, built.names)
-    return SteppedWorld(partial(storm_system, file, constants), seed, key=key, start=start, max_faults=max_faults)
+    return SteppedStorm(file, constants, seed, key=key, start=start, max_faults=max_faults)
+
+
+class SteppedStorm(SteppedWorld):
+    """A model that stepwise simulation explores, whose labels cannot be names: a state tells its variables only."""
+
+    def __init__(self, file: str | Path, constants: Mapping[str, Any], seed: int, **settings: Any) -> None:
+        """Takes the arguments of `storm_world`."""
+        super().__init__(partial(storm_system, file, constants), seed, **settings)
+        self._model = Path(file).absolute(), constants
+
+    @property
+    def names(self) -> Mapping[str, Callable[[State], bool]]:
+        """The labels that the model defines, which are refused where they are used."""
+        return {name: partial(_refuse_name, name) for name in _defined_labels(*self._model)}
+
+
+@cache
+def _labels_of(path: Path, constants: tuple[tuple[str, Any], ...]) -> tuple[str, ...]:
+    description, _ = _described_model(path, dict(constants))
+    if path.suffix.lower() in PRISM_ENDINGS:
+        return tuple(str(label.name) for label in description.labels)
+    return () if path.suffix.lower() in JANI_ENDINGS else tuple(map(str, description.labeling.get_labels()))
+
+
+def _defined_labels(path: Path, constants: Mapping[str, Any]) -> tuple[str, ...]:
+    """Returns the labels that a model file defines."""
+    return _labels_of(path, tuple(sorted(constants.items())))
+
+
+def _refuse_name(name: str, _: State) -> bool:
+    raise InvalidInputError(
+        f"{name!r} is a label of the model, which is known only of models that are built, with at most {MOST_STATES:,} "
+        "states; compare variables instead, such as x=3"
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,11 +7,12 @@ from typing import Final
 from axplore.certificate.assumptions.deterministic import Deterministic
 from axplore.certificate.assumptions.kind import CheckedKind, CheckedPairKind, Shape
 from axplore.certificate.assumptions.min_probability import MinProbability
+from axplore.certificate.assumptions.outcomes import Outcomes
 from axplore.certificate.assumptions.tied import Tied
 from axplore.errors import InvalidInputError
 from axplore.records.assumed import Assumed
 
-KINDS: Final[list[CheckedKind]] = [Deterministic(), MinProbability(), Tied()]
+KINDS: Final[list[CheckedKind]] = [Deterministic(), MinProbability(), Outcomes(), Tied()]
 """In the order in which their clauses stand."""
 
 
