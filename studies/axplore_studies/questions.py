@@ -105,18 +105,23 @@ def trials(seeds: int = SEEDS, models: str = "") -> list[Trial]:
         seeds: of each.
         models: the folder of the models; without it there is nothing to ask.
     """
-    if not models:  # they are not in the repository
-        return []
-    folder = Path(models).absolute()
+    folder = Path(models).absolute() if models else None
     return [
-        Trial({"question": asking.name, "seed": seed}, partial(answered, asking, folder, seed))
+        Trial(
+            {"question": asking.name, "seed": seed, "has_model": bool(models)}, partial(answered, asking, folder, seed)
+        )
         for asking in QUESTIONS
         for seed in range(seeds)
     ]
 
 
-def answered(asking: Asking, folder: Path, seed: int) -> Record:
-    """Asks a question of a model, and returns what it took and whether every bound holds the truth."""
+def answered(asking: Asking, folder: Path | None, seed: int) -> Record:
+    """Asks a question of a model, and returns what it took and whether every bound holds the truth.
+
+    Nothing is asked without the folder of the models, which are not in the repository.
+    """
+    if folder is None:
+        return dict.fromkeys(("truth", "steps", "seconds", "fixed_time_steps", "bounds", "wrong", "states"))
     truth = storm_value(folder / asking.file, asking.question, asking.constants)
     watch = _Watch(asking, truth)
     explorer = Directed(
@@ -280,7 +285,7 @@ def summary(records: Sequence[Record]) -> Table:
     """Returns a row for each question: medians over seeds."""
     rows = []
     for asking in QUESTIONS:
-        runs = [record for record in records if record["question"] == asking.name]
+        runs = [record for record in records if record["question"] == asking.name and record["truth"] is not None]
         if not runs:
             continue
         rows.append(
