@@ -23,7 +23,7 @@ from axplore.worlds.simulated import SimulatedWorld
 from axplore_studies.loop import Record, Study, Trial
 from axplore_studies.outputs import Document
 
-MAX_STEPS: Final = 20_000_000
+MAX_STEPS: Final = 200_000_000
 
 
 @dataclass(frozen=True)

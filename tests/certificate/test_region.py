@@ -9,13 +9,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
-from scipy.special import gammaln, psi
+from scipy.special import betaln, gammaln, psi
 
 from axplore.certificate.levels import pair_weights
-from axplore.certificate.region import Draws, confidence_region, digamma, log_gamma, shared_budget
+from axplore.certificate.region import (
+    Draws,
+    confidence_region,
+    digamma,
+    least_probabilities,
+    log_gamma,
+    own_wealth,
+    shared_budget,
+)
 from axplore.statistics import confidence
 from axplore.types import FloatArray
 from balls import least_mean
@@ -142,6 +150,50 @@ def test_verifier_and_explorer_find_the_same_region(
     assert own.slack == pytest.approx(theirs.slack[own.pairs], rel=1e-8)
     repeated = np.isfinite(theirs.slack)[np.repeat(np.arange(len(rows)), np.diff(counts.row_offsets))]
     assert own.shares == pytest.approx(theirs.shares[repeated & (counts.counts > 1)], rel=1e-9)
+
+
+@settings(max_examples=30)
+@given(st.integers(2, 10**6), st.integers(0, 10**8), st.floats(-30, -2))
+def test_both_sides_find_the_same_least_probability_and_the_bets_beyond_it(
+    again: int, others: int, log_level: float
+) -> None:
+    """Scipy says what a bettor has won there, as a mixture of Beta-binomial laws."""
+    (own,) = least_probabilities(np.array([float(again)]), np.array([float(others)]), np.array([log_level]))
+    theirs = confidence.safe_low(float(again), float(again + others), log_level)
+    assert theirs <= own
+    assert own == pytest.approx(theirs, rel=1e-3, abs=1e-11)
+    if own > 1e-9:
+        won = [
+            part
+            * math.exp(
+                betaln(scale * own + again, scale * (1 - own) + others) - betaln(scale * own, scale * (1 - own))
+                - again * math.log(own) - others * math.log1p(-own)
+            )
+            for scale, part in zip((4, 100, 2500, 62500), (0.1, 0.2, 0.3, 0.4), strict=True)
+        ]  # fmt: skip
+        assert math.log(math.fsum(won)) == pytest.approx(-log_level, rel=1e-3, abs=1e-4 * math.sqrt(again + others))
+
+
+@settings(max_examples=20)
+@given(st.lists(st.integers(1, 300), min_size=5, max_size=9), st.floats(0.01, 0.5), st.data())
+def test_rows_with_many_successors_have_the_same_bounds_on_both_sides(row: list[int], delta: float, data: Any) -> None:
+    values = np.array(data.draw(st.lists(st.floats(0, 9), min_size=len(row), max_size=len(row))))
+    counts = made_counts(as_entries([row]), [1])
+    own, theirs = confidence_region(counts, [1], delta), confidence.confidence_region(counts, delta)
+    assert own.supports.floors == pytest.approx(theirs.lows, rel=1e-5, abs=1e-11)
+    assert (own.supports.floors >= theirs.lows).all()
+    assert own.least_means(values)[0] >= own.supports.floors @ values * (1 - 1e-12)
+
+
+def test_the_bets_on_one_successor_hardly_ever_rule_out_the_truth_whenever_one_looks() -> None:
+    """Someone who looks after every draw, and stops at the first failure, finds one as seldom as the level says."""
+    rng, level, failures = np.random.default_rng(7), 0.1, 0
+    for truth in (0.02, 0.2, 0.5, 0.9):
+        came = np.cumsum(rng.random((150, 400)) < truth, axis=1).astype(np.float64)
+        draws = np.tile(np.arange(1.0, 401.0), (150, 1))
+        log_wealth = own_wealth(came.ravel(), (draws - came).ravel(), np.full(came.size, math.log(truth)))
+        failures += int((log_wealth.reshape(came.shape) >= -math.log(level)).any(axis=1).sum())
+    assert 0 < failures <= 600 * level
 
 
 @given(st.integers(2, 2000), st.floats(0, 9))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -313,7 +314,7 @@ class Counting:
     def reset(self) -> str:
         return "start"
 
-    def step(self, action: str) -> int:  # noqa: ARG002
+    def step(self, action: str) -> int | str:  # noqa: ARG002
         self._steps += 1
         return self._steps
 
@@ -365,6 +366,24 @@ def test_a_row_with_many_successors_is_not_taken_for_endless() -> None:
     explorer = Certified(target=Target(radius=2, epsilon=1), endless_draws=100)
     exploration = run(explorer, SimulatedWorld(TabularMdp.from_rows(rows, 0), 0), max_steps=2000)
     assert exploration.stop is not StopReason.ENDLESS_LABELS
+
+
+class Market(Counting):
+    """Every other visit meets somebody new, all others meet the one who is always there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._random = random.Random(5)
+
+    def step(self, action: str) -> int | str:
+        return "the regular" if self._random.random() < 0.5 else super().step(action)
+
+
+def test_a_state_among_labels_without_end_is_admitted() -> None:
+    """The ball of the row never becomes small, since its successors have no end; the bets on one of them do."""
+    explorer = Certified(target=Target(radius=3.5, epsilon=1.5), by_episodes=False)
+    exploration = run(explorer, SteppedWorld(Market), max_steps=1500)
+    assert "the regular" in exploration.states
 
 
 def test_what_is_left_is_estimated_from_the_plans_for_open_claims_and_is_nothing_in_the_end() -> None:

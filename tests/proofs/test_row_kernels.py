@@ -31,6 +31,8 @@ def rows_with(successors: list[list[int]], shares: list[list[float]], slack: flo
         np.full(n_pairs, closed),
         np.zeros(n_pairs),
         np.zeros(n_pairs),
+        np.zeros(n_pairs, dtype=np.bool_),
+        np.zeros(len(flat)),
     )
 
 

@@ -14,6 +14,9 @@ EPISODES: Final = 0.1
 PAIRS: Final = 0.7
 """The part of δ for the rows; each pair has its part of it."""
 
+OWN: Final = 0.1
+"""The part of that of a pair for the bets on each of its successors alone; its ball has the rest."""
+
 CLOSING: Final = 0.15
 """The part of δ for closed supports, of that for the shared martingale, where an assumption closes them by chance."""
 

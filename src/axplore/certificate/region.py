@@ -11,6 +11,8 @@ plain Python and NumPy. For each pair with n draws, n_y of them of the successor
       sum over y of r_y log(r_y / p_y)  <=  slack,         the p_y of the seen successors sum to at most one,
 
   where r is the slope of the tangent, made to sum to one. Every point gives such a ball, and p lies in all of them.
+- From the first sight of a successor on, one more bettor asks only whether it comes again. In pairs with many
+  successors this says more of each than the ball does: a least probability.
 - Pairs that showed a single successor share one more martingale, which bounds all of them at once.
 
 Rounding errors enlarge the slack here; they never shrink it.
@@ -28,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from axplore.certificate.assumptions.given import Given, given_rows
-from axplore.certificate.levels import CLOSING, PAIRS, SHARED, pair_weights
+from axplore.certificate.levels import CLOSING, OWN, PAIRS, SHARED, pair_weights, weight_of
 from axplore.records.assumed import UNTIED, Assumed
 from axplore.records.counts import Counts
 from axplore.records.retired import NEVER_DRAWN, ONE_SUCCESSOR, RetiredStates
@@ -40,6 +42,18 @@ SCALES: Final = np.array([[4.0], [100.0], [2500.0], [62500.0]])
 PARTS: Final = np.array([[0.375], [0.375], [0.15], [0.1]])
 """The part of each in the average."""
 
+OWN_PARTS: Final = np.array([[0.1], [0.2], [0.3], [0.4]])
+"""The part of each where a bettor asks of one successor only whether it comes again."""
+
+WIDE: Final = 5
+"""The number of successors from which on these bettors are asked."""
+
+NEARLY_CERTAIN: Final = 1e-12
+"""What the logarithm of a probability lacks to that of 1, at least."""
+
+LEAST_LOGARITHM: Final = -690.0
+"""Of a probability that is larger than 0."""
+
 CENTRAL_ROUNDS: Final = 2
 """How often the point of a tangent that suits all directions is improved."""
 
@@ -48,6 +62,9 @@ SHARP_ROUNDS: Final = 100
 
 SETTLED: Final = 1e-11
 """A mean of distances up to 1 that grows by less than this is not improved further."""
+
+BISECTIONS: Final = 60
+"""How often the interval of a least probability is halved, in logarithms."""
 
 HALVINGS: Final = 10
 NEWTON_STEPS: Final = 4
@@ -178,7 +195,7 @@ class Supports:
 
     Attributes:
         closed: whether nothing but what was seen can follow a pair, [P].
-        floors: the least probability of each successor seen, [P].
+        floors: the least probability of each entry, [E].
         owners: the pair of each entry, [E].
         successors: the index that it leads to, [E].
     """
@@ -200,10 +217,10 @@ class Supports:
         least = np.full(n_pairs, np.inf)
         np.minimum.at(least, self.owners, values[self.successors])
         base = np.where(self.closed & np.isfinite(least), least, 0.0)
-        totals = np.bincount(self.owners, values[self.successors], minlength=n_pairs)
-        kinds = np.bincount(self.owners, minlength=n_pairs)
-        rest = np.maximum(1.0 - kinds * self.floors - ROUNDING, 0.0)
-        return self.floors * totals * (1.0 - ROUNDING) + rest * base, base
+        kept = np.bincount(self.owners, self.floors, minlength=n_pairs)
+        totals = np.bincount(self.owners, self.floors * values[self.successors], minlength=n_pairs)
+        rounding = ROUNDING * (1.0 + np.bincount(self.owners, minlength=n_pairs))
+        return totals * (1.0 - rounding) + np.maximum(1.0 - kept - rounding, 0.0) * base, base
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,7 +339,8 @@ def confidence_region(
     )
     if retired is not None:
         budget += spent_by_retired(retired)
-    supports, single = _supports(counts, given), np.array(given.most) == 1.0
+    lows = _own_lows(counts, given, OWN * PAIRS * delta)
+    supports, single = _supports(counts, given, lows), np.array(given.most) == 1.0
     lengths = np.diff(counts.row_offsets)
     rows_of_entries = np.repeat(np.arange(len(rows)), lengths)
     settled = (single & (lengths == 1))[rows_of_entries]  # one draw is enough there, elsewhere no first one counts
@@ -330,7 +348,7 @@ def confidence_region(
     pairs, starts, owners = np.unique(rows_of_entries[kept], return_index=True, return_inverse=True)
     draws = Draws(
         totals=np.array([sum(rows[pair]) for pair in pairs], dtype=np.float64),
-        log_levels=np.array([math.log(PAIRS * delta * weights[pair]) for pair in pairs]),
+        log_levels=np.array([math.log((1.0 - OWN) * PAIRS * delta * weights[pair]) for pair in pairs]),
         starts=starts,
         owners=owners,
         counts=np.maximum(counts.counts[kept], 2).astype(np.float64),  # fewer only where the ball is another one
@@ -355,13 +373,79 @@ def confidence_region(
     )
 
 
-def _supports(counts: Counts, given: Given) -> Supports:
-    """Which successors there can be, given what is assumed."""
+def _supports(counts: Counts, given: Given, lows: FloatArray) -> Supports:
+    """Which successors there can be, given what is assumed, and how likely each is by that and by its own bets, [E]."""
     lengths = np.diff(counts.row_offsets)
     owners = np.repeat(np.arange(len(lengths)), lengths)
     visits = np.bincount(owners, counts.counts, minlength=len(lengths))
     no_room = (lengths > 0) & (lengths >= np.array(given.most))
-    return Supports(no_room | (visits >= np.array(given.closing)), np.array(given.floors), owners, counts.successors)
+    floors = np.maximum(np.array(given.floors)[owners], lows)
+    return Supports(no_room | (visits >= np.array(given.closing)), floors, owners, counts.successors)
+
+
+def _own_lows(counts: Counts, given: Given, part: float) -> FloatArray:
+    """The least probability of each entry of a pair with many successors by its own bets, and 0 elsewhere, [E].
+
+    Args:
+        counts: what was drawn.
+        given: what is assumed; draws of tied pairs have no common order, so that none is known to be the first.
+        part: that of δ which all these bets together may use, as a probability.
+    """
+    lengths = np.diff(counts.row_offsets)
+    owners = np.repeat(np.arange(len(lengths)), lengths)
+    visits = np.bincount(owners, counts.counts, minlength=len(lengths))
+    untied = np.array([kind == UNTIED for kind in given.drawn.classes], dtype=bool)
+    asked = np.flatnonzero((untied & (lengths >= WIDE))[owners] & (counts.counts > 2))
+    lows = np.zeros(len(owners))
+    if not len(asked):
+        return lows
+    numbers = 1 + np.arange(len(owners)) - counts.row_offsets[owners]
+    weights = [given.drawn.weights[owners[entry]] * weight_of(int(numbers[entry])) for entry in asked]
+    again = (counts.counts[asked] - 1).astype(np.float64)
+    others = visits[owners[asked]] - counts.first_draws[asked] - again
+    lows[asked] = least_probabilities(again, others, np.log(part * np.array(weights)))
+    return lows
+
+
+def least_probabilities(again: FloatArray, others: FloatArray, log_levels: FloatArray) -> FloatArray:
+    """The least probability that each bettor leaves possible, rounded down, [m].
+
+    The logarithm of his wealth is convex in the probability. So where it is beyond the limit at one probability and not
+    at a larger one, it is beyond the limit at all smaller ones.
+
+    Args:
+        again: how often the successor came after its first sight, at least 2, [m].
+        others: how often another one came since then, [m].
+        log_levels: the logarithm of the level of each bettor, [m].
+    """
+    low, high = np.full(len(again), LEAST_LOGARITHM), np.minimum(np.log(again / (again + others)), -NEARLY_CERTAIN)
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        beyond = own_wealth(again, others, middle) + log_levels >= 0.0
+        low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
+    # Without a probability that is not beyond the limit nothing follows, and nothing should be claimed.
+    sound = (own_wealth(again, others, high) + log_levels < 0.0) & (own_wealth(again, others, low) + log_levels >= 0.0)
+    return np.where(sound, np.exp(low), 0.0)
+
+
+def own_wealth(again: FloatArray, others: FloatArray, logarithms: FloatArray) -> FloatArray:
+    """The logarithm of the wealth against probabilities, given by their logarithms, rounded down, [m].
+
+    With (κ p + n) / (κ + t) as the bet on "again" after n of t draws, and the rest on "another".
+    """
+    mass = SCALES * np.exp(logarithms)
+    rest = -SCALES * np.expm1(logarithms)
+    terms = (
+        log_gamma(SCALES), -log_gamma(SCALES + again + others), (again + others) * np.log(SCALES),
+        log_gamma(mass + again), -log_gamma(mass + 1.0), (1.0 - again) * np.log(mass),
+        log_gamma(rest + others), -log_gamma(rest + 1.0), np.log(rest) - others * np.log(rest),
+    )  # fmt: skip
+    wealth = np.zeros(mass.shape)
+    for term in terms:
+        wealth += term - ROUNDING * (SERIES + np.abs(term))
+    top = wealth.max(axis=0)
+    result: FloatArray = top + np.log((np.exp(wealth - top) * OWN_PARTS).sum(axis=0)) - ROUNDING
+    return result
 
 
 def spent_by_retired(retired: RetiredStates) -> float:

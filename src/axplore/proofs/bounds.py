@@ -316,7 +316,7 @@ def interval_model(counts: Counts, region: ConfidenceRegion, limit: float) -> In
     indices = np.full(int(numbers.max()) + 1, NOT_SEEN)
     indices[numbers] = np.arange(len(numbers))
     groups, shares, log_levels, closed = None, region.shares, region.log_levels, region.closed
-    visits, closing = counts.visits, region.closing if np.isfinite(region.closing).any() else None
+    lows, visits, closing = region.lows, counts.visits, region.closing if np.isfinite(region.closing).any() else None
     rest = np.zeros(len(visits))
     if region.pooled is not None:
         groups, counts = region.pooled.groups, region.pooled.rows
@@ -325,7 +325,7 @@ def interval_model(counts: Counts, region: ConfidenceRegion, limit: float) -> In
         leads = inside & (np.append(indices, NOT_SEEN)[np.where(inside, counts.successors, -1)] != NOT_SEEN)
         rest = np.bincount(counts.entry_pairs, np.where(leads, 0.0, shares), minlength=len(rest)).astype(np.float64)
         is_whole = np.bincount(counts.entry_pairs, ~leads, minlength=len(rest)) == 0
-        counts, shares, closed = _only_leading(counts, leads), shares[leads], closed & is_whole
+        counts, shares, lows, closed = _only_leading(counts, leads), shares[leads], lows[leads], closed & is_whole
         log_levels = None if log_levels is None else np.where(is_whole, log_levels, -np.inf)
         closing = None if closing is None else np.where(is_whole, closing, np.inf)
     seen = np.bincount(counts.entry_pairs, counts.counts, minlength=len(rest))
@@ -341,6 +341,8 @@ def interval_model(counts: Counts, region: ConfidenceRegion, limit: float) -> In
         closed,
         np.array(region.floors),  # a copy: kernels would be compiled once more for arrays that are read-only
         rest,
+        np.bincount(counts.entry_pairs, lows > 0.0, minlength=len(rest)) > 0,
+        np.array(lows),
     )
     return IntervalModel(
         rows, visits, numbers, len(counts.states), limit,
@@ -364,7 +366,12 @@ def _only_leading(rows: Counts, leads: npt.NDArray[np.bool_]) -> Counts:
 def _grown(rows: RegionRows, growth: FloatArray) -> RegionRows:
     """Balls as they would be if the visits of each pair had grown by a factor, whose inverse is given, [P]."""
     shares, slack = grown_balls(rows.row_offsets, rows.shares, rows.slack, rows.frequencies, growth)
-    return rows._replace(shares=shares, slack=slack, rest=rows.rest * growth)
+    lows = rows.lows
+    if rows.wide.any():
+        of_entries = np.repeat(np.where(rows.wide, np.sqrt(growth), 1.0), np.diff(rows.row_offsets))
+        lows = rows.frequencies + (lows - rows.frequencies) * of_entries
+        lows[~np.repeat(rows.wide, np.diff(rows.row_offsets))] = 0.0
+    return rows._replace(shares=shares, slack=slack, rest=rows.rest * growth, lows=lows)
 
 
 def _around_frequencies(rows: RegionRows) -> RegionRows:

@@ -79,6 +79,8 @@ def only(policy: IntArray, model: IntervalModel) -> IntervalModel:
         closed=_as_before(rows.closed, rows.closed[pairs]),
         floors=_as_before(rows.floors, rows.floors[pairs]),
         rest=_as_before(rows.rest, rows.rest[pairs]),
+        wide=_as_before(rows.wide, rows.wide[pairs]),
+        lows=_as_before(rows.lows, rows.lows[entries]),
     )
     # Without counts no ball is sharpened for the goal: the verifier compares with the balls that suit all directions.
     return IntervalModel(part, model.visits[pairs], model.numbers, model.n_known, model.limit)

@@ -57,6 +57,8 @@ class RegionRows(NamedTuple):
         floors: the least probability of each of the successors of each pair, [P].
         rest: the share of outcomes of which it is not known where they lead, [P]; it is missing among the shares of the
             entries. Their distance is 0.
+        wide: whether each pair has so many successors that each has bets of its own, [P].
+        lows: the least probability of each entry by these bets, [E]; 0 where there are none.
     """
 
     state_pairs: IntArray
@@ -70,6 +72,8 @@ class RegionRows(NamedTuple):
     closed: npt.NDArray[np.bool_]
     floors: FloatArray
     rest: FloatArray
+    wide: npt.NDArray[np.bool_]
+    lows: FloatArray
 
 
 @compiled_inner
@@ -81,8 +85,8 @@ def least_mean(
     A value beyond the free one counts as the free one, so that z >= 0; the derivative is given without its minus sign.
 
     Where the support is closed, no mass is free: it may move to the successor of least z only, which is taken off
-    beforehand. Where each successor has a floor, the mean is also at least that of a row that gives each its floor, and
-    what is left to the one of least z. If this is the larger bound, minus the derivative is returned.
+    beforehand. Where each successor has a least probability, the mean is also at least that of a row that gives each
+    just that, and what is left to the one of least z. If this is the larger bound, minus the derivative is returned.
     """
     return _least_mean_from(rows, pair, values, free, sign, slack, UNKNOWN_SHIFT, -1.0)
 
@@ -98,12 +102,28 @@ def _least_mean_from(
     """
     if slack == 0.0:  # the row is known
         return _known_mean(rows, pair, values, free, sign), 0.0, 0.0
-    if not rows.closed[pair] and rows.floors[pair] == 0.0:
+    if not rows.closed[pair] and not _has_floors(rows, pair):
         return _ball_mean(rows, pair, values, free, sign, slack, guess, enough, 0.0)
     # Both bounds hold, so the larger one does. The sign of the weight tells `extreme_row` which one it was.
-    base, floor_mean = _floor_mean(rows, pair, values, free, sign)
+    base, floor_mean, lacking = _floor_mean(rows, pair, values, free, sign)
     mean, weight, shift = _ball_mean(rows, pair, values, free, sign, slack, guess, enough, base)
-    return (mean, weight, shift) if mean >= floor_mean else (floor_mean, -weight, shift)
+    if mean >= floor_mean:
+        return mean, weight, shift
+    if rows.wide[pair] and slack < np.inf:  # what lacks to the frequencies falls like the root of the slack
+        weight = lacking / (2.0 * slack)
+    return floor_mean, -weight, shift
+
+
+@compiled_inner
+def _has_floors(rows: RegionRows, pair: int) -> bool:
+    """Whether successors of a pair have a least probability of their own, assumed or by their bets."""
+    return bool(rows.floors[pair] > 0.0 or rows.wide[pair])
+
+
+@compiled_inner
+def _floor(rows: RegionRows, pair: int, entry: int) -> float:
+    """The least probability of an entry by itself."""
+    return float(max(rows.floors[pair], rows.lows[entry]))
 
 
 @compiled
@@ -133,7 +153,7 @@ def _single_factor(rows: RegionRows, pair: int) -> float:
     first = rows.row_offsets[pair]
     # With a single successor, Eq. 10 is z exp(-slack) - t (1 - exp(-slack)), which is greatest at the shift t = 0.
     has_one = rows.row_offsets[pair + 1] == first + 1 and rows.shares[first] > 0.0 and rows.rest[pair] == 0.0
-    is_plain = not rows.closed[pair] and rows.floors[pair] == 0.0 and 0.0 < rows.slack[pair] < np.inf
+    is_plain = not rows.closed[pair] and not _has_floors(rows, pair) and 0.0 < rows.slack[pair] < np.inf
     return math.exp(-rows.slack[pair]) if has_one and is_plain else MANY
 
 
@@ -294,18 +314,25 @@ def _distance(rows: RegionRows, entry: int, values: FloatArray, free: float, sig
 
 
 @compiled_inner
-def _floor_mean(rows: RegionRows, pair: int, values: FloatArray, free: float, sign: float) -> tuple[float, float]:
-    """The least distance that mass may move to, 0 unless the support is closed; and the least mean by floors alone."""
-    least, total, kinds = np.inf, 0.0, 0
+def _floor_mean(
+    rows: RegionRows, pair: int, values: FloatArray, free: float, sign: float
+) -> tuple[float, float, float]:
+    """The least distance that mass may move to, 0 unless the support is closed; and the least mean by floors alone.
+
+    Third, what that mean lacks to the mean by frequencies.
+    """
+    least, total, kept, by_frequency = np.inf, 0.0, 0.0, 0.0
     for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
         distance = _distance(rows, entry, values, free, sign)
+        floor = _floor(rows, pair, entry)
         least = min(least, distance)
-        total += distance
-        kinds += 1
-    base = least if rows.closed[pair] and kinds > 0 else 0.0
-    floor = rows.floors[pair]
+        total += floor * distance
+        kept += floor
+        by_frequency += rows.frequencies[entry] * distance
+    base = least if rows.closed[pair] and least < np.inf else 0.0
     # Each successor keeps its floor, and what is left of the mass goes where the distance is least.
-    return base, floor * total + max(1.0 - kinds * floor, 0.0) * base
+    mean = total + max(1.0 - kept, 0.0) * base
+    return base, mean, max(by_frequency - mean, 0.0)
 
 
 @compiled_inner
@@ -358,8 +385,8 @@ def extreme_row(
         # nearest.
         row[entry] = rows.shares[entry] * weight / distance if distance > 0.0 and rows.shares[entry] > 0.0 else 0.0
         # The floors gave the larger bound: see `_least_mean_from`.
-        if weight < 0.0 or (weight == 0.0 and rows.floors[pair] > 0.0):
-            row[entry] = rows.floors[pair]
+        if weight < 0.0 or (weight == 0.0 and _has_floors(rows, pair)):
+            row[entry] = _floor(rows, pair, entry)
         total += row[entry]
     if rows.closed[pair] and end > first:
         row[nearest] += max(1.0 - total, 0.0)

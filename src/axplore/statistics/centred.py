@@ -8,8 +8,11 @@ never seen.
 
 With u_y = log(1/p_y) the logarithm of the martingale is convex in u, so it lies above each of its tangents, and where
 the martingale is below 1/level every tangent says: sum of r_y log(r_y / p_y) <= slack. That is the ball that planning
-uses. A tangent may be taken at any point; it is sharp for rows near that point. Equation numbers are those of
-docs/algorithms/certified.md.
+uses. A tangent may be taken at any point; it is sharp for rows near that point.
+
+In rows with many successors these half logarithms add up, and no single probability is known well. Beside them, one bet
+for each successor, from its first sight on, asks only whether it comes again: `least_probability`. Equation numbers are
+those of docs/algorithms/certified.md.
 """
 
 from __future__ import annotations
@@ -28,8 +31,15 @@ SCALES: Final = (4.0, 100.0, 2500.0, 62500.0)
 PARTS: Final = (0.375, 0.375, 0.15, 0.1)
 """The part of each in the average."""
 
+OWN_PARTS: Final = (0.1, 0.2, 0.3, 0.4)
+"""The part of each in the bets on one successor alone: rows with many successors take many draws."""
+
 CENTRAL_ROUNDS: Final = 2
 """How often the point of the tangent of a central ball is improved, from a guess of two nats for each successor."""
+
+NEWTON_STEPS: Final = 20
+NEWTON_ACCURACY: Final = 1e-9
+"""A least probability is not improved by less than this part of itself."""
 
 SERIES_FROM: Final = 10.0
 """The asymptotic series of the digamma function is exact to 1e-16 from here on."""
@@ -117,3 +127,59 @@ def central_ball(counts: FloatArray, log_level: float, shares: FloatArray) -> fl
             point[entry] = counts[entry] / draws * math.exp(-slack)
         slack = tangent_ball(counts, log_level, point, shares)
     return float(slack)
+
+
+@compiled
+def least_probability(repeats: float, draws: float, log_level: float) -> float:
+    """The least probability of a successor that its own bets leave possible, from Eq. 21; 0 if there is none.
+
+    The logarithm of the wealth is convex in the logarithm of the probability, and beyond the limit left of the root.
+    From a point there each step of Newton's method stays left of the root, so that every one is a lower bound.
+
+    Args:
+        repeats: how often the successor came after its first time.
+        draws: all draws after its first time.
+        log_level: the logarithm of the level of these bets.
+    """
+    if repeats < 2.0:  # the first of them says nothing either
+        return 0.0
+    frequency = repeats / draws
+    logarithm = math.log(frequency) - math.sqrt(2.0 * (4.0 - log_level) / repeats)
+    excess, slope = _binary_excess(repeats, draws, logarithm, log_level)
+    while excess < 0.0:
+        logarithm -= 1.0
+        excess, slope = _binary_excess(repeats, draws, logarithm, log_level)
+    for _ in range(NEWTON_STEPS):
+        if slope >= 0.0:
+            return 0.0  # it never falls below the limit: the draws speak against every probability
+        step = -excess / slope
+        excess, slope = _binary_excess(repeats, draws, logarithm + step, log_level)
+        if excess < 0.0:  # by rounding
+            break
+        logarithm += step
+        if step <= NEWTON_ACCURACY:
+            break
+    return math.exp(logarithm)
+
+
+@compiled
+def _binary_excess(repeats: float, draws: float, logarithm: float, log_level: float) -> tuple[float, float]:
+    """By how much the logarithm of the wealth against a probability exceeds its limit, and its derivative.
+
+    The probability is given by its logarithm, by which the derivative is.
+    """
+    probability = math.exp(logarithm)
+    values, slopes = np.empty(len(SCALES)), np.empty(len(SCALES))
+    misses = draws - repeats
+    for place, scale in enumerate(SCALES):
+        mass, rest = scale * probability, scale * (1.0 - probability)
+        values[place] = (
+            math.lgamma(scale) - math.lgamma(scale + draws) + draws * math.log(scale) + math.log(OWN_PARTS[place])
+            + math.lgamma(mass + repeats) - math.lgamma(mass) - repeats * math.log(mass)
+            + math.lgamma(rest + misses) - math.lgamma(rest) - misses * math.log(rest)
+        )  # fmt: skip
+        slopes[place] = mass * (digamma(mass + repeats) - digamma(mass)) - repeats
+        slopes[place] -= mass * (digamma(rest + misses) - digamma(rest)) - misses * probability / (1.0 - probability)
+    greatest = values.max()
+    parts = np.exp(values - greatest)
+    return greatest + math.log(parts.sum()) + log_level, (parts * slopes).sum() / parts.sum()

@@ -29,7 +29,7 @@ import numpy.typing as npt
 from axplore.compilation import compiled
 from axplore.compressed import entries_in
 from axplore.records.counts import Counts
-from axplore.statistics.centred import central_ball
+from axplore.statistics.centred import central_ball, least_probability
 from axplore.statistics.counts import counted_indices, rows_of
 from axplore.statistics.given_rows import CLOSING_PART, GivenRows, Pooled, nothing_given
 from axplore.types import FloatArray, IntArray
@@ -45,6 +45,17 @@ PAIRS_PART: Final = 1.0 - SHARED_PART - EPISODE_PART
 
 ADMISSION_SCALE: Final = 10
 """The first states admitted, of this number, have about equal levels; later levels fall like 1 / position squared."""
+
+OWN_PART: Final = 0.1
+"""The part of the level of a pair for the bets on each of its successors alone (Eq. 21)."""
+
+WIDE: Final = 5
+"""These bets are looked at where a pair has shown this many successors or more; with fewer, the ball is as sharp."""
+
+LOW_ROUNDING, LOW_PER_DRAW = 1e-7, 3e-12
+"""Least probabilities are lowered by these parts of themselves: they follow from sums in which much cancels out.
+
+The second is for each draw, divided by the root of the repeats, by which a root becomes steeper."""
 
 ROUNDING, ROUNDING_PER_DRAW = 1e-9, 1e-13
 """Slacks are enlarged by this part of themselves and by this much, far above the rounding of the arithmetic below.
@@ -66,6 +77,7 @@ class ConfidenceRegion:
         log_levels: the logarithm of the level of each pair, from which sharper balls can be had, [P].
         weights: the part of the error that each pair may use, [P].
         pooled: the rows that this is the region of, where pairs are tied; None if they are the rows that were counted.
+        lows: the least probability of each entry of a wide row by its own bets, 0 elsewhere, [E].
     """
 
     shares: FloatArray
@@ -77,8 +89,11 @@ class ConfidenceRegion:
     log_levels: FloatArray | None = None
     weights: FloatArray = field(default_factory=lambda: np.zeros(0))
     pooled: Pooled | None = None
+    lows: FloatArray = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
+        if len(self.lows) < len(self.shares):
+            object.__setattr__(self, "lows", np.zeros(len(self.shares)))
         if len(self.closed) < len(self.slack):  # nothing is assumed
             object.__setattr__(self, "closed", np.zeros(len(self.slack), dtype=np.bool_))
             object.__setattr__(self, "floors", np.zeros(len(self.slack)))
@@ -110,7 +125,7 @@ def confidence_region(
     budget = spent + shared_budget(rows, np.where(given.is_given, 0.0, surprises), shared_part * delta)
     shares = np.zeros(len(rows.counts))
     slack = np.full(len(rows.visits), np.inf)
-    log_levels = np.log(PAIRS_PART * delta * weights)
+    log_levels = np.log(PAIRS_PART * (1.0 - OWN_PART) * delta * weights)
     _balls(rows.row_offsets, rows.counts, log_levels, np.where(given.is_given, np.inf, budget), shares, slack)
     n_successors = np.diff(rows.row_offsets)
     settled = (given.most_outcomes == 1.0) & (n_successors == 1)
@@ -120,9 +135,23 @@ def confidence_region(
     closed = ((rows.visits >= given.closing) | is_full) & ~settled
     if given.pooled is not None or given.closes:
         budget = np.inf  # pairs that take no part in it may be on the way
+    lows = _own_lows(rows, np.log(PAIRS_PART * OWN_PART * delta * weights))
     return ConfidenceRegion(
-        shares, slack, budget, closed, given.floors, given.closing, log_levels, weights, given.pooled
+        shares, slack, budget, closed, given.floors, given.closing, log_levels, weights, given.pooled, lows
     )
+
+
+def _own_lows(rows: Counts, log_levels: FloatArray) -> FloatArray:
+    """The least probability of each entry of a wide row by its own bets, 0 elsewhere, [E] (Eq. 21).
+
+    Draws of tied pairs have no common order, so that it is not known after how many an outcome came first.
+    """
+    lows = np.zeros(len(rows.counts))
+    lengths = np.diff(rows.row_offsets)
+    if len(lengths) and lengths.max() >= WIDE:
+        log_parts = np.log(_falling(np.arange(1.0, lengths.max() + 1.0)))
+        _find_lows(rows.row_offsets, rows.counts, rows.first_draws, rows.visits, log_levels, log_parts, lows)
+    return lows
 
 
 def part_of(region: ConfidenceRegion, rows: Counts, states: IntArray) -> tuple[Counts, ConfidenceRegion]:
@@ -131,9 +160,11 @@ def part_of(region: ConfidenceRegion, rows: Counts, states: IntArray) -> tuple[C
         return rows, region
     pairs = entries_in(rows.state_pairs, counted_indices(rows)[states])
     of_region = rows if region.pooled is None else region.pooled.rows
+    entries = entries_in(of_region.row_offsets, pairs)
     part = replace(
         region,
-        shares=region.shares[entries_in(of_region.row_offsets, pairs)],
+        shares=region.shares[entries],
+        lows=region.lows[entries],
         slack=region.slack[pairs],
         closed=region.closed[pairs],
         floors=region.floors[pairs],
@@ -219,6 +250,32 @@ def _balls(
         if end == first + 1 and counts[first] > 1:
             slack[pair] = min(slack[pair], budgets[pair] / (counts[first] - 1))
         slack[pair] = slack[pair] * (1.0 + ROUNDING) + ROUNDING_PER_DRAW
+
+
+@compiled
+def _find_lows(
+    row_offsets: IntArray,
+    counts: IntArray,
+    first_draws: IntArray,
+    visits: IntArray,
+    log_levels: FloatArray,
+    log_parts: FloatArray,
+    lows: FloatArray,
+) -> None:
+    for pair in range(len(visits)):
+        first, end = row_offsets[pair], row_offsets[pair + 1]
+        if end - first < WIDE or first_draws[first] == 0:
+            continue
+        for entry in range(first, end):
+            log_level = log_levels[pair] + log_parts[entry - first]
+            lows[entry] = safe_low(counts[entry] - 1.0, float(visits[pair] - first_draws[entry]), log_level)
+
+
+@compiled
+def safe_low(repeats: float, draws: float, log_level: float) -> float:
+    """`least_probability` on the safe side of rounding."""
+    part = LOW_ROUNDING + LOW_PER_DRAW * draws / math.sqrt(max(repeats, 1.0))
+    return least_probability(repeats, draws, log_level) * max(1.0 - part, 0.0)
 
 
 @compiled
