@@ -11,7 +11,7 @@ from axplore.certificate.region import confidence_region
 from axplore.records.assumed import Assumed
 from axplore.records.counts import Counts
 from axplore.statistics.centred import central_ball
-from axplore.statistics.confidence import EPISODE_PART, PAIRS_PART, SHARED_PART
+from axplore.statistics.confidence import EPISODE_PART, OWN_PART, PAIRS_PART, SHARED_PART
 from axplore.statistics.given_rows import CLOSING_PART
 from axplore.types import FloatArray
 from made_counts import made_counts
@@ -78,7 +78,7 @@ def test_a_single_pair_is_known_after_one_draw_and_takes_no_part_in_the_shared_m
 def test_a_row_has_one_ball_with_its_whole_level_before_its_support_closes_and_after() -> None:
     """One martingale gives both, so that nothing is divided between them; closing adds that nothing is unseen."""
     counted, delta, least = {1: (7, 1), 2: (5, 2)}, 0.1, 0.3
-    level = PAIRS_PART * delta * (10 / (11 * 10))
+    level = PAIRS_PART * (1 - OWN_PART) * delta * (10 / (11 * 10))
     open_row = region_given(rows_of(counted), delta, assumed([0], [least]))
     closed_row = region_given(rows_of(counted), delta, assumed([0], [0.4]))
     assert (open_row.closed.tolist(), closed_row.closed.tolist()) == ([False], [True])
@@ -143,7 +143,7 @@ def test_levels_go_by_what_was_declared_and_not_by_what_was_met_first() -> None:
     before = region_given(rows_of(early, {}), 0.1, Assumed({kind: np.array([0.0, 0.0])}))
     after = region_given(rows_of(early, later), 0.1, Assumed({kind: np.array([0.0, 0.3])}))
     assert before.slack[0] == after.slack[0]
-    level = PAIRS_PART * 0.1 * after.weights[0]
+    level = PAIRS_PART * (1 - OWN_PART) * 0.1 * after.weights[0]
     assert before.slack[0] == pytest.approx(central_ball(np.array([7.0, 5.0]), np.log(level), np.zeros(2)), rel=1e-8)
 
 

@@ -363,7 +363,7 @@ def mutant(tmp_path: Path, old: str, new: str, of: ModuleType = confidence) -> M
 
 ROW_MUTANTS = {
     "the growth of the bets": ("- math.lgamma(scale + draws) ", ""),
-    "the parts of the average": (" + math.log(PARTS[place])", ""),
+    "the parts of the average": (" + math.log(part)", ""),
     "that first draws win nothing": ("- math.lgamma(mass + 1.0)", "- math.lgamma(mass)"),
     "the level": ("(log_level + log_martingale)", "log_martingale"),
     "the distance of the point": ("distance - (log_level", "0.0 - (log_level"),
@@ -513,7 +513,9 @@ def test_any_of_many_pairs_is_outside_the_region_at_most_with_probability_delta(
 
 
 def test_a_region_whose_level_is_not_divided_among_pairs_is_caught(tmp_path: Path) -> None:
-    changed = mutant(tmp_path, "np.log(PAIRS_PART * delta * weights)", "np.log(np.full(len(weights), delta))")
+    changed = mutant(
+        tmp_path, "np.log(PAIRS_PART * (1.0 - OWN_PART) * delta * weights)", "np.log(np.full(len(weights), delta))"
+    )
     assert region_fails_too_often(changed)
 
 
@@ -525,7 +527,7 @@ def test_a_pair_never_drawn_has_no_shares_and_no_limit() -> None:
 
 def test_the_region_enlarges_slacks_by_more_than_rounding() -> None:
     rows = counted_rows([[70, 30]])
-    level = confidence.PAIRS_PART * 0.1 * float(pair_weights(rows)[0])
+    level = confidence.PAIRS_PART * (1 - confidence.OWN_PART) * 0.1 * float(pair_weights(rows)[0])
     (slack,) = confidence_region(rows, 0.1).slack
     assert slack >= slack_of([70, 30], level) * (1 + ROUNDING) + ROUNDING_PER_DRAW
     assert slack == pytest.approx(slack_of([70, 30], level), rel=1e-8)
@@ -538,5 +540,5 @@ def test_certain_pairs_get_the_better_of_their_two_slacks() -> None:
     budget = shared_budget(rows, weights, confidence.SHARED_PART * 0.1)
     assert region.slack == pytest.approx(np.full(50, budget / 999), rel=1e-6)
     assert region.shared_budget == budget
-    own = slack_of([1000], 0.1 * confidence.PAIRS_PART * float(weights[49]))
+    own = slack_of([1000], 0.1 * confidence.PAIRS_PART * (1 - confidence.OWN_PART) * float(weights[49]))
     assert region.slack[49] < own / 2

@@ -171,8 +171,8 @@ class Certified(Explorer[CertifiedState]):
         return self.target.radius + self.target.epsilon
 
     def for_workers(self) -> Certified:
-        """The same explorer with rounds large enough to be shared: fewer plans, and a few per cent more steps."""
-        return replace(self, growth=max(self.growth, 0.1), least_order=max(self.least_order, 1000), filled=1.0)
+        """The same explorer with rounds large enough to be shared; later ones grow with the steps anyway."""
+        return replace(self, least_order=max(self.least_order, 300))
 
     def retarget(self, target: Target, objective: Objective | None = None) -> Certified:
         """Returns the same explorer for another radius, ε or objective.

@@ -58,6 +58,12 @@ def digamma(x: float) -> float:
 
 
 @compiled
+def _log_of_scale(scale: float, draws: float, part: float) -> float:
+    """What a wealth has by its κ, its part and the number of draws alone, as a logarithm."""
+    return math.lgamma(scale) - math.lgamma(scale + draws) + draws * math.log(scale) + math.log(part)
+
+
+@compiled
 def log_wealth(counts: FloatArray, point: FloatArray, slopes: FloatArray) -> float:
     """The logarithm of the martingale of a row (Eq. 3); writes its derivatives by log(1 / probability), [j].
 
@@ -69,7 +75,7 @@ def log_wealth(counts: FloatArray, point: FloatArray, slopes: FloatArray) -> flo
     draws = counts.sum()
     values = np.empty(len(SCALES))
     for place, scale in enumerate(SCALES):
-        value = math.lgamma(scale) - math.lgamma(scale + draws) + draws * math.log(scale) + math.log(PARTS[place])
+        value = _log_of_scale(scale, draws, PARTS[place])
         for entry in range(len(counts)):
             mass = scale * point[entry]
             value += (
@@ -174,7 +180,7 @@ def _binary_excess(repeats: float, draws: float, logarithm: float, log_level: fl
     for place, scale in enumerate(SCALES):
         mass, rest = scale * probability, scale * (1.0 - probability)
         values[place] = (
-            math.lgamma(scale) - math.lgamma(scale + draws) + draws * math.log(scale) + math.log(OWN_PARTS[place])
+            _log_of_scale(scale, draws, OWN_PARTS[place])
             + math.lgamma(mass + repeats) - math.lgamma(mass) - repeats * math.log(mass)
             + math.lgamma(rest + misses) - math.lgamma(rest) - misses * math.log(rest)
         )  # fmt: skip
