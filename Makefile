@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed-to-develop
 LOWEST := .venv-lowest
 LOWEST_STAMP := $(LOWEST)/.installed
 
-.PHONY: help setup explore docs pictures release-check test test-lowest random-examples mutants kernels lint bench bench-against study studies clean
+.PHONY: help setup explore docs pictures release-check test test-lowest random-examples mutants kernels lint bench bench-against study studies steps-budget clean
 
 help:
 	@echo "make explore      explore a small slippery maze, prove what was found, and write a page to look at"
@@ -24,6 +24,7 @@ help:
 	@echo "make bench        speeds, beside other solvers in the same run"
 	@echo "make bench-against COMMIT=...  the scale ladder beside an older commit, as ratios"
 	@echo "make study NAME=coverage  one study into docs/results; python -m axplore_studies lists them, and has more options"
+	@echo "make steps-budget where the steps of the certified explorer go: its region made sharper step by step, in a few minutes"
 	@echo "make studies      all studies, which takes hours; interrupted, it resumes"
 	@echo "make clean        remove .venv and caches"
 
@@ -75,6 +76,9 @@ bench-against: $(STAMP)
 study: $(STAMP)
 	@test -n "$(NAME)" || { $(BIN)/python -m axplore_studies; echo "Name one: make study NAME=coverage"; exit 2; }
 	$(BIN)/python -m axplore_studies $(NAME) --out docs/results
+
+steps-budget: $(STAMP)
+	$(BIN)/python -m axplore_studies steps-budget --again --out docs/results
 
 studies: $(STAMP)
 	$(BIN)/python -m axplore_studies all --out docs/results

@@ -26,6 +26,7 @@ from axplore_studies import (
     progress,
     question_coverage,
     questions,
+    steps_budget,
     worker_steps,
 )
 from axplore_studies.loop import Study
@@ -53,6 +54,7 @@ STUDIES: Final[Mapping[str, Study]] = {
         doctor.STUDY,
         play.STUDY,
         hard_worlds.STUDY,
+        steps_budget.STUDY,
         worker_steps.STUDY,
         episode_tests.STUDY,
         progress.STUDY,

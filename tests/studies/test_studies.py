@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import cloudpickle
 import pytest
 
 from axplore.worlds.doctor import BRIEF_STEPS
-from axplore_studies import doctor, episode_tests, hidden, worker_steps
+from axplore_studies import doctor, episode_tests, hidden, steps_budget, worker_steps
 from axplore_studies.catalogue import STUDIES
 from axplore_studies.loop import Study, Trial, records_of
 
@@ -82,6 +83,20 @@ def test_worker_steps_compares_the_same_seeds(tmp_path: Path, monkeypatch: pytes
     (row,) = results(STUDIES["worker-steps"], worker_steps.trials(2), tmp_path)["rows"]
     assert row["runs"] == 2
     assert row["ratio"] == pytest.approx(row["with"] / row["without"], abs=1e-3)
+
+
+def test_a_sharper_region_of_a_steps_budget_needs_fewer_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A joint budget of the nats of one row is never worse than one look at every row with as many."""
+    monkeypatch.setattr(steps_budget, "FUNCTIONAL", -math.log(steps_budget.DELTA))
+    trials = [trial for trial in steps_budget.trials(1) if trial.address["world"] == "combination-lock, ε 0.2"]
+    monkeypatch.setattr(
+        steps_budget, "CASES", {name: steps_budget.CASES[name] for name in ("combination-lock, ε 0.2",)}
+    )
+    (row,) = results(STUDIES["steps-budget"], trials, tmp_path)["rows"]
+    assert row["goals"] == 3
+    for level, look, functional in zip(row["one level"], row["one look"], row["one functional"], strict=True):
+        assert 1.0 < level < look <= 1.1 * functional
+    assert same_keys(row, committed("steps-budget")["rows"][0])
 
 
 @pytest.mark.parametrize(
