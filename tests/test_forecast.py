@@ -137,7 +137,7 @@ def test_each_assumption_is_tried_on_what_the_probe_has_learnt() -> None:
     assert exact.steps == real
     assert exact.steps < min(least.steps, alone.steps)
     slippery = forecast(
-        "slippery-grid", 3, 1, explorers=(), world_parameters={**certain, "slip": 0.3}, assume=["deterministic"]
+        "slippery-grid", 3, 1, explorers=(), world_parameters={**certain, "slip": 0.6}, assume=["deterministic"]
     )
     assert slippery.estimates[0].steps == math.inf
     assert slippery.estimates[0].note == "what the probe met contradicts it"

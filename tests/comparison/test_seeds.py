@@ -179,10 +179,12 @@ def test_a_larger_step_limit_goes_on_and_no_limit_goes_to_the_end(tmp_path: Path
     assert Atlas.load(tmp_path / "certified-0").complete
 
 
-def test_a_limit_of_before_is_lifted_for_an_interrupted_run_too(tmp_path: Path, wanted: Path) -> None:
+def test_a_limit_of_before_is_lifted_for_an_interrupted_run_too(tmp_path: Path) -> None:
     cut_short(tmp_path / "certified-0", seed=0, max_steps=1000)
     explore_seeds(CHAIN, ["certified"], tmp_path, seeds=1)
-    assert results(tmp_path).items() <= results(wanted).items()
+    atlas = Atlas.load(tmp_path / "certified-0")
+    assert atlas.complete
+    assert atlas.steps > 1000
 
 
 def test_a_run_that_fails_does_not_end_the_others(tmp_path: Path, brittle: Request) -> None:
