@@ -92,6 +92,9 @@ def test_the_law_of_the_policy_that_is_certified_sums_to_one() -> None:
         (("world", "steps"), [3]),
         (("world", "position"), None),
         (("max_steps",), "many"),
+        (("examining",), []),
+        (("playing",), {}),
+        (("in_vain",), -1),
         (("narrowed",), 0),
     ],
 )

@@ -82,3 +82,19 @@ def test_the_page_on_progress_quotes_the_committed_study() -> None:
         assert f"| {name} | {row['steps']:,} | {row['median_ratio']:.2f} | {shares} |" in page
     good = sum(row["within_factor_2"] >= 0.8 for row in study.values())
     assert f"On {good} of ten worlds at least 80 %" in page
+
+
+def test_the_page_on_attacks_quotes_the_committed_studies() -> None:
+    page = (RESULTS / "attacks.md").read_text(encoding="utf-8")
+    families = [row for row in rows_of("border") if row["kind"] == "all"]
+    assert len(families) > 10
+    for row in families:
+        shown = f"| {row['family']} | {row['systems']} | {row['a_bound_is_false']} | **{row['proven_and_false']}** | "
+        assert f"{shown}{row['doubted']} | {row['without_doctor_proven_and_false']} |" in page
+    forged = rows_of("forgeries")[-1]
+    assert f"{forged['forgeries']:,} forgeries whose digests fit" in page
+    assert (forged["read_and_false"], forged["crashed"]) == (0, 0)
+    for name in ("kills", "kills-with-workers", "kills-changing", "kills-changing-with-workers"):
+        killed = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+        assert killed["same"] == killed["runs"]
+        assert f"`{name}`: {killed['runs']} runs, {killed['kills']} kills" in page

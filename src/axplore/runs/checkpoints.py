@@ -316,6 +316,9 @@ def load_checkpoint(run: str, folder: Path) -> Checkpoint:
         states = decode_states(world["states"])
         if not all(_is_of(world[name], int) for name in ("steps", "calls", "position")):
             raise InvalidInputError("steps, calls and position of the world are not whole numbers")
+        for name in ("examining", "playing", "in_vain"):
+            if not _is_of(body[name], int) or body[name] < 0:
+                raise InvalidInputError(f"{name} is no number of steps")
         if not (_is_of(body["max_steps"], int | None) and _is_of(body["narrowed"], bool)):
             raise InvalidInputError("max_steps is not a whole number, or narrowed is neither true nor false")
         if not isinstance(body["explorer"], dict):
