@@ -61,3 +61,12 @@ def test_nothing_is_found_where_what_is_set_aside_is_far() -> None:
     honest = axplore.explore(lambda: Session(10**9, 3), radius=6, epsilon=1, seed=3)
     assert honest.verdict.kind is VerdictKind.PROVEN
     assert attempt(honest, SteppedWorld(lambda: Session(10**9, 4), 4)) == ()
+
+
+@pytest.mark.parametrize("most", [0, 100, 1_000])
+def test_attempts_leave_to_the_policies_what_is_theirs(most: int) -> None:
+    honest = axplore.explore(lambda: Session(10**9, 3), radius=7, epsilon=1, seed=3, doctor=False, max_steps=20_000)
+    world = SteppedWorld(lambda: Session(10**9, 4), 4)
+    before = world.system_steps
+    attempt(honest, world, most_steps=most)
+    assert before <= world.system_steps <= before + most

@@ -76,6 +76,16 @@ class _Goal:
         self.horizon = max(10, math.ceil(HORIZON_FACTOR * self.lower))
         self.outcomes = np.zeros(self.horizon + 2, dtype=np.int64)
 
+    @property
+    def is_long(self) -> bool:
+        """Whether the next episode is a long one."""
+        return 2 * self.long_steps < self.steps
+
+    @property
+    def most_steps(self) -> int:
+        """The most steps of the next episode, the RESET before it included."""
+        return 1 + (LONG * self.horizon if self.is_long else self.horizon)
+
     def play(self, world: Examinable) -> None:
         """Plays one episode; half of the steps go to long ones, which show where a system is stuck.
 
@@ -89,10 +99,8 @@ class _Goal:
                 arrived_after.append(step)
             return self.choices.get(state, RESET)
 
-        is_long = 2 * self.long_steps < self.steps
-        answer = world.run_episode(
-            choose, self.label, LONG * self.horizon if is_long else self.horizon, Restarts.CHOSEN
-        )
+        is_long = self.is_long
+        answer = world.run_episode(choose, self.label, self.most_steps - 1, Restarts.CHOSEN)
         self.steps += answer.steps
         self.long_steps += is_long * answer.steps
         if answer.arrivals:
@@ -168,7 +176,10 @@ def _play(goals: list[_Goal], world: Examinable, most_steps: float, most_seconds
     # Each look ends a batch of the tests: a state that is new in one tells something from the next one on.
     while goals and world.history_alarm is None and world.steps < last and time.monotonic() < ends:
         for _ in range(EPISODES_BETWEEN_LOOKS):
-            min(goals, key=lambda goal: goal.steps).play(world)
+            goal = min(goals, key=lambda goal: goal.steps)
+            if world.steps + goal.most_steps > last:  # what is left is for the policies that are promised
+                return
+            goal.play(world)
 
 
 def _refuted(goals: list[_Goal]) -> Iterator[Finding]:
