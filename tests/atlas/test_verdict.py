@@ -295,7 +295,7 @@ def test_a_finding_is_kept_in_run_atlas_and_certificate(tmp_path: Path) -> None:
     assert loaded.findings == loaded.certificate.findings == atlas.findings
     assert loaded.verdict == atlas.verdict
     assert set(axplore.resume(tmp_path / "run", HiddenCounter).findings) >= set(atlas.findings)
-    assert "In doubt: The noise is pinned" in run("verify", str(tmp_path / "run"), code=4)
+    assert "In doubt: Episodes repeat each other" in run("verify", str(tmp_path / "run"), code=4)
     answer = json.loads(run("verify", str(tmp_path / "run"), "--json", code=4))
     assert (answer["verdict"]["kind"], answer["exit_code"]) == ("PROVEN_UNDER_DOUBT", 4)
 
