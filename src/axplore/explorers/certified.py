@@ -75,6 +75,9 @@ PLANNED: Final = (1.6, 4.0, 0.8)
 OPTIMAL_MORE: Final = 1.2
 """Near-optimal policies take about this many times the steps that their plans say, so corrected."""
 
+MOST_GROWTH: Final = 1.6
+"""Early on, no more states are expected than this multiple of those known."""
+
 DISTANCE: Final = 0.1
 """Where the distance of a state is taken to be, between its bounds."""
 
@@ -290,7 +293,7 @@ class Certified(Explorer[CertifiedState]):
             return 0.0
         goals = range(max(1, n_known - RECENT_PLANS), n_known)
         farthest = max(self._distance(goal, model) for goal in goals)
-        growth = self.target.radius / min(self.target.radius, max(1.0, farthest))
+        growth = min(MOST_GROWTH, self.target.radius / min(self.target.radius, max(1.0, farthest)))
         return max(0.0, n_known * growth - n_known - to_admit) / (n_known + to_admit) * growth
 
     def _distance(self, goal: int, model: IntervalModel) -> float:
