@@ -393,14 +393,12 @@ class GoalValues:
         values: expected steps, or a bound of them, from each state, [n + others].
         policy: a pair, or RESET_PAIR, for each known state, [n].
         proven: whether the values are a bound; never for an estimate.
-        shifts: where the least means of a lower bound are attained, [P]; None for all others.
     """
 
     goal: int
     values: FloatArray
     policy: IntArray
     proven: bool
-    shifts: FloatArray | None = None
 
     @cached_property
     def steps(self) -> float:
@@ -598,7 +596,7 @@ def _lower_path(model: IntervalModel, goal: int, guess: FloatArray | None) -> Go
         residual = lower_bound(rows, goal, values, policy, shifts, inner, model.limit, model.residual)
         if residual < np.inf:
             _remember(model.starts, asked, (values, shifts), len(values) + len(shifts))
-            return GoalValues(goal, values / (1 + residual / model.min_cost), policy, proven=True, shifts=shifts)
+            return GoalValues(goal, values / (1 + residual / model.min_cost), policy, proven=True)
     return GoalValues(goal, np.zeros(len(model.numbers)), policy, proven=True)
 
 
@@ -640,7 +638,8 @@ def regret_path(model: IntervalModel, upper: GoalValues, lower: GoalValues) -> R
     values = np.full(len(model.numbers), np.inf)
     if upper.proven:
         below, above = model.rows_for(upper.goal, -1.0), model.rows_for(upper.goal, 1.0)
-        shifts = np.full(model.n_pairs, UNKNOWN_SHIFT) if lower.shifts is None else lower.shifts
+        # Not those of the solver: where a pair was ruled out early, its shift is far from the best for these values.
+        shifts = np.full(model.n_pairs, UNKNOWN_SHIFT)
         local_regrets(below, upper.goal, upper.values, lower.values, upper.policy, rivals, local_regret, shifts)
         regret_bound(above, upper.goal, upper.policy, local_regret, values)
     return Regret(upper, lower, local_regret, rivals, values)
