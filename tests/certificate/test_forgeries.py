@@ -506,7 +506,7 @@ def test_a_certificate_cut_short_cannot_call_itself_complete(verify: Any) -> Non
 def by_episodes() -> Certificate:
     """A certificate in which tests by episodes prove states to be within reach."""
     explorer = Certified(target=Target(radius=4.5, epsilon=1.0, delta=0.1), objective=Objective.WITHIN_RADIUS)
-    certificate = certificate_from_exploration(run(explorer, SimulatedWorld(confusing_chain(), 3)))
+    certificate = certificate_from_exploration(run(explorer, SimulatedWorld(confusing_chain(), 0)))
     assert len(certificate.of(EpisodeRecord)) > 1
     assert verify_in_memory(certificate).complete
     return certificate

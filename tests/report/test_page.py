@@ -110,7 +110,7 @@ def test_the_guarantee_settings_versions_and_the_way_to_check_them_are_there(cha
     assert "S_L→ ⊆ K ⊆ S_{L+ε}→" in page
     assert "AX*: v(π_g) ≤ V*_{S_L→}(s₀→g) + ε" in page
     assert f"axplore verify {chain_run}" in page
-    assert "axplore 0." in page
+    assert f"axplore {axplore.__version__}" in page
     assert "numpy" in page
 
 

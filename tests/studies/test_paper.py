@@ -89,7 +89,7 @@ def test_disco_is_optimal_in_table_three(out: Path) -> None:
 
 def test_what_can_be_reproduced_is_the_paper_and_what_stands_beside_it() -> None:
     assert PAPER == ("table2", "table3", "fig3", "lock", "fig-lock")
-    assert (*PAPER, "limits", "certified", "theory", "assumptions") == REPRODUCED
+    assert (*PAPER, "limits", "certified", "theory", "assumptions", "questions") == REPRODUCED
 
 
 def test_the_certified_table_tells_steps_and_which_runs_keep_the_promise() -> None:

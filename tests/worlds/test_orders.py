@@ -130,7 +130,7 @@ def test_a_sound_order_is_accepted(order: Any) -> None:
         (replace(TOUR, distances=np.zeros((2, 3))), r"have the shape \[2, 3\], but the policies \[2, 2\]"),
         (replace(TOUR, distances=np.array([[0.0, 1.0], [math.nan, 1.0]])), "state 0 is nan steps from target 1"),
         (replace(TOUR, distances=np.array([[0.0, -1.0], [0.0, 1.0]])), "state 1 is -1.0 steps from target 0"),
-        ("visit", "it must be a Visit, Episodes, a Tour or a Survey"),
+        ("visit", "it must be a Visit, Episodes, Trials, a Tour or a Survey"),
     ],
 )
 def test_an_order_that_cannot_be_carried_out_is_refused_with_the_reason(order: Any, message: str) -> None:
