@@ -39,7 +39,7 @@ DRN_ENDINGS: Final = (".drn",)
 MOST_STATES: Final = 200_000
 """The most states of a model that is built and simulated by compiled code: its labels take a few seconds."""
 
-MOST_SECONDS, MOST_MEMORY = 20.0, 8 * 2**30
+MOST_SECONDS, MOST_MEMORY = 5.0, 8 * 2**30
 """The time and the memory, in bytes, within which a model has to be built for that."""
 
 STEPS_TO_LANDMARK: Final = 20
