@@ -33,6 +33,7 @@ from axplore.worlds.contract import World
 from axplore.worlds.simulated import SimulatedWorld
 from axplore_studies.loop import Record, Study, Trial
 from axplore_studies.outputs import Table
+from axplore_studies.systems.made_models import protocol
 
 DELTA: Final = 0.1
 BEYOND: Final = 3.0
@@ -72,6 +73,7 @@ CASES: Final = {
     "confusing-chain, ε 0.8": BudgetCase(_simulated("confusing-chain"), 4.5, 0.8),
     "combination-lock, ε 0.2": BudgetCase(_simulated("combination-lock"), 2.7, 0.2),
     "slippery-grid 4×4, ε 1": BudgetCase(_simulated("slippery-grid", rows=4, columns=4), 6.0, 1.0),
+    "protocol of 40 states, ε 1": BudgetCase(lambda seed: SimulatedWorld(protocol(0), seed), 8.0, 1.0),
     "FrozenLake, ε 1": BudgetCase(lambda seed: named_world("gym:FrozenLake-v1", seed, {}), 8.0, 1.0),
 }
 

@@ -1,6 +1,6 @@
-"""Models with outputs that were made up, and on which no constant of telling apart was tuned.
+"""Models that were made up: with outputs, on which no constant of telling apart was tuned, and one like protocols.
 
-An output, the state and the action before determine the next state in all of them, as in AALpy's models.
+An output, the state and the action before determine the next state in those with outputs, as in AALpy's models.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from itertools import product
 
 import numpy as np
 
+from axplore.mdp import TabularMdp
 from axplore.worlds.output_models import OutputModel
 
 Rows = dict[str, dict[Hashable, dict[str, float]]]
@@ -132,3 +133,27 @@ MADE = {
     "ring": ring(),
     "coins": coins(),
 }
+
+
+def protocol(seed: int, n_states: int = 40, n_actions: int = 8, noisy: float = 0.1) -> TabularMdp:
+    """A model like those of protocols: many actions, nearly all with one outcome, a part of which fail now and then.
+
+    Args:
+        seed: of the model.
+        n_states: how many states there are; most actions lead back or a few states on.
+        n_actions: of every state.
+        noisy: the part of the pairs that lead elsewhere with a probability of 0.02 to 0.2.
+    """
+    rng = np.random.default_rng(seed)
+    rows: dict[int, dict[int, dict[int, float]]] = {}
+    for state in range(n_states):
+        rows[state] = {}
+        for action in range(n_actions):
+            ahead = min(n_states, state + 4)
+            target = int(rng.integers(0, ahead)) if rng.random() < 0.7 else state
+            rows[state][action] = {target: 1.0}
+            if rng.random() < noisy:
+                failure, elsewhere = float(rng.choice([0.02, 0.05, 0.1, 0.2])), int(rng.integers(0, n_states))
+                if elsewhere != target:
+                    rows[state][action] = {target: 1.0 - failure, elsewhere: failure}
+    return TabularMdp.from_rows(rows, 0)
