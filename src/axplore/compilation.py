@@ -28,6 +28,7 @@ from typing import Any, Final, TypeVar, cast
 import llvmlite
 import numba
 from numba import njit
+from numba.core import config
 from numba.core.caching import FunctionCache
 from numba.core.event import Event, Listener, register
 from numba.core.serialize import dumps
@@ -103,7 +104,7 @@ def _compiled_part(function: Function, **options: Any) -> Function:
 
 def _dispatcher(function: Callable[..., Any], name: str, options: dict[str, Any]) -> Any:
     # No kernel is called from C, for which Numba would compile a wrapper.
-    dispatcher = njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
+    dispatcher: Any = njit(**{"nogil": True, "no_cfunc_wrapper": True, **options})(function)
     try:
         # What `cache=True` does, with another class.
         dispatcher._cache = _KernelCache(function, name)
@@ -131,7 +132,8 @@ class _KernelCache(FunctionCache):
 
     def __init__(self, function: Callable[..., Any], name: str) -> None:
         super().__init__(function)  # type: ignore[no-untyped-call]
-        self.files = self._cache_file = _KernelFiles(Path(self.cache_path), function.__module__, name)
+        self.files = _KernelFiles(Path(self.cache_path), function.__module__, name)
+        self._cache_file: Any = self.files
 
     def save_overload(self, signature: Any, data: Any) -> None:
         """Keeps compiled code; a folder that cannot be written any more only means that nothing is kept."""
@@ -180,7 +182,7 @@ class _KernelFiles:
                 other.unlink(missing_ok=True)
 
     def _path(self, key: Any) -> Path:
-        settings = (numba.config.OPT, numba.config.BOUNDSCHECK, numba.config.DEBUGINFO_DEFAULT)
+        settings = [getattr(config, name) for name in ("OPT", "BOUNDSCHECK", "DEBUGINFO_DEFAULT")]
         made_for = repr((key, [str(setting) for setting in settings]))
         return self._folder / f"{self._prefix}{self._sources}-{_short(made_for.encode())}.kernel"
 
