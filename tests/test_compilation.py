@@ -71,6 +71,72 @@ def test_a_cache_that_names_a_class_which_is_no_more_is_made_anew(tmp_path: Path
     assert run("import kernels", PYTHONPATH=path, NUMBA_CACHE_DIR=str(tmp_path)).stdout.startswith("3.0 Counter({")
 
 
+CALLED_KERNEL = """
+from axplore.compilation import compiled, compiled_part
+FACTOR = {factor}
+
+@compiled_part
+def scaled(number):
+    return number * FACTOR
+"""
+
+CALLING_KERNEL = """
+from axplore.compilation import compiled
+from {package}.called import scaled
+
+@compiled
+def scaled_and_one_more(number):
+    return scaled(number) + 1
+
+print(scaled_and_one_more({number}), sum(scaled_and_one_more.stats.cache_hits.values()))
+"""
+
+
+def write_package(folder: Path, factor: int) -> str:
+    package = folder / "kernels_of_a_test"
+    package.mkdir(exist_ok=True)
+    (package / "__init__.py").touch()
+    (package / "called.py").write_text(CALLED_KERNEL.format(factor=factor), encoding="utf-8")
+    calling = CALLING_KERNEL.format(package=package.name, number="__import__('sys').argv[1] == 'f' and 5.5 or 5")
+    (package / "calling.py").write_text(calling, encoding="utf-8")
+    return f"import sys; sys.argv[1:] = ['i']; sys.dont_write_bytecode = True; import {package.name}.calling"
+
+
+def test_a_kernel_is_compiled_again_when_one_that_it_calls_in_another_file_has_changed(tmp_path: Path) -> None:
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    cached = tmp_path / "cache"
+    for factor, said in [(2, "11 0"), (2, "11 1"), (30, "151 0"), (30, "151 1")]:
+        program = write_package(tmp_path, factor)
+        assert run(program, PYTHONPATH=path, NUMBA_CACHE_DIR=str(cached)).stdout.strip() == said
+        # What was compiled from other sources is removed.
+        assert len(list(cached.rglob("*.kernel"))) == len(list(cached.rglob("*.*"))) == 2
+
+
+def test_code_that_was_cut_short_is_compiled_again(tmp_path: Path) -> None:
+    program = write_package(tmp_path, 2)
+    places = {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
+    places["NUMBA_CACHE_DIR"] = str(tmp_path / "cache")
+    assert run(program, **places).stdout.strip() == "11 0"
+    for file in (tmp_path / "cache").rglob("*.kernel"):
+        file.write_bytes(file.read_bytes()[:-100])
+    assert [run(program, **places).stdout.strip() for _ in range(2)] == ["11 0", "11 1"]
+
+
+def test_processes_that_compile_for_other_types_at_the_same_time_do_not_mix_up_their_code(tmp_path: Path) -> None:
+    program = write_package(tmp_path, 2)
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": path, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    programs = [program, program.replace("'i'", "'f'")]
+    expected = ["11", "12.0"]
+    for hits in "01":
+        started = [
+            subprocess.Popen([sys.executable, "-c", each], env=environment, stdout=subprocess.PIPE, text=True)
+            for each in programs
+        ]
+        said = [process.communicate()[0].split() for process in started]
+        assert said == [[value, hits] for value in expected]
+
+
 CALLED_WITH_CONSTANTS = """
 from axplore.compilation import compiled, compiled_inner, specialisations
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from axplore.compilation import compiled
+from axplore.compilation import compiled, compiled_part
 from axplore.graphs.rows import CONVERGED, GAVE_UP, ROUNDING, UNFINISHED, Goals, Index, Limits, ModelRows, Solutions
 from axplore.graphs.simd import (
     NARROW_LANES,
@@ -135,7 +135,7 @@ def write_back(found: Solutions, order: IntArray, pairs: IntArray, indices: IntA
         out.status[goal] = found.status[row]
 
 
-@compiled
+@compiled_part
 def back_up(
     rows: ModelRows, goal: int, values: FloatArray, updated: FloatArray, policy: IntArray
 ) -> tuple[float, float]:
@@ -247,7 +247,7 @@ def iterate_one(rows: ModelRows, goal: int, limits: Limits, values: FloatArray, 
                 values[:] = np.maximum(0.0, values + factor * changes)
 
 
-@compiled
+@compiled_part
 def _sweep_policy(rows: ModelRows, goal: int, values: FloatArray, policy: IntArray, changes: FloatArray) -> float:
     """One in-place sweep of a policy; returns the largest change."""
     width = rows.successors.shape[1]
@@ -288,7 +288,7 @@ class Chunks(NamedTuple):
     initial: int
 
 
-@compiled
+@compiled_part
 def _chunks_of(rows: ModelRows, like: FloatArray) -> Chunks:
     """The rows in chunks, with numbers of the same type as those of an array."""
     n_chunks = len(rows.successors)
@@ -398,7 +398,7 @@ def approach(
             _extrapolate(rows, goals, lanes)
 
 
-@compiled
+@compiled_part
 def sweep_one(rows: ModelRows, lanes: Lanes) -> None:
     """One in-place sweep for one goal."""
     values = lanes.values[:, 0]
@@ -425,7 +425,7 @@ def sweep_one(rows: ModelRows, lanes: Lanes) -> None:
     lanes.fall[0, 0] = fall
 
 
-@compiled
+@compiled_part
 def sweep_lanes(chunks: Chunks, lanes: Lanes) -> None:
     """One in-place sweep for as many goals as fit in a vector; loops over rows of common lengths are unrolled."""
     width = chunks.successors.shape[1]
@@ -439,7 +439,7 @@ def sweep_lanes(chunks: Chunks, lanes: Lanes) -> None:
         _sweep_lanes(chunks, lanes, range(width))
 
 
-@compiled
+@compiled_part
 def _sweep_lanes(chunks: Chunks, lanes: Lanes, indices: Iterable[int]) -> None:
     values = lanes.values
     zero = spread(chunks.costs.dtype.type(0))
@@ -473,7 +473,7 @@ def _sweep_lanes(chunks: Chunks, lanes: Lanes, indices: Iterable[int]) -> None:
     store(lanes.fall, 0, fall)
 
 
-@compiled
+@compiled_part
 def _idle_lanes(n_values: int, n_states: int, n_lanes: int, like: FloatArray) -> Lanes:
     """Lanes without goals, with values of the same type as those of an array."""
     return Lanes(
@@ -489,7 +489,7 @@ def _idle_lanes(n_values: int, n_states: int, n_lanes: int, like: FloatArray) ->
     )
 
 
-@compiled
+@compiled_part
 def _fill(
     rows: ModelRows, goals: Goals, limits: Limits, indices: IntArray, n_started: int, lanes: Lanes, out: Solutions
 ) -> int:
@@ -522,14 +522,14 @@ def _start(
     _echo(rows, goals, lanes, lane)
 
 
-@compiled
+@compiled_part
 def _echo(rows: ModelRows, goals: Goals, lanes: Lanes, lane: int) -> None:
     """Brings the echoes of a lane's goal up to date."""
     for echo in goals.echoes[lanes.indices[lane]]:
         lanes.values[echo, lane] = goals.echo_cost + lanes.values[rows.initial, lane]
 
 
-@compiled
+@compiled_part
 def _finished(rows: ModelRows, goals: Goals, limits: Limits, lanes: Lanes, lane: int, out: Solutions) -> bool:
     """Returns whether a lane is done after a sweep; if so, its outcome is written."""
     index = lanes.indices[lane]
@@ -562,7 +562,7 @@ def _finished(rows: ModelRows, goals: Goals, limits: Limits, lanes: Lanes, lane:
     return False
 
 
-@compiled
+@compiled_part
 def _extrapolation_factor(memory: FloatArray, change: float) -> float:
     """Returns the number of times the last change is added again; 0 unless changes shrink at a steady rate.
 
@@ -582,7 +582,7 @@ def _extrapolation_factor(memory: FloatArray, change: float) -> float:
     return float(ratio / (1.0 - ratio))
 
 
-@compiled
+@compiled_part
 def _extrapolate(rows: ModelRows, goals: Goals, lanes: Lanes) -> None:
     """Adds the last changes again, each lane by its factor; values stay at 0 or above."""
     for state in range(len(rows.reset_costs)):

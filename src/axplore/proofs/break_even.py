@@ -21,7 +21,7 @@ from typing import Final
 
 import numpy as np
 
-from axplore.compilation import compiled
+from axplore.compilation import compiled, compiled_part
 from axplore.proofs.bound_kernels import spread_values
 from axplore.proofs.bounds import IntervalModel, correction
 from axplore.proofs.row_kernels import RegionRows, least_mean
@@ -93,7 +93,7 @@ def optimistic_steps(model: IntervalModel, goal: int, error: float) -> float:
     return float(values[0])
 
 
-@compiled
+@compiled_part
 def _least_mean_within(
     rows: RegionRows, pair: int, values: FloatArray, free: float, sign: float, error: float, clipped: FloatArray
 ) -> float:
@@ -155,7 +155,7 @@ def _upper(rows: RegionRows, goal: int, policy: IntArray, error: float, values: 
     return np.inf
 
 
-@compiled
+@compiled_part
 def _residual(
     rows: RegionRows, goal: int, policy: IntArray, error: float, values: FloatArray, clipped: FloatArray
 ) -> float:

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from axplore.compilation import compiled, compiled_inline
+from axplore.compilation import compiled, compiled_inline, compiled_part
 from axplore.graphs.search import Graph
 from axplore.graphs.search_kernels import spread
 from axplore.proofs.bound_kernels import SAME, evaluate, spread_values
@@ -32,7 +32,7 @@ MOST_COST: Final = 1e12
 UNKNOWN_VALUE: Final = -1.0
 
 
-@compiled
+@compiled_part
 def _leading_to(predecessors: Graph, goal: int, n_allowed: int) -> IntArray:
     """The first `n_allowed` known states from which some pairs may lead to the goal, the nearest first."""
     n_seen = len(predecessors.offsets) - 1

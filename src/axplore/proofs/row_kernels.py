@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from axplore.compilation import compiled, compiled_inner
+from axplore.compilation import compiled, compiled_inner, compiled_part
 from axplore.types import FloatArray, IntArray
 
 NEWTON_STEPS: Final = 40
@@ -138,7 +138,7 @@ def single_factors(rows: RegionRows) -> FloatArray:
     return factors
 
 
-@compiled
+@compiled_part
 def factors_of(rows: RegionRows, allowed: IntArray) -> FloatArray:
     """The same for the pairs that are allowed, [n, 2], and MANY for all others, [P]."""
     factors = np.full(len(rows.slack), MANY)

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from axplore.compilation import compiled
+from axplore.compilation import compiled, compiled_part
 from axplore.proofs.row_kernels import RegionRows, extreme_row, least_mean, lower_backup
 from axplore.types import RESET_PAIR, FloatArray, IntArray
 
@@ -116,7 +116,7 @@ def lower_gain(
             _share_gain(rows, state, values, policy[state], met[state], RESET_PAIR, gain)
 
 
-@compiled
+@compiled_part
 def _share_gain(
     rows: RegionRows, state: int, values: FloatArray, best: int, mass: float, other: int, gain: FloatArray
 ) -> None:
@@ -147,7 +147,7 @@ def _share_gain(
         gain[pair] += mass / n_as_good * locally[pair - first]
 
 
-@compiled
+@compiled_part
 def _later_gain(rows: RegionRows, pair: int, values: FloatArray) -> float:
     """The most that the least mean of a pair gains from the logarithm of its visits, now or after some more of them.
 
@@ -210,7 +210,7 @@ def regret_gain(
     lower_gain(rows, goal, lower, lower_policy, after, gain)
 
 
-@compiled
+@compiled_part
 def _play_rival(
     rows: RegionRows,
     goal: int,

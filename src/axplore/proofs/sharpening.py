@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from axplore.compilation import compiled
+from axplore.compilation import compiled, compiled_part
 from axplore.proofs.row_kernels import RegionRows, extreme_row, least_mean, lower_backup
 from axplore.statistics.centred import tangent_ball
 from axplore.types import RESET_PAIR, FloatArray, IntArray
@@ -69,12 +69,12 @@ def sharp_for_lower(
     return sharp.shares, sharp.slack
 
 
-@compiled
+@compiled_part
 def _copied(rows: RegionRows) -> RegionRows:
     return _with_balls(rows, rows.shares.copy(), rows.slack.copy())
 
 
-@compiled
+@compiled_part
 def _with_balls(rows: RegionRows, shares: FloatArray, slack: FloatArray) -> RegionRows:
     return RegionRows(
         rows.state_pairs, rows.row_offsets, rows.successors, shares, slack, rows.frequencies, rows.costs,
@@ -82,7 +82,7 @@ def _with_balls(rows: RegionRows, shares: FloatArray, slack: FloatArray) -> Regi
     )  # fmt: skip
 
 
-@compiled
+@compiled_part
 def _sharpen(
     rows: RegionRows,
     counts: FloatArray,

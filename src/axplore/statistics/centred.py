@@ -22,7 +22,7 @@ from typing import Final
 
 import numpy as np
 
-from axplore.compilation import compiled
+from axplore.compilation import compiled, compiled_part
 from axplore.types import FloatArray
 
 SCALES: Final = (4.0, 100.0, 2500.0, 62500.0)
@@ -45,7 +45,7 @@ SERIES_FROM: Final = 10.0
 """The asymptotic series of the digamma function is exact to 1e-16 from here on."""
 
 
-@compiled
+@compiled_part
 def digamma(x: float) -> float:
     """The derivative of log gamma at x > 0."""
     result = 0.0
@@ -57,7 +57,7 @@ def digamma(x: float) -> float:
     return result + math.log(x) - 0.5 / x - square * (1 / 12 - square * (1 / 120 - series))
 
 
-@compiled
+@compiled_part
 def _log_of_scale(scale: float, draws: float, part: float) -> float:
     """What a wealth has by its κ, its part and the number of draws alone, as a logarithm."""
     return math.lgamma(scale) - math.lgamma(scale + draws) + draws * math.log(scale) + math.log(part)
@@ -94,7 +94,7 @@ def log_wealth(counts: FloatArray, point: FloatArray, slopes: FloatArray) -> flo
     return float(greatest + math.log(parts.sum()))
 
 
-@compiled
+@compiled_part
 def tangent_ball(counts: FloatArray, log_level: float, point: FloatArray, shares: FloatArray) -> float:
     """Writes the shares, [j], and returns the slack of the ball that the tangent at a point gives (Eqs. 4 and 5).
 
@@ -116,7 +116,7 @@ def tangent_ball(counts: FloatArray, log_level: float, point: FloatArray, shares
     return float(max(distance - (log_level + log_martingale) / weight, 0.0))
 
 
-@compiled
+@compiled_part
 def central_ball(counts: FloatArray, log_level: float, shares: FloatArray) -> float:
     """Writes the shares, [j], and returns the slack of a ball that is good for all directions.
 
@@ -135,7 +135,7 @@ def central_ball(counts: FloatArray, log_level: float, shares: FloatArray) -> fl
     return float(slack)
 
 
-@compiled
+@compiled_part
 def least_probability(repeats: float, draws: float, log_level: float) -> float:
     """The least probability of a successor that its own bets leave possible, from Eq. 21; 0 if there is none.
 
@@ -168,7 +168,7 @@ def least_probability(repeats: float, draws: float, log_level: float) -> float:
     return math.exp(logarithm)
 
 
-@compiled
+@compiled_part
 def _binary_excess(repeats: float, draws: float, logarithm: float, log_level: float) -> tuple[float, float]:
     """By how much the logarithm of the wealth against a probability exceeds its limit, and its derivative.
 

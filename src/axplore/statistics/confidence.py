@@ -26,7 +26,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from axplore.compilation import compiled
+from axplore.compilation import compiled, compiled_part
 from axplore.compressed import entries_in
 from axplore.records.counts import Counts
 from axplore.statistics.centred import central_ball, least_probability
@@ -271,7 +271,7 @@ def _find_lows(
             lows[entry] = safe_low(counts[entry] - 1.0, float(visits[pair] - first_draws[entry]), log_level)
 
 
-@compiled
+@compiled_part
 def safe_low(repeats: float, draws: float, log_level: float) -> float:
     """`least_probability` on the safe side of rounding."""
     part = LOW_ROUNDING + LOW_PER_DRAW * draws / math.sqrt(max(repeats, 1.0))

@@ -22,7 +22,7 @@ from typing import Final
 
 import numpy as np
 
-from axplore.compilation import compiled
+from axplore.compilation import compiled, compiled_part
 from axplore.errors import InvalidSettingError
 from axplore.types import FloatArray, IntArray
 
@@ -208,7 +208,7 @@ def _log_wealth(losses: FloatArray, outcomes: IntArray, fractions: FloatArray, l
     return float(largest + math.log(np.exp(logarithms - largest).sum()) - ROUNDING)
 
 
-@compiled
+@compiled_part
 def _best_fraction(losses: FloatArray, probabilities: FloatArray) -> tuple[float, float]:
     """The fraction with the greatest expected logarithm of 1 - λ z, which is concave in it, and that logarithm."""
     low, high = 0.0, LARGEST_FRACTION

@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from axplore.compilation import compiled, compiled_inner
+from axplore.compilation import compiled, compiled_inner, compiled_part
 from axplore.mdp import TabularMdp
 from axplore.records.vectors import Vectors
 from axplore.types import FloatArray, IntArray
@@ -315,7 +315,7 @@ def lower_depth(survey: SurveyProgress, state_pairs: UnsignedArray, state: int, 
                 waiting.append(after)
 
 
-@compiled
+@compiled_part
 def find_unplayed(
     survey: SurveyProgress, state_pairs: UnsignedArray, initial: int, position: int, max_depth: int
 ) -> bool:
@@ -400,7 +400,7 @@ def alias_tables(row_offsets: IntArray, probabilities: FloatArray) -> tuple[Floa
     return thresholds, aliases
 
 
-@compiled
+@compiled_part
 def next_word(
     s0: np.uint64, s1: np.uint64, s2: np.uint64, s3: np.uint64
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64, np.uint64]:
@@ -676,7 +676,7 @@ def number_in(table: PolicyTable | DistanceTable, target: np.uint64, state: np.u
     return table.rest[target]
 
 
-@compiled
+@compiled_part
 def nearest_target(tour_state: TourArrays, number: np.uint64) -> np.uint64:
     """Returns the nearest target with outstanding plays, of equal ones the first; there must be one."""
     distances, outstanding = tour_state.distances, tour_state.outstanding
