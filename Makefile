@@ -9,6 +9,9 @@ STAMP := $(VENV)/.installed-to-develop
 LOWEST := .venv-lowest
 LOWEST_STAMP := $(LOWEST)/.installed
 
+# Tests start some two hundred processes, each of which would compile every module where bytecode is not kept.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: help setup explore docs pictures release-check test test-lowest random-examples mutants kernels lint bench bench-against study studies steps-budget clean
 
 help:

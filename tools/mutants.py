@@ -1,8 +1,10 @@
 """Changes one comparison, number or operator at a time, and lists the changes that no test of the package notices.
 
 A mutant is a copy of the source with one change. It is killed if a test of its package fails, or hangs, with it; if all
-pass, it survives, and either a test is missing or the change makes no difference. Results are appended to a file, by
-the text of the mutant: a run that was interrupted, or one with a larger sample, does the rest.
+pass, it survives, and either a test is missing or the change makes no difference. The tests that run the changed line
+are tried first, the shortest before the others (tools/traced.py), and all tests of the package only if these pass.
+Results are appended to a file, by the text of the mutant: a run that was interrupted, or one with a larger sample, does
+the rest.
 
     python tools/mutants.py --sample 200                     # the same 200 mutants every time
     python tools/mutants.py src/axplore/certificate/tied.py  # all of a file
@@ -212,10 +214,17 @@ def chosen(paths: Sequence[str], sample: int | None, seed: int) -> list[Mutant]:
 
 
 class Workshop:
-    """A copy of the repository in which one mutant after the other is tested."""
+    """A copy of the repository in which one mutant after the other is tested.
 
-    def __init__(self, folder: Path, timeout: float) -> None:
-        self.folder, self.timeout = folder, timeout
+    Attributes:
+        folder: of the copy.
+        timeout: seconds after which tests count as failed.
+        tests: those that run a line, by file and line; for all workshops together.
+        killers: what has killed other mutants of a file, the last first.
+    """
+
+    def __init__(self, folder: Path, timeout: float, tests: dict[str, list[str]]) -> None:
+        self.folder, self.timeout, self.tests = folder, timeout, tests
         self.killers: dict[str, list[str]] = {}
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -239,11 +248,14 @@ class Workshop:
         return Result(mutant.key, str(mutant), outcome, killer, round(time.monotonic() - began, 1))
 
     def check(self, packages: Iterable[str]) -> None:
-        """Refuses to begin where a test fails without any change: it would kill every mutant."""
+        """Refuses to begin where a test fails without any change, which would kill all; notes what tests run."""
         for package in packages:
-            outcome, killer = self._tested(PACKAGES[package], dict(ENVIRONMENT))
+            into = self.folder / "traced.json"
+            tracing = {"PYTHONPATH": f"src:studies:{ROOT / 'tools'}", "TRACED": package, "TRACED_INTO": str(into)}
+            outcome, killer = self._tested(["-p", "traced", *PACKAGES[package]], ENVIRONMENT | tracing)
             if outcome != "survived":
                 raise SystemExit(f"without any change, the tests of {package} {outcome}: {killer}. Mend this first")
+            self.tests.update(json.loads(into.read_text()))
 
     def _test(self, mutant: Mutant) -> tuple[str, str]:
         """The outcome, and the first test that failed."""
@@ -252,7 +264,11 @@ class Workshop:
         if "@compiled" in (self.folder / mutant.path).read_text():  # kernels of other files hold the code of this one
             environment["NUMBA_CACHE_DIR"] = str(self.folder / "compiled")
             shutil.rmtree(self.folder / "compiled", ignore_errors=True)
-        outcome, killer = self._tested([*likely, *PACKAGES[package_of(mutant.path)]], environment)
+        outcome, killer = "survived", ""
+        if first := [*dict.fromkeys([*likely, *self.tests.get(f"{mutant.path}:{mutant.line}", ())])]:
+            outcome, killer = self._tested(first, environment)
+        if outcome == "survived":  # what a shared fixture runs was seen in one test only, and compiled code in none
+            outcome, killer = self._tested(PACKAGES[package_of(mutant.path)], environment)
         if "::" in killer:
             likely[:] = [killer, *(other for other in likely if other != killer)][:5]
         return outcome, killer
@@ -286,8 +302,9 @@ def try_all(mutants: Sequence[Mutant], results: Path, folder: Path, processes: i
     waiting = [mutant for mutant in mutants if mutant.key not in known]
     print(f"{len(mutants)} mutants, {len(waiting)} of them to try; results in {results}", flush=True)
     workshops: SimpleQueue[Workshop] = SimpleQueue()
+    tests: dict[str, list[str]] = {}  # of each line, as the first workshop finds them
     for number in range(processes):
-        workshop = Workshop(folder / str(number), timeout)
+        workshop = Workshop(folder / str(number), timeout, tests)
         if not number:
             workshop.check(sorted({package_of(mutant.path) for mutant in waiting}))
         workshops.put(workshop)

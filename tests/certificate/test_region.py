@@ -191,7 +191,7 @@ def test_the_bets_on_one_successor_hardly_ever_rule_out_the_truth_whenever_one_l
     for truth in (0.02, 0.2, 0.5, 0.9):
         came = np.cumsum(rng.random((150, 400)) < truth, axis=1).astype(np.float64)
         draws = np.tile(np.arange(1.0, 401.0), (150, 1))
-        log_wealth = own_wealth(came.ravel(), (draws - came).ravel(), np.full(came.size, math.log(truth)))
+        log_wealth = own_wealth(came.ravel(), (draws - came).ravel())(np.full(came.size, math.log(truth)))
         failures += int((log_wealth.reshape(came.shape) >= -math.log(level)).any(axis=1).sum())
     assert 0 < failures <= 600 * level
 

@@ -21,7 +21,7 @@ Rounding errors enlarge the slack here; they never shrink it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -167,26 +167,26 @@ class Draws:
         low, high = np.full(len(slack), -LOG_SHIFTS), np.full(len(slack), LOG_SHIFTS)
         for _ in range(HALVINGS):
             middle = (low + high) / 2
-            slope, _ = self._slope(shares, slack, distances, middle)
+            shifted = distances + np.exp(middle)[self.owners]
+            slope = self._slope(shares, slack, shifted, self.sums(shares / shifted))
             low, high = np.where(slope > 0, middle, low), np.where(slope > 0, high, middle)
         middle = (low + high) / 2
         for _ in range(NEWTON_STEPS):
-            slope, curvature = self._slope(shares, slack, distances, middle)
+            shift = np.exp(middle)
+            shifted = distances + shift[self.owners]
+            inverse = self.sums(shares / shifted)
+            slope = self._slope(shares, slack, shifted, inverse)
+            curvature = shift * (inverse - self.sums(shares / shifted**2) / inverse)
             middle = np.clip(middle - slope / np.minimum(curvature, -TINY), low, high)
         shift = np.exp(middle)
         exponent = self.sums(shares * np.log1p(distances / shift[self.owners])) - slack
         row = shares * (np.exp(exponent) * shift)[self.owners] / (distances + shift[self.owners])
         return np.maximum(shift * np.expm1(exponent), 0.0), row
 
-    def _slope(
-        self, shares: FloatArray, slack: FloatArray, distances: FloatArray, log_shift: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """A function with the sign of the slope, at a shift, and its derivative by the logarithm of the shift, [B]."""
-        shift = np.exp(log_shift)
-        shifted = distances + shift[self.owners]
-        inverse = self.sums(shares / shifted)
-        slope = np.log(inverse) + self.sums(shares * np.log(shifted)) - slack
-        return slope, shift * (inverse - self.sums(shares / shifted**2) / inverse)
+    def _slope(self, shares: FloatArray, slack: FloatArray, shifted: FloatArray, inverse: FloatArray) -> FloatArray:
+        """A function with the sign of the slope, at shifted distances and the mean of their inverses, [B]."""
+        slope: FloatArray = np.log(inverse) + self.sums(shares * np.log(shifted)) - slack
+        return slope
 
 
 @dataclass(frozen=True, eq=False)
@@ -418,34 +418,47 @@ def least_probabilities(again: FloatArray, others: FloatArray, log_levels: Float
         others: how often another one came since then, [m].
         log_levels: the logarithm of the level of each bettor, [m].
     """
+    wealth = own_wealth(again, others)
     low, high = np.full(len(again), LEAST_LOGARITHM), np.minimum(np.log(again / (again + others)), -NEARLY_CERTAIN)
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
-        beyond = own_wealth(again, others, middle) + log_levels >= 0.0
+        beyond = wealth(middle) + log_levels >= 0.0
         low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
     # Without a probability that is not beyond the limit nothing follows, and nothing should be claimed.
-    sound = (own_wealth(again, others, high) + log_levels < 0.0) & (own_wealth(again, others, low) + log_levels >= 0.0)
+    sound = (wealth(high) + log_levels < 0.0) & (wealth(low) + log_levels >= 0.0)
     return np.where(sound, np.exp(low), 0.0)
 
 
-def own_wealth(again: FloatArray, others: FloatArray, logarithms: FloatArray) -> FloatArray:
+def own_wealth(again: FloatArray, others: FloatArray) -> Callable[[FloatArray], FloatArray]:
     """The logarithm of the wealth against probabilities, given by their logarithms, rounded down, [m].
 
     With (κ p + n) / (κ + t) as the bet on "again" after n of t draws, and the rest on "another".
     """
-    mass = SCALES * np.exp(logarithms)
-    rest = -SCALES * np.expm1(logarithms)
-    terms = (
-        log_gamma(SCALES), -log_gamma(SCALES + again + others), (again + others) * np.log(SCALES),
-        log_gamma(mass + again), -log_gamma(mass + 1.0), (1.0 - again) * np.log(mass),
-        log_gamma(rest + others), -log_gamma(rest + 1.0), np.log(rest) - others * np.log(rest),
-    )  # fmt: skip
-    wealth = np.zeros(mass.shape)
+    totals = again + others
+    common = _rounded_down(log_gamma(SCALES), -log_gamma(SCALES + totals), totals * np.log(SCALES))
+
+    def wealth_against(logarithms: FloatArray) -> FloatArray:
+        mass = SCALES * np.exp(logarithms)
+        rest = -SCALES * np.expm1(logarithms)
+        # One call for all, because these arrays are small.
+        gammas = log_gamma(np.stack((mass + again, mass + 1.0, rest + others, rest + 1.0)))
+        wealth = common + _rounded_down(
+            gammas[0], -gammas[1], (1.0 - again) * np.log(mass),
+            gammas[2], -gammas[3], np.log(rest) - others * np.log(rest),
+        )  # fmt: skip
+        top = wealth.max(axis=0)
+        result: FloatArray = top + np.log((np.exp(wealth - top) * OWN_PARTS).sum(axis=0)) - ROUNDING
+        return result
+
+    return wealth_against
+
+
+def _rounded_down(*terms: FloatArray) -> FloatArray:
+    """The sum of terms, less what rounding may have added to it."""
+    total = np.zeros(np.broadcast_shapes(*(term.shape for term in terms)))
     for term in terms:
-        wealth += term - ROUNDING * (SERIES + np.abs(term))
-    top = wealth.max(axis=0)
-    result: FloatArray = top + np.log((np.exp(wealth - top) * OWN_PARTS).sum(axis=0)) - ROUNDING
-    return result
+        total += term - ROUNDING * (SERIES + np.abs(term))
+    return total
 
 
 def spent_by_retired(retired: RetiredStates) -> float:
@@ -478,9 +491,12 @@ def shared_budget(
 def log_gamma(x: FloatArray) -> FloatArray:
     """Returns the logarithm of Γ at x > 0, from Stirling's series."""
     raised = x + SERIES_FROM
-    product = x.copy()  # of at most 15 counts, far from overflow
-    for step in range(1, SERIES_FROM):
-        product *= x + step
+    # The product of x, ..., x + n - 1 for odd n, far from overflow, two factors at a time:
+    # (x + k) (x + n - 1 - k) = x (x + n - 1) + k (n - 1 - k).
+    outer = x * (x + (SERIES_FROM - 1))
+    product = outer * (x + (SERIES_FROM - 1) // 2)
+    for step in range(1, SERIES_FROM // 2):
+        product *= outer + step * (SERIES_FROM - 1 - step)
     series = _power_series(STIRLING, 1.0 / (raised * raised)) / raised
     result: FloatArray = (
         (raised - 0.5) * np.log(raised) - raised + 0.5 * math.log(2 * math.pi) + series - np.log(product)

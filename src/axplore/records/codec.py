@@ -5,7 +5,7 @@
 | record, mapping        | an object                                                            |
 | tuple, frozenset       | a list; that of a set is sorted                                      |
 | array                  | `{"array": name}`, where the name is its path within the record      |
-| `Labels`, `Memory`     | what their `as_json` says; labels as in `axplore.labels`              |
+| `Labels`, `Memory`     | what their `as_json` says, and `from_json` reads; no dataclasses     |
 | enumeration            | its value                                                            |
 | infinite number        | `"inf"` or `"-inf"`, because JSON has none                           |
 
@@ -19,7 +19,7 @@ import math
 from collections.abc import Mapping
 from enum import Enum
 from functools import partial
-from typing import Any, Final, Protocol, Self, TypeVar, get_args, get_origin, runtime_checkable
+from typing import Any, Final, TypeVar, get_args, get_origin
 
 import msgspec
 import numpy as np
@@ -34,18 +34,6 @@ NUMBERS: Final = (np.dtype(np.int64), np.dtype(np.float64))
 """The types of numbers that an array may have whose field does not say which."""
 
 Kind = TypeVar("Kind")
-
-
-@runtime_checkable
-class InOwnWords(Protocol):
-    """A value that says itself how it is written, such as `Labels`; no dataclass, because msgspec reads these."""
-
-    def as_json(self) -> Json:
-        """Returns the value as JSON."""
-
-    @classmethod
-    def from_json(cls, content: Json) -> Self:
-        """Returns the value that `as_json` was given; raises ValueError for anything else."""
 
 
 class Record(msgspec.Struct, frozen=True, eq=False, forbid_unknown_fields=True, dict=True):
@@ -96,10 +84,10 @@ def _packed(value: Any, path: str, arrays: Arrays) -> Json:
         case np.ndarray():
             arrays[path] = value
             packed = {"array": path}
-        case InOwnWords():
-            packed = value.as_json()
         case msgspec.Struct():
             packed = _packed({name: getattr(value, name) for name in value.__struct_fields__}, path, arrays)
+        case _ if hasattr(value, "as_json"):
+            packed = value.as_json()
         case Mapping():
             packed = {name: _packed(item, f"{path}.{name}".lstrip("."), arrays) for name, item in value.items()}
         case frozenset():
@@ -113,7 +101,7 @@ def _packed(value: Any, path: str, arrays: Arrays) -> Json:
 
 def _unpacked(arrays: Mapping[str, npt.NDArray[Any]], kind: Any, content: Json) -> Any:
     """Returns a value of a type that msgspec does not know."""
-    if isinstance(kind, type) and issubclass(kind, InOwnWords):
+    if hasattr(kind, "from_json"):
         return kind.from_json(content)
     if get_origin(kind) is np.ndarray:
         return _array(arrays, get_args(get_args(kind)[1])[0], content)
