@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 
 import axplore
+from axplore.explorers.certified import Certified
+from axplore.target import Target
 
 WORLD = "confusing-chain"
 
@@ -22,6 +24,14 @@ def use_kernels() -> None:
     atlas.break_even("s5")
     atlas.why_not(atlas.frontier[0].state)
     axplore.controllable_states(axplore.domain(WORLD), 4.5)
+    for best in ("max", "min"):
+        atlas.check("s5", avoid="s2", best=best)
+        atlas.check("s5", within=5, best=best)
+    atlas.cost("s5")
+    axplore.verify(axplore.check(axplore.domain(WORLD), 'Pmax=? [ F<=5 "s3" ]', max_steps=2_000).atlas)
+    axplore.check(axplore.domain(WORLD), 'Pmax=? [ F "s3" ]', max_steps=2_000)
+    large = Certified(target=Target(radius=4.5, epsilon=0.8, delta=0.1), whole_up_to=0)  # as for more known states
+    axplore.verify(axplore.explore(WORLD, explorer=large))
 
 
 if __name__ == "__main__":
