@@ -189,3 +189,17 @@ def test_the_fewest_steps_are_those_of_the_outcomes_with_a_reset_each() -> None:
 def test_no_file_is_no_certificate(tmp_path: Path) -> None:
     with pytest.raises(AxploreError):
         EpisodeCertificate.load(tmp_path / "nothing.json")
+
+
+@pytest.mark.parametrize("arrivals", [[[[1], 2]], [["1", 2]], [[None, 2]]])
+def test_steps_of_an_arrival_that_are_no_number_are_refused(tmp_path: Path, arrivals: Any) -> None:
+    storage.write_document(tmp_path / "proof.json", PROVEN._body() | {"arrivals": arrivals})
+    with pytest.raises(DamagedFileError):
+        EpisodeCertificate.load(tmp_path / "proof.json")
+
+
+def test_an_episode_may_arrive_without_a_step_and_every_episode_is_counted(tmp_path: Path) -> None:
+    certificate = edited(PROVEN, arrivals={0: 3, 1: 40}, missed=2, lost=1, steps=10**6)
+    certificate.save(tmp_path / "proof.json")
+    assert EpisodeCertificate.load(tmp_path / "proof.json").arrivals == {0: 3, 1: 40}
+    assert certificate.episodes == 46

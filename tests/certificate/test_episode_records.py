@@ -213,3 +213,10 @@ def test_arrivals_of_all_records_together_must_fit_the_draws() -> None:
 def test_what_is_no_record_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(InvalidInputError):
         check_ranges(edited(FIRST, **changes))
+
+
+@pytest.mark.parametrize("name", ["fractions", "weights"])
+def test_no_stake_is_above_the_whole_wealth(name: str) -> None:
+    check_ranges(edited(FIRST, **{name: (1.0, 0.1)}))
+    with pytest.raises(InvalidInputError, match=name):
+        check_ranges(edited(FIRST, **{name: (1.05, 0.1)}))
