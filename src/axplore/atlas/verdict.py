@@ -41,9 +41,7 @@ LOG_ASSUMPTION: Final = (
 )
 """What is assumed besides where draws come from a log."""
 
-NOT_TRIED: Final = (
-    "The policies were not played, and nothing that is set aside was attempted: what shows only then was not looked for."
-)
+NOT_TRIED: Final = "The policies were not played, and nothing that is set aside was attempted, so what only that would show is unknown."
 
 FEWEST_TO_RATE: Final = 100
 """The steps from which on it is said how rare something may be that did not happen in them."""
@@ -383,10 +381,8 @@ def _rarest(examined: Examined) -> list[str]:
     steps = examined.before + examined.watched
     if steps < FEWEST_TO_RATE:
         return []
-    return [
-        f"What happens at a step with a probability below 1 in {math.floor(1 / rate_seen(steps)):,}, in secret, may "
-        "not have happened in all of these."
-    ]
+    rarest = math.floor(1 / rate_seen(steps))
+    return [f"Something hidden that happens less often than once in {rarest:,} steps may not have happened in them."]
 
 
 def _what_holds_anyway(atlas: Atlas) -> list[str]:
