@@ -41,7 +41,10 @@ LOG_ASSUMPTION: Final = (
 )
 """What is assumed besides where draws come from a log."""
 
-NOT_TRIED: Final = "The policies were not played, and nothing that is set aside was attempted, so what only that would show is unknown."
+NOT_TRIED: Final = (
+    "The policies were not played, and nothing that is set aside was attempted: what only that shows was not looked "
+    "for."
+)
 
 FEWEST_TO_RATE: Final = 100
 """The steps from which on it is said how rare something may be that did not happen in them."""
