@@ -11,7 +11,7 @@ import pytest
 
 import axplore
 from axplore.atlas import Atlas
-from axplore.atlas.verdict import VerdictKind
+from axplore.atlas.verdict import NOT_TRIED, VerdictKind
 from axplore.cli.console import interruption
 from axplore.errors import Interrupted
 from axplore.records.findings import Issue
@@ -208,7 +208,7 @@ def test_verdict_and_certificate_say_what_was_examined_and_what_was_not() -> Non
     assert quick.certificate is not None
     assert quick.certificate.examined is not None
     assert quick.certificate.examined.before < 10
-    assert "The policies were not played." in quick.verdict.sentences
+    assert NOT_TRIED in quick.verdict.sentences
     model = axplore.explore("maze", radius=2, epsilon=1)
     assert model.certificate is not None
     assert model.certificate.examined is None

@@ -55,7 +55,8 @@ SECONDS: Final = 30.0
 """What the replays of an atlas may take: a part of the steps of the exploration, within limits."""
 
 MOST_SIMULATED_STEPS: Final = 10_000
-"""The most steps of replays on a model, whose labels hide nothing."""
+"""The most steps of replays on a model. Its labels hide nothing: where nothing is assumed, one episode of each goal is
+all that is played."""
 
 CONFIRMED: Final = 0.02
 """The rate above which another outcome is looked for unless it is chosen,"""
@@ -243,7 +244,8 @@ class _Replays:
         yield from self._every_goal_once(budget)
         if isinstance(self._world, Examinable):
             yield from self._walks(self._world, int(WALKING * budget))
-        yield from self._shares(budget)
+        if not self._is_simulated or self._atlas.assumptions:
+            yield from self._shares(budget)
         self.has_played = not self.is_cut
         yield from self._confirmation(max(CONFIRMING_STEPS, budget))
 

@@ -18,7 +18,7 @@ from axplore.certificate.promise import HOLDS, PropertyBounds, goal_promise, pro
 from axplore.errors import ExitCode
 from axplore.explorers.registry import THEOREMS
 from axplore.labels import readable
-from axplore.records.findings import Issue
+from axplore.records.findings import Examined, Issue
 from axplore.records.run import StopReason
 from axplore.statistics.confirming import SEEN_WITH, rate_seen
 from axplore.target import Objective, confidence_text
@@ -40,6 +40,14 @@ LOG_ASSUMPTION: Final = (
     "the log is of this system, who made it knew the past only, and nothing was left out because of where it led"
 )
 """What is assumed besides where draws come from a log."""
+
+NOT_TRIED: Final = (
+    "The policies were not played, and nothing that is set aside was attempted: what only that shows was not looked "
+    "for."
+)
+
+FEWEST_TO_RATE: Final = 100
+"""The steps from which on it is said how rare something may be that did not happen in them."""
 
 LISTED: Final = 5
 """The largest number of states that a sentence names."""
@@ -345,11 +353,11 @@ def _what_was_played(atlas: Atlas) -> list[str]:
     played, examined = atlas.run.played, None if atlas.certificate is None else atlas.certificate.examined
     if atlas.is_part:  # the record is of the atlas that it was taken from
         return []
-    looked = [] if examined is None else [str(examined)]
+    looked = [] if examined is None else [str(examined), *_rarest(examined)]
     if played is None and atlas.assumptions:
         return [*looked, "The policies were not played, so nothing was tried of what is assumed."]
     if played is None:
-        return [*looked, "The policies were not played."] if looked else []
+        return [*looked, NOT_TRIED] if looked else []
     times = f"up to {_times(played.most)} each" if played.played == played.goals else _times(played.most) + " at most"
     sentences = looked + (
         [
@@ -369,6 +377,15 @@ def _what_was_played(atlas: Atlas) -> list[str]:
     elif played.confirmed:
         sentences.append("Not every action that they played was drawn twice, which says nothing of what is assumed.")
     return sentences
+
+
+def _rarest(examined: Examined) -> list[str]:
+    """Returns how rare something may be that has probably happened at least once in what was looked at."""
+    steps = examined.before + examined.watched
+    if steps < FEWEST_TO_RATE:
+        return []
+    rarest = math.floor(1 / rate_seen(steps))
+    return [f"Something hidden that happens less often than once in {rarest:,} steps may not have happened in them."]
 
 
 def _what_holds_anyway(atlas: Atlas) -> list[str]:

@@ -81,6 +81,13 @@ class ExplorerState:
     stop: StopReason | None = field(default=None)
     failure: str | None = None
 
+    def check(self, actions: Sequence[int]) -> None:
+        """Raises InvalidInputError if parts of a state that was read from a file do not fit each other.
+
+        Args:
+            actions: the number of actions of each state that the world has met.
+        """
+
     def failed(self: StateT, failure: str) -> StateT:
         """Returns the state of an explorer that gives up because the world's answers cannot be right."""
         return replace(self, stop=StopReason.WORLD_FAILED, failure=failure, activity="giving up: the world failed")

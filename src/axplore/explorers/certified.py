@@ -134,6 +134,17 @@ class CertifiedState(ExplorerState):
     logged: Logged | None = None
     evidence: Evidence | None = field(default=None, compare=False, repr=False)
 
+    def check(self, actions: Sequence[int]) -> None:
+        """Refuses policies of other states than the known ones, and ties without a class."""
+        offered = [actions[number] for number in self.known]
+        for test in self.tests:
+            played = test.policy.tolist()
+            if len(played) > len(offered) or not all(RESET_ACTION <= action < n for action, n in zip(played, offered)):
+                raise InvalidInputError("a test by episodes has a policy that does not fit the known states")
+        ties = None if self.assumed is None else self.assumed.ties
+        if ties is not None and not all(isinstance(name, tuple) and len(name) == 2 for name in ties.names):
+            raise InvalidInputError("an outcome of tied actions has no class")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Certified(Explorer[CertifiedState]):

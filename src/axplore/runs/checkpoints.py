@@ -93,6 +93,7 @@ def decode_state(saved: SavedState, explorer: Explorer[Any], world: WorldSnapsho
     try:
         state = _Decoder(saved.arrays, explorer, world).decode(saved.content)
         _check_numbers(state, len(world.labels))
+        state.check([len(offered) for offered in world.actions])
     except (LookupError, TypeError, ValueError, AttributeError, AxploreError) as error:
         raise DamagedFileError(
             f"{saved.file} is damaged: it holds no state of an explorer: {type(error).__name__}: {error}"

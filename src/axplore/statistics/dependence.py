@@ -35,9 +35,10 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Generic, Protocol, TypeVar
+from functools import partial
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from axplore.errors import InvalidSettingError
 
@@ -106,7 +107,9 @@ class _Bet(Protocol):
     """What the tests need of the bet on one pair."""
 
     draws: int
-    table: dict[Hashable, dict[Hashable, int]]
+
+    @property
+    def table(self) -> Mapping[Hashable, Mapping[Hashable, int]]: ...
 
     @property
     def log_evidence(self) -> float: ...
@@ -173,16 +176,18 @@ class HistoryTest(_PairwiseTest["_BatchBet"]):
     before it comes. A predictor knows the contexts and everything before the batch. For each context it takes the
     Dirichlet distribution around what came there before, and around what came anywhere, so that the probability of a
     batch depends on its counts alone. Successors that are new in a batch count together as one. Predictors differ in
-    how much they expect contexts to be alike (`TIES`), and E is their mean.
+    how much they expect contexts to be alike (`TIES`) and, where contexts have an order, in which of them they take for
+    one and the same (`SPLITS`); E is their mean.
     """
 
-    def __init__(self, false_alarm: float) -> None:
+    def __init__(self, false_alarm: float, *, is_ordered: bool = False) -> None:
         """Begins without any draw.
 
         Args:
             false_alarm: α, the probability with which it ever alarms although successors depend on their pair alone.
+            is_ordered: whether contexts are the numbers of classes, from 0 on, whose order means something.
         """
-        super().__init__(false_alarm, _BatchBet)
+        super().__init__(false_alarm, partial(_BatchBet, is_ordered=is_ordered))
 
     def begin_with(self, pair: Hashable, context: Hashable, counts: Mapping[Hashable, int]) -> None:
         """Adds all draws of a pair in one context so far, which came one by one; each context once."""
@@ -250,22 +255,36 @@ TIES: Final = (1.0, 16.0, 256.0)
 """The number of draws that what came anywhere counts in the prediction for one context, one for each predictor."""
 
 
-class _BatchBet:
-    """The bet on one pair by batches."""
+SPLITS: Final = tuple(range(1, 13))
+"""Where contexts are ordered, the classes at which something may begin to be otherwise."""
 
-    def __init__(self) -> None:
+
+class _BatchBet:
+    """The bet on one pair by batches: the mean of predictors, which group contexts in one way or another.
+
+    Where contexts are ordered numbers, half of the stake is on there being two groups: those before a class, and those
+    from it on. What expires, wears out or gets stuck is so, and two rows are learned from fewer draws than many.
+    """
+
+    def __init__(self, *, is_ordered: bool = False) -> None:
         self.draws = 0
-        self.table: dict[Hashable, dict[Hashable, int]] = {}
         self._totals: dict[Hashable, int] = {}
-        self._context_draws: dict[Hashable, int] = {}
         self._repeats: dict[Hashable, int] = {}  # draws of successors that were known by then
-        self._log_predicted = [0.0] * len(TIES)
+        self._each = _Predictors(lambda context: context)
+        self._split = [_Predictors(partial(_is_from, first)) for first in SPLITS] if is_ordered else []
+
+    @property
+    def table(self) -> dict[Hashable, dict[Hashable, int]]:
+        """The counts of each successor in each context."""
+        return self._each.rows
 
     @property
     def log_evidence(self) -> float:
         """The logarithm of E."""
-        largest = max(self._log_predicted)
-        predicted = largest + math.log(sum(math.exp(term - largest) for term in self._log_predicted) / len(TIES))
+        predicted = self._each.log_predicted
+        if self._split:
+            splits = _log_mean([split.log_predicted for split in self._split])
+            predicted = _log_mean([predicted, splits])
         explained = sum(map(_x_log_x, self._repeats.values())) - _x_log_x(sum(self._repeats.values()))
         return predicted - explained
 
@@ -278,43 +297,101 @@ class _BatchBet:
         predicted = math.lgamma(kinds + 1) - math.log(kinds * (kinds + 1.0))
         predicted += math.lgamma(kinds / 2) - math.lgamma(total + kinds / 2) - kinds * math.lgamma(0.5)
         predicted += sum(math.lgamma(times + 0.5) for times in counts.values())
-        self._log_predicted = [term + predicted for term in self._log_predicted]
+        for predictors in (self._each, *self._split):
+            predictors.gain(predicted)
         for successor, times in counts.items():
             self._repeats[successor] = self._repeats.get(successor, 0) + times - 1
         self._count(context, counts)
 
     def add(self, rows: Iterable[tuple[Hashable, Hashable, int]]) -> None:
         """Adds a batch of contexts, successors and times."""
-        n_outcomes = len(self._totals) + 1
-        mass = self.draws + NOVELTY * n_outcomes
-        batch: defaultdict[Hashable, dict[Hashable, int]] = defaultdict(dict)
+        mass = self.draws + NOVELTY * (len(self._totals) + 1)
+        shares = {successor: (times + NOVELTY) / mass for successor, times in self._totals.items()}
+        batch: _Table = {}
         for context, successor, times in rows:
-            batch[context][successor] = batch[context].get(successor, 0) + times
+            _add_to(batch, context, successor, times)
+        for predictors in (self._each, *self._split):
+            predictors.bet(batch, shares, NOVELTY / mass)
         for context, counts in batch.items():
-            before, here = self._context_draws.get(context, 0), self.table.get(context, {})
-            known = [(x, times) for x, times in counts.items() if x in self._totals]
-            n_new = sum(counts.values()) - sum(times for _, times in known)
-            parts = [(here.get(x, 0), (self._totals[x] + NOVELTY) / mass, times) for x, times in known]
-            if n_new:
-                parts.append((0, NOVELTY / mass, n_new))
-            for predictor, tie in enumerate(TIES):
-                base = before + tie
-                gain = math.lgamma(base) - math.lgamma(base + sum(counts.values()))
-                for own, share, times in parts:
-                    gain += math.lgamma(own + tie * share + times) - math.lgamma(own + tie * share)
-                self._log_predicted[predictor] += gain
-            for x, times in known:
-                self._repeats[x] = self._repeats.get(x, 0) + times
-        for context, counts in batch.items():
+            for successor, times in counts.items():
+                if successor in shares:
+                    self._repeats[successor] = self._repeats.get(successor, 0) + times
             self._count(context, counts)
 
     def _count(self, context: Hashable, counts: Mapping[Hashable, int]) -> None:
-        row = self.table.setdefault(context, {})
         for successor, times in counts.items():
-            row[successor] = row.get(successor, 0) + times
             self._totals[successor] = self._totals.get(successor, 0) + times
-            self._context_draws[context] = self._context_draws.get(context, 0) + times
             self.draws += times
+        for predictors in (self._each, *self._split):
+            predictors.count(context, counts)
+
+
+_Table: TypeAlias = dict[Hashable, dict[Hashable, int]]
+
+
+class _Predictors:
+    """Predictors that know the group of a context, one for each of `TIES`.
+
+    Attributes:
+        rows: the counts of each successor in each group.
+    """
+
+    def __init__(self, group_of: Callable[[Hashable], Hashable]) -> None:
+        self.rows: _Table = {}
+        self._group_of = group_of
+        self._draws: dict[Hashable, int] = {}
+        self._log_predicted = [0.0] * len(TIES)
+
+    @property
+    def log_predicted(self) -> float:
+        """The logarithm of the mean of what they gave to all draws so far."""
+        return _log_mean(self._log_predicted)
+
+    def gain(self, log_predicted: float) -> None:
+        """Multiplies what each of them gave."""
+        self._log_predicted = [term + log_predicted for term in self._log_predicted]
+
+    def bet(self, batch: _Table, shares: Mapping[Hashable, float], novelty: float) -> None:
+        """Predicts a batch, given the shares of known successors and that of all new ones together."""
+        grouped: _Table = {}
+        for context, counts in batch.items():
+            group = self._group_of(context)
+            for successor, times in counts.items():
+                _add_to(grouped, group, successor if successor in shares else _NEW, times)
+        for group, counts in grouped.items():
+            here, before, total = self.rows.get(group, {}), self._draws.get(group, 0), sum(counts.values())
+            for predictor, tie in enumerate(TIES):
+                gain = math.lgamma(before + tie) - math.lgamma(before + tie + total)
+                for successor, times in counts.items():
+                    expected = here.get(successor, 0) + tie * shares.get(successor, novelty)
+                    gain += math.lgamma(expected + times) - math.lgamma(expected)
+                self._log_predicted[predictor] += gain
+
+    def count(self, context: Hashable, counts: Mapping[Hashable, int]) -> None:
+        """Adds what came in a context."""
+        group = self._group_of(context)
+        for successor, times in counts.items():
+            _add_to(self.rows, group, successor, times)
+            self._draws[group] = self._draws.get(group, 0) + times
+
+
+_NEW: Final = object()
+"""Stands for all successors that are new in a batch."""
+
+
+def _add_to(table: _Table, group: Hashable, successor: Hashable, times: int) -> None:
+    row = table.setdefault(group, {})
+    row[successor] = row.get(successor, 0) + times
+
+
+def _is_from(first: int, context: Any) -> bool:
+    return bool(context >= first)
+
+
+def _log_mean(logarithms: Sequence[float]) -> float:
+    """Returns the logarithm of the mean of numbers, given theirs."""
+    largest = max(logarithms)
+    return largest + math.log(sum(math.exp(term - largest) for term in logarithms) / len(logarithms))
 
 
 def two_that_differ(table: Mapping[Hashable, Mapping[Hashable, int]]) -> tuple[Hashable, Hashable]:

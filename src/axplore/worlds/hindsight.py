@@ -82,7 +82,12 @@ class WatchedHistory:
     """
 
     def __init__(self, false_alarm: float = FALSE_ALARM) -> None:
-        self.tests = {circumstance: HistoryTest(false_alarm / len(Circumstance)) for circumstance in Circumstance}
+        self.tests = {
+            circumstance: HistoryTest(
+                false_alarm / len(Circumstance), is_ordered=circumstance is not Circumstance.ORIGIN
+            )
+            for circumstance in Circumstance
+        }
         self.alarm: Alarm | None = None
         self.examined = Examined()
         self.steps = array("q")

@@ -5,7 +5,9 @@ systems is hardly ever. Then it draws at ages at which nobody arrives who comes 
 system that changes with the age, as log-ins and tokens that expire do, is only ever seen when it has changed already.
 
 A RESET is always allowed, and when it comes is decided before the draws until then: no proof is touched. Ages are
-uniform on a logarithmic scale up to what the way back allows: all of them together cost about `SHARE` of the steps.
+uniform on a logarithmic scale up to what the way back allows. What n steps may spend on them is `allowance(n)`: a
+small share, and more than that in the beginning, because a short exploration that keeps to the share would draw the
+pairs that decide it at old ages alone.
 """
 
 from __future__ import annotations
@@ -15,7 +17,13 @@ import random
 from typing import Final
 
 SHARE: Final = 0.03
-"""The part of the steps that may be spent on these RESETs and the ways back."""
+"""The part of the steps that may be spent on these RESETs and the ways back,"""
+
+EARLY: Final = 4.0
+"""and this many times the square root of the steps besides."""
+
+LARGEST_SHARE: Final = 0.25
+"""The largest part of the steps that ages are chosen for."""
 
 YOUNGEST: Final = 16
 """No agent younger than this is reset: it would be as young again."""
@@ -44,8 +52,8 @@ class Renewals:
         """Returns the step at which the next RESET is due, after one at this step."""
         each = (self._cost + FIRST_COST) / (self._times + 1)
         chance = random.Random(f"{self._seed} {steps}").random()
-        age = YOUNGEST * math.exp(chance * math.log(oldest_age(each / SHARE) / YOUNGEST))
-        affordable = self._began + (self._cost - ADVANCE * each) / SHARE
+        age = YOUNGEST * math.exp(chance * math.log(oldest_age(each / share_after(steps - self._began)) / YOUNGEST))
+        affordable = self._began + steps_that_allow(self._cost - ADVANCE * each)
         return max(steps + math.ceil(age), math.ceil(affordable))
 
     def pay(self, lost: int) -> None:
@@ -56,6 +64,22 @@ class Renewals:
     def pay_way_back(self, steps: int) -> None:
         """Counts the steps of the way back."""
         self._cost += steps
+
+
+def allowance(steps: float) -> float:
+    """Returns what a number of steps may spend on these RESETs and the ways back."""
+    return SHARE * steps + EARLY * math.sqrt(steps)
+
+
+def share_after(steps: int) -> float:
+    """Returns the part of the next steps that may be spent after so many."""
+    return min(SHARE + EARLY / (2 * math.sqrt(max(steps, 1))), LARGEST_SHARE)
+
+
+def steps_that_allow(cost: float) -> float:
+    """Returns the steps whose allowance is a cost; none for what is not positive."""
+    root = (math.sqrt(EARLY**2 + 4 * SHARE * max(cost, 0.0)) - EARLY) / (2 * SHARE)
+    return root**2
 
 
 def oldest_age(mean: float) -> float:

@@ -548,6 +548,261 @@ def ever_new(rng: np.random.Generator, rate: float) -> Border:
     return Border(rules.model(), plant.farthest)
 
 
+def random_limit(rng: np.random.Generator, effect: str) -> Border:
+    """A limit since RESET whose length each RESET draws in secret."""
+    plant = _plant(rng, WITH_RETURNS)
+    way = plant.steps_to(plant.goal)
+    limits = sorted({max(2, round(float(rng.uniform(1.0, 6.0)) * way)) for _ in range(3)})
+    slow = plant.slowed(0.1)
+
+    def row(state: str, left: int, action: str) -> Row:
+        if left:
+            return plant.row(state, action)
+        return {state: 1.0} if effect == "frozen" else slow.row(state, action)
+
+    begin: Row = {(plant.start, limit): 1 / len(limits) for limit in limits}
+    rules = with_extra(plant, limits[0], row, lambda _s, left, _a, _t: {max(left - 1, 0): 1.0}, reset=lambda _: begin)
+    return Border(rules.model(), plant.farthest)
+
+
+def failures_in_a_row(rng: np.random.Generator, tries: int, pause: int) -> Border:
+    """After so many failures in a row nothing works for some plays, also across RESETs."""
+    plant = _plant(rng, (forms, line, ring, hub))
+
+    def row(state: str, failed: int, action: str) -> Row:
+        return {state: 1.0} if failed >= tries and action == plant.forward else plant.row(state, action)
+
+    def ticked(failed: int) -> int:
+        return 0 if failed + 1 >= tries + pause else failed + 1
+
+    def then(state: str, failed: int, action: str, after: str) -> Mapping[int, float]:
+        if failed >= tries:
+            return {ticked(failed): 1.0}
+        if action != plant.forward:
+            return {failed: 1.0}
+        return {failed + 1 if after == state else 0: 1.0}
+
+    def reset(hidden: Any) -> Row:
+        return {(plant.start, ticked(hidden[1]) if hidden[1] >= tries else hidden[1]): 1.0}
+
+    return Border(with_extra(plant, 0, row, then, reset=reset).model(), plant.farthest + 1)
+
+
+def sticky_cache(rng: np.random.Generator, plays: int, *, cleared: bool) -> Border:
+    """What the last step forward from a state led to is given again for some plays, until RESET or beyond it."""
+    plant = _plant(rng, (forms, line, ring))
+
+    def row(state: str, cached: tuple[str, str, int] | None, action: str) -> Row:
+        if cached is not None and action == plant.forward and cached[0] == state:
+            return {cached[1]: 1.0}
+        return plant.row(state, action)
+
+    def then(state: str, cached: Any, action: str, after: str) -> Mapping[Any, float]:
+        if cached is None:
+            return {(state, after, plays) if action == plant.forward else None: 1.0}
+        return {(*cached[:2], cached[2] - 1) if cached[2] > 1 else None: 1.0}
+
+    reset: Reset | None = None if cleared else lambda hidden: {(plant.start, hidden[1]): 1.0}
+    return Border(with_extra(plant, None, row, then, reset=reset).model(), plant.farthest)
+
+
+def leaked_bit(rng: np.random.Generator, strength: float) -> Border:
+    """A session that was at the goal makes the next one slow, in every state; the one after that is as ever."""
+    plant = _plant(rng, WITH_RETURNS)
+    slow = plant.slowed(strength)
+
+    def row(state: str, bits: tuple[bool, bool], action: str) -> Row:
+        return (slow if bits[0] else plant).row(state, action)
+
+    rules = with_extra(
+        plant,
+        (False, False),
+        row,
+        lambda _s, bits, _a, after: {(bits[0], bits[1] or after == plant.goal): 1.0},
+        reset=lambda hidden: {(plant.start, (hidden[1][1], False)): 1.0},
+    )
+    return Border(rules.model(), plant.farthest)
+
+
+def token_bucket(rng: np.random.Generator, most: int, refill: int) -> Border:
+    """Each step forward takes a token, and one comes back every few plays, RESETs included."""
+    plant = _plant(rng, (forms, line, ring, hub))
+
+    def row(state: str, held: tuple[int, int], action: str) -> Row:
+        return {state: 1.0} if held[0] == 0 and action == plant.forward else plant.row(state, action)
+
+    def ticked(held: tuple[int, int], used: bool) -> tuple[int, int]:
+        left, phase = held[0] - (used and held[0] > 0), (held[1] + 1) % refill
+        return min(left + (phase == 0), most), phase
+
+    rules = with_extra(
+        plant,
+        (most, 0),
+        row,
+        lambda _s, held, action, _t: {ticked(held, action == plant.forward): 1.0},
+        reset=lambda hidden: {(plant.start, ticked(hidden[1], False)): 1.0},
+    )
+    return Border(rules.model(), plant.farthest * 1.5)
+
+
+def tides(rng: np.random.Generator) -> Border:
+    """The step forward works better and worse in turn, with a short period and by little."""
+    plant = _plant(rng, PLANTS)
+    period = float(rng.uniform(100, 600))
+    phases = tuple(round(period * turn / 12) for turn in range(12))
+    models = plain(plant).model(), plain(plant.slowed(float(rng.uniform(0.6, 0.8)))).model()
+    return Border(models[0], plant.farthest * 1.3, later=models[1], weight=partial(_periodic, period), phases=phases)
+
+
+def builds(rng: np.random.Generator, *, alternating: bool) -> Border:
+    """RESET leads to one of two builds: in turn, or to the newer one now and then."""
+    plant = _plant(rng, WITH_RETURNS)
+    slow, newer = plant.slowed(float(rng.uniform(0.2, 0.5))), float(rng.uniform(0.03, 0.1))
+
+    def reset(hidden: Any) -> Row:
+        if alternating:
+            return {(plant.start, not hidden[1]): 1.0}
+        return {(plant.start, True): newer, (plant.start, False): 1 - newer}
+
+    rules = with_extra(
+        plant, False, lambda state, new, action: (slow if new else plant).row(state, action),
+        lambda _s, new, _a, _t: {new: 1.0}, reset=reset,
+    )  # fmt: skip
+    return Border(rules.model(), plant.farthest)
+
+
+def deep_collision(rng: np.random.Generator) -> Border:
+    """The two states that are farthest but for the goal show one label."""
+    plant = _plant(rng, (line, ring, grid, sparse, forms))
+    names = [state for state in plant.rows if state not in (plant.start, plant.goal)]
+    names.sort(key=plant.steps_to)
+    if len(names) < 2:
+        return coarse(rng)
+    one, other = names[-2:]
+    rules = replace(plain(plant), label=lambda state: one if state == other else state)
+    return Border(rules.model(), plant.farthest)
+
+
+def faults_with_age(rng: np.random.Generator, rate: float) -> Border:
+    """Steps fail more and more often, the longer ago the last RESET was."""
+    plant = _plant(rng, (forms, line, ring, hub))
+    most = 30
+
+    def step(hidden: Any, action: str) -> Row:
+        state, age = hidden
+        fails = rate * age / most
+        kept = {(after, min(age + 1, most)): (1 - fails) * share for after, share in plant.row(state, action).items()}
+        return kept | ({(FAULT, 0): fails} if fails else {})
+
+    def offers(hidden: Any) -> tuple[str, ...]:
+        return () if hidden[0] == FAULT else plant.offers(hidden[0])
+
+    rules = Rules((plant.start, 0), plant.actions, step, lambda hidden: hidden[0], offers=offers)
+    return Border(rules.model(), plant.farthest)
+
+
+def ends_early(rng: np.random.Generator, low: float, high: float) -> Border:
+    """An episode ends after a number of steps, wherever it is; nothing but RESET is offered then."""
+    plant = _plant(rng, WITH_RETURNS)
+    limit = max(2, round(float(rng.uniform(low, high)) * plant.steps_to(plant.goal)))
+    rules = with_extra(
+        plant, 0, lambda state, _age, action: plant.row(state, action),
+        lambda _s, age, _a, _t: {min(age + 1, limit): 1.0},
+    )  # fmt: skip
+    return Border(
+        replace(rules, offers=lambda hidden: () if hidden[1] >= limit else plant.offers(hidden[0])).model(),
+        plant.farthest,
+    )
+
+
+def shared_counter(rng: np.random.Generator, every: int) -> Border:
+    """Two sessions share a counter, and each of its turns refuses a step; the other one counts now and then."""
+    plant = _plant(rng, WITH_RETURNS)
+    other = float(rng.uniform(0.1, 0.6))
+
+    def row(state: str, count: int, action: str) -> Row:
+        return {state: 1.0} if count == 0 and action == plant.forward else plant.row(state, action)
+
+    def counted(count: int) -> Mapping[int, float]:
+        return {(count + 1) % every: 1 - other, (count + 2) % every: other}
+
+    rules = with_extra(
+        plant,
+        0,
+        row,
+        lambda _s, count, _a, _t: counted(count),
+        reset=lambda hidden: {(plant.start, count): share for count, share in counted(hidden[1]).items()},
+    )
+    return Border(rules.model(), plant.farthest)
+
+
+def backs_off(rng: np.random.Generator, most: int) -> Border:
+    """RESETs in quick succession are punished: for a while nothing moves."""
+    plant = _plant(rng, WITH_RETURNS)
+
+    def row(state: str, debt: int, action: str) -> Row:
+        return {state: 1.0} if debt > most // 2 and action == plant.forward else plant.row(state, action)
+
+    rules = with_extra(
+        plant,
+        0,
+        row,
+        lambda _s, debt, _a, _t: {max(debt - 1, 0): 1.0},
+        reset=lambda hidden: {(plant.start, min(hidden[1] + 4, most)): 1.0},
+    )
+    return Border(rules.model(), plant.farthest)
+
+
+def tires(rng: np.random.Generator, successes: int) -> Border:
+    """After some steps forward that worked, none does until as many others were played, or a RESET."""
+    plant = _plant(rng, (forms, line, ring, grid))
+    slow = plant.slowed(0.15)
+
+    def row(state: str, done: int, action: str) -> Row:
+        return (slow if done >= successes else plant).row(state, action)
+
+    def then(state: str, done: int, action: str, after: str) -> Mapping[int, float]:
+        worked = action == plant.forward and after != state
+        return {min(done + 1, 2 * successes) if worked else max(done - (action != plant.forward), 0): 1.0}
+
+    return Border(with_extra(plant, 0, row, then).model(), plant.farthest)
+
+
+def opening_hours(rng: np.random.Generator, period: int, closed: int) -> Border:
+    """For a part of a long period the goal is closed; RESETs count as plays and change nothing."""
+    plant = _plant(rng, WITH_RETURNS)
+
+    def row(state: str, phase: int, action: str) -> Row:
+        return _without(plant.row(state, action), plant.goal, state) if phase < closed else plant.row(state, action)
+
+    rules = with_extra(
+        plant,
+        closed,
+        row,
+        lambda _s, phase, _a, _t: {(phase + 1) % period: 1.0},
+        reset=lambda hidden: {(plant.start, (hidden[1] + 1) % period): 1.0},
+    )
+    return Border(rules.model(), plant.farthest)
+
+
+def cold_start(rng: np.random.Generator, plays: int) -> Border:
+    """After a session that was long, the first plays of the next one are slow."""
+    plant = _plant(rng, WITH_RETURNS)
+    slow = plant.slowed(0.2)
+
+    def row(state: str, extra: tuple[int, int], action: str) -> Row:
+        return (slow if extra[1] else plant).row(state, action)
+
+    rules = with_extra(
+        plant,
+        (0, 0),
+        row,
+        lambda _s, extra, _a, _t: {(min(extra[0] + 1, 12), max(extra[1] - 1, 0)): 1.0},
+        reset=lambda hidden: {(plant.start, (0, plays if hidden[1][0] >= 12 else 0)): 1.0},
+    )
+    return Border(rules.model(), plant.farthest)
+
+
 def healthy(rng: np.random.Generator, shape: Callable[[np.random.Generator], Plant]) -> Border:
     """A plant as it is."""
     plant = shape(rng)
@@ -663,6 +918,25 @@ KINDS: Final[Mapping[str, Kind]] = {
     "battery": _kind(OTHERS, battery, 1.5, 4.0),
     "cool-down": _kind(OTHERS, cool_down, 3),
     "used up": _kind(OTHERS, used_up, 20, 60),
+    # Others of each family.
+    "limit of random length: frozen": _kind(TIMER, random_limit, "frozen"),
+    "limit of random length: slow": _kind(TIMER, random_limit, "slow"),
+    "ends early": _kind(TIMER, ends_early, 2.0, 5.0),
+    "tires": _kind(TIMER, tires, 4),
+    "3 failures in a row, 20 plays": _kind(HISTORY, failures_in_a_row, 3, 20),
+    "sticky cache": _kind(HISTORY, sticky_cache, 4, cleared=True),
+    "sticky cache beyond RESET": _kind(HISTORY, sticky_cache, 4, cleared=False),
+    "leaked bit": _kind(LEAK, leaked_bit, 0.3),
+    "back-off": _kind(LEAK, backs_off, 12),
+    "cold start": _kind(LEAK, cold_start, 5),
+    "alternating builds": _kind(LEAK, builds, alternating=True),
+    "newer build now and then": _kind(LEAK, builds, alternating=False),
+    "token bucket": _kind(OTHERS, token_bucket, 4, 3),
+    "shared counter": _kind(OTHERS, shared_counter, 5),
+    "tides": _kind(DRIFT, tides),
+    "opening hours": _kind(CLOCK, opening_hours, 60, 15),
+    "faults with age 0.1": _kind(FAULTS, faults_with_age, 0.1),
+    "labels that collide deep in": _kind(LABELS, deep_collision),
     # Healthy.
     **{f"healthy {shape.__name__}": _kind(HEALTHY, healthy, shape) for shape in PLANTS},
 }
