@@ -192,9 +192,7 @@ class Directed(Explorer[DirectedState]):
             return replace(state, stop=StopReason.ASSUMPTION_CONTRADICTED, activity="an assumption is contradicted")
         asked = self.asked(state)
         low, high = asked.lower(), asked.upper()
-        state = replace(
-            state, lower=low.value, upper=high.value, steps=world.steps, steps_before=state.steps
-        )
+        state = replace(state, lower=low.value, upper=high.value, steps=world.steps, steps_before=state.steps)
         state = self._witnessed(state, asked, high)
         state = replace(state, activity=self._words(state))
         (bounds,) = self.answers(state)
@@ -298,7 +296,9 @@ class Directed(Explorer[DirectedState]):
         closing = region_given(state.counts, self.target.delta, state.assumed).closing
         narrowing = Narrowing(asked, low, high, state.counts.visits, closing, bool(state.tests))
         orders: list[Order] = []
-        state, episodes, steps = self._witness(state, Witnessing(asked, low, high, narrowing, self.target.delta), budget)
+        state, episodes, steps = self._witness(
+            state, Witnessing(asked, low, high, narrowing, self.target.delta), budget
+        )
         if episodes:
             orders.append(state.tests[-1].order(episodes))
             budget -= steps
@@ -311,9 +311,7 @@ class Directed(Explorer[DirectedState]):
             orders.append(Trials(sampling.trials, horizon, policy, goes_beyond=True, most_steps=most_steps))
         return state, orders
 
-    def _witness(
-        self, state: DirectedState, witnessing: Witnessing, budget: float
-    ) -> tuple[DirectedState, int, float]:
+    def _witness(self, state: DirectedState, witnessing: Witnessing, budget: float) -> tuple[DirectedState, int, float]:
         """The state with the test to continue, how many episodes of it pay in this round, and what they take."""
         if state.upper - state.lower > WIDEST or not witnessing.is_possible:
             return state, 0, 0.0
@@ -336,9 +334,7 @@ class Directed(Explorer[DirectedState]):
         return replace(state, upper=max(min([state.upper, *bounds]), state.lower))
 
     @staticmethod
-    def _valid(
-        tests: Sequence[EpisodesOfPolicy], asked: Asked, high: Chance
-    ) -> list[EpisodesOfPolicy]:
+    def _valid(tests: Sequence[EpisodesOfPolicy], asked: Asked, high: Chance) -> list[EpisodesOfPolicy]:
         """The tests all of whose ends are states from which the goal cannot be reached."""
         cannot = set(asked.model.numbers[high.values == 0.0].tolist())
         return [test for test in tests if test.episodes and cannot.issuperset(test.ends)]

@@ -153,7 +153,12 @@ class Witnessing:
 
     @property
     def is_possible(self) -> bool:
-        """Whether an episode may begin, and its policy is not too large to keep."""
+        """Whether an episode may begin, and its policy is not too large to keep.
+
+        Without a number of steps the region is as sharp where supports close, and episodes took more steps in all.
+        """
+        if self._within is None:
+            return False
         policy = np.atleast_2d(self._chance.policy)
         may_begin = self._asked.is_asked[0] and policy.size and policy[0, 0] >= 0 and not self._ends[0]
         return bool(may_begin) and policy.size <= LARGEST_POLICY
