@@ -183,10 +183,11 @@ def check_property(atlas: Atlas, text: str | Property, names: Mapping[str, State
 def _with_witness(atlas: Atlas, claim: PropertyClaim) -> PropertyClaim:
     """Returns a claim with the episodes that the certificate of the atlas has of the same property."""
     kept = () if atlas.certificate is None else atlas.certificate.of(PropertyClaim)
-    same = [other for other in kept if _asks_the_same(other, claim) and other.witness is not None]
-    if not same or (same[0].witness.policy.shape[-1] != len(claim.lower)):
-        return claim
-    return structs.replace(claim, witness=same[0].witness)
+    for other in kept:
+        witness = other.witness if _asks_the_same(other, claim) else None
+        if witness is not None and witness.policy.shape[1] == len(claim.lower):
+            return structs.replace(claim, witness=witness)
+    return claim
 
 
 def cost(

@@ -84,7 +84,6 @@ class DirectedState(ExplorerState):
         steps, steps_before: those of the world at that time, and a round before.
         assumed: what is assumed of each counted pair; None if nothing is.
         tests: of policies by episodes, in the order in which they began; the last one is continued.
-        lines: the number of tests that were ever begun, also for another question.
     """
 
     counts: Counts
@@ -95,7 +94,6 @@ class DirectedState(ExplorerState):
     steps_before: int = 0
     assumed: Assumed | None = None
     tests: tuple[EpisodesOfPolicy, ...] = ()
-    lines: int = 0
 
 
 @dataclass(frozen=True)
@@ -169,10 +167,8 @@ class Directed(Explorer[DirectedState]):
         return replace(self, assume=assumptions)
 
     def reopen(self, state: DirectedState, before: Explorer[DirectedState]) -> DirectedState:
-        """Returns the state in which the explorer continues; draws are valid whatever is assumed or asked."""
+        """Returns the state in which the explorer continues; draws and tests are valid whatever is assumed."""
         reopened = super().reopen(state, before)
-        if not (isinstance(before, Directed) and (before.question, before.named) == (self.question, self.named)):
-            reopened = replace(reopened, tests=())  # they were of another goal; their levels stay spent
         same = isinstance(before, Directed) and before.assume == self.assume
         return reopened if same else replace(reopened, assumed=None)
 
@@ -193,7 +189,7 @@ class Directed(Explorer[DirectedState]):
         asked = self.asked(state)
         low, high = asked.lower(), asked.upper()
         state = replace(state, lower=low.value, upper=high.value, steps=world.steps, steps_before=state.steps)
-        state = self._witnessed(state, asked, high)
+        state = self._witnessed(state)
         state = replace(state, activity=self._words(state))
         (bounds,) = self.answers(state)
         if bounds.is_settled(self.target.epsilon):
@@ -236,7 +232,7 @@ class Directed(Explorer[DirectedState]):
         """The claim of both bounds, with the test that proves most if it proves more than the region."""
         low, high = asked.lower(), asked.upper()
         claim = chance_claim(asked, low, high, self.asks, names)
-        tests = [test.record(asked, self.target.delta) for test in self._valid(state.tests, asked, high)]
+        tests = [test.record(asked, self.target.delta) for test in state.tests if test.episodes]
         if self.asks.maximise:
             tests = [test for test in tests if low.value < test.bound <= high.value]
         else:
@@ -318,43 +314,32 @@ class Directed(Explorer[DirectedState]):
         best = witnessing.tried()
         tested = witnessing.tried(state.tests[-1]) if state.tests else None
         if tested is None or tested.chance + POORER * (state.upper - state.lower) < best.chance:
-            new = witnessing.new_test(best, state.lines + 1, state.steps)
+            new = witnessing.new_test(best, len(state.tests) + 1, state.steps)
             if new is not None:
-                state, tested = replace(state, tests=(*state.tests, new), lines=state.lines + 1), best
+                state, tested = replace(state, tests=(*state.tests, new)), best
         if tested is None:
             return state, 0, 0.0
         episodes = witnessing.worth(state.tests[-1], tested, budget)
         return state, episodes, episodes * tested.steps
 
-    def _witnessed(self, state: DirectedState, asked: Asked, high: Chance) -> DirectedState:
+    def _witnessed(self, state: DirectedState) -> DirectedState:
         """The state with the bounds that tests by episodes prove."""
-        bounds = [test.bound(self.target.delta, self.asks.maximise) for test in self._valid(state.tests, asked, high)]
+        bounds = [test.bound(self.target.delta, self.asks.maximise) for test in state.tests]
         if self.asks.maximise:
             return replace(state, lower=min(max([state.lower, *bounds]), state.upper))
         return replace(state, upper=max(min([state.upper, *bounds]), state.lower))
-
-    @staticmethod
-    def _valid(tests: Sequence[EpisodesOfPolicy], asked: Asked, high: Chance) -> list[EpisodesOfPolicy]:
-        """The tests all of whose ends are states from which the goal cannot be reached."""
-        cannot = set(asked.model.numbers[high.values == 0.0].tolist())
-        return [test for test in tests if test.episodes and cannot.issuperset(test.ends)]
 
     def _tested(self, state: DirectedState, orders: Sequence[Order], answers: Sequence[Answer]) -> DirectedState:
         """The state with the outcomes of the episodes of a round."""
         if not (answers and state.tests and isinstance(orders[0], Trials) and orders[0].always_reset):
             return state
-        test, (numbers, open_) = state.tests[-1], (np.arange(len(state.decided)), state.decided == OPEN)
+        test, counts = state.tests[-1], state.counts
         if self.asks.maximise:
-            after = test.after(answers[0], np.flatnonzero(state.decided == GOAL), None)
+            after = test.reached(answers[0], np.flatnonzero(state.decided == GOAL))
         else:
-            stays = np.isin(numbers, state.counts.states[np.diff(state.counts.state_pairs) == 0])
-            safe = (state.decided == BAD) | (open_ & stays) | np.isin(numbers, test.ends)
-            planned = np.atleast_2d(test.policy)[0] != RESET_ACTION
-            fails = ~safe
-            fails[: len(planned)] &= ~planned
-            after = test.after(
-                answers[0], np.flatnonzero(safe), None if self.asks.within is None else np.flatnonzero(fails)
-            )
+            stays = counts.states[np.diff(counts.state_pairs) == 0]
+            stays = stays[state.decided[stays] == OPEN]
+            after = test.missed(answers[0], np.append(np.flatnonzero(state.decided == BAD), stays))
         return replace(state, tests=(*state.tests[:-1], after))
 
     def _budget(self, state: DirectedState, world: World) -> float:

@@ -155,32 +155,25 @@ class Narrowing:
         best = self._best_sampling(gains, None)
         return float(best.draws @ gains) / best.steps
 
-    def trying(self, policy: IntArray, ends: IntArray) -> Trying:
+    def trying(self, policy: IntArray) -> Trying:
         """What an episode of a policy shows by the frequencies.
 
         Args:
-            policy: the pair to play in each known state, or RESET_PAIR, [n], or by steps done and state, [steps, n].
-            ends: the known states from which the goal cannot be reached.
+            policy: the pair to play by steps done and known state, or RESET_PAIR, [steps, n].
         """
         question, n_known = self._asked.question, self._model.n_known
-        succeeds = question.reach.astype(np.float64)
-        if not question.maximise:
-            succeeds = (question.avoid & ~question.reach).astype(np.float64)
-            succeeds[:n_known][np.diff(self._rows.state_pairs) == 0] = 1.0
-            succeeds[:n_known][question.reach[:n_known]] = 0.0
-            succeeds[ends] = 1.0
-        arrives = np.bincount(
-            self._entry_pairs, self._rows.frequencies * succeeds[self._rows.successors], minlength=self._model.n_pairs
-        )
-        if policy.ndim == 1:
-            shares = self._all_of(policy)
-            solved = _Solved(self._transitions(shares), shares > 0.0, self._owners, HORIZONS[1])
-            draws, plays = np.zeros(self._model.n_pairs), policy != RESET_PAIR
-            draws[policy[plays]] = solved.occupancy[plays]
-            return Trying(float(np.clip(draws @ arrives, 0.0, 1.0)), 1.0 + float(draws.sum()), draws)
         draws, left = self._stepwise_draws(policy)
-        misses = 0.0 if question.maximise else left
-        return Trying(float(np.clip(draws @ arrives + misses, 0.0, 1.0)), 1.0 + float(draws.sum()), draws)
+        steps = 1.0 + float(draws.sum())
+        if question.maximise:
+            return Trying(self._led_to(question.reach, draws), steps, draws)
+        safe = question.avoid.copy()
+        safe[:n_known] |= np.diff(self._rows.state_pairs) == 0
+        return Trying(min(self._led_to(safe & ~question.reach, draws) + left, 1.0), steps, draws)
+
+    def _led_to(self, ends: BoolArray, draws: FloatArray) -> float:
+        """How often these draws lead to some states, by the frequencies."""
+        flow = draws[self._entry_pairs] * self._rows.frequencies
+        return min(float(flow[ends[self._rows.successors]].sum()), 1.0)
 
     def _stepwise_draws(self, policy: IntArray) -> tuple[FloatArray, float]:
         """The expected draws of each pair under a policy that depends on the step, [P], and the mass that is left."""

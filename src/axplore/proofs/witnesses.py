@@ -1,8 +1,9 @@
 """Episodes of one fixed policy as witnesses of a bound: what they prove, and when they are the cheaper way.
 
-The lower bound of the best probability, and the upper bound of the worst one, follow from any policy. A test of whole
-episodes of one policy needs the level of one hypothesis in place of one for each pair, and their draws count for the
-other bound as well. Theorem 4 of docs/algorithms/questions.md has the proof; what is forecast here is an estimate.
+Within a number of steps, the lower bound of the best probability and the upper bound of the worst one follow from any
+policy. A test of whole episodes of one policy needs the level of one hypothesis in place of one for each pair, and their
+draws count for the other bound as well. Theorem 4 of docs/algorithms/questions.md has the proof; what is forecast here
+is an estimate.
 """
 
 from __future__ import annotations
@@ -27,9 +28,6 @@ MULTIPLES: Final = ((0.25, 0.1), (0.5, 0.2), (1.0, 0.4), (2.0, 0.2), (4.0, 0.1))
 MIXED: Final = 1.0
 """About what a mixture of bets costs, in nats."""
 
-LONGEST: Final = 20.0
-"""An episode ends after this many times its expected steps: those that have not arrived by then are hardly any."""
-
 MOST_TESTS: Final = 12
 """No more tests are begun: each has a smaller level than that before."""
 
@@ -47,18 +45,14 @@ class EpisodesOfPolicy:
     """A test of one policy; everything but the outcomes is fixed before its first episode.
 
     Attributes:
-        policy: the action to play by the world's number, [m], or by steps done and number, [steps + 1, m], where the
-            last row ends every episode; RESET_ACTION ends an episode.
-        ends: the numbers of the states in which an episode ends because the goal cannot be reached from there.
-        horizon: the steps after which an episode ends.
+        policy: the action to play by steps done and the world's number, [steps + 1, m]; RESET_ACTION ends an episode,
+            and the last row ends every one.
         line: whose level it has, counted from 1.
         fractions, weights: of the bets.
         episodes, successes: what came of them.
     """
 
     policy: IntArray
-    ends: tuple[int, ...]
-    horizon: int
     line: int
     fractions: tuple[float, ...]
     weights: tuple[float, ...]
@@ -93,38 +87,35 @@ class EpisodesOfPolicy:
 
     def order(self, times: int) -> Trials:
         """Returns an order for more episodes; each begins with a RESET, so that they are independent."""
-        return Trials(times, self.horizon + (self.policy.ndim == 2), self.policy, always_reset=True)
+        return Trials(times, len(self.policy), self.policy, always_reset=True)
 
-    def after(self, answer: Answer, succeeds: IntArray, fails: IntArray | None) -> EpisodesOfPolicy:
-        """The test with the outcomes of more episodes.
+    def reached(self, answer: Answer, goal: IntArray) -> EpisodesOfPolicy:
+        """The test with the outcomes of more episodes, where those that reach a goal, by number, are successes."""
+        return self._after(answer, int(answer.entry_counts[np.isin(answer.entry_successors, goal)].sum()))
 
-        Args:
-            answer: what came of an order.
-            succeeds: the states whose entry is a success, by number.
-            fails: the states whose entry is none, if every other end is a success; None if it is not.
+    def missed(self, answer: Answer, safe: IntArray) -> EpisodesOfPolicy:
+        """The test with the outcomes of more episodes, where those that surely miss a goal are successes.
+
+        These are the episodes that ended by the policy, after the last step or in a state that is safe: by number,
+        those from which the goal is not reached. Wherever else the policy plays nothing, an episode is no success.
         """
-        if fails is None:
-            successes = int(answer.entry_counts[np.isin(answer.entry_successors, succeeds)].sum())
-        else:
-            failed = np.isin(answer.entry_successors, fails)
-            successes = answer.arrivals - int(answer.entry_counts[failed].sum())
-        episodes = self.episodes + answer.completed
-        return replace(
-            self, episodes=episodes, successes=min(self.successes + max(min(successes, answer.completed), 0), episodes)
-        )
+        plays = np.append(np.flatnonzero((self.policy[:-1] != RESET_ACTION).all(axis=0)), safe)
+        ends_early = ~np.isin(answer.entry_successors, plays)
+        return self._after(answer, max(answer.arrivals - int(answer.entry_counts[ends_early].sum()), 0))
+
+    def _after(self, answer: Answer, successes: int) -> EpisodesOfPolicy:
+        return replace(self, episodes=self.episodes + answer.completed, successes=self.successes + successes)
 
     def record(self, asked: Asked, delta: float) -> Witness:
         """The test as a certificate keeps it, with indices in place of numbers."""
         known = asked.model.numbers[: asked.model.n_known]
-        rows = np.atleast_2d(self.policy)[: self.horizon]
-        choices = np.full((len(rows), len(known)), NO_CHOICE)
-        planned = known < rows.shape[1]
-        choices[:, planned] = np.where(rows[:, known[planned]] == RESET_ACTION, NO_CHOICE, rows[:, known[planned]])
+        choices = np.full((len(self.policy) - 1, len(known)), NO_CHOICE)
+        planned = known < self.policy.shape[1]
+        rows = self.policy[:-1, known[planned]]
+        choices[:, planned] = np.where(rows == RESET_ACTION, NO_CHOICE, rows)
         return Witness(
             bound=self.bound(delta, asked.question.maximise),
-            policy=choices if self.policy.ndim == 2 else choices[0],
-            ends=np.flatnonzero(np.isin(known, self.ends)),
-            horizon=self.horizon,
+            policy=choices,
             line=self.line,
             fractions=self.fractions,
             weights=self.weights,
@@ -147,20 +138,18 @@ class Witnessing:
         self._asked, self._narrowing, self._delta = asked, narrowing, delta
         self._maximise, self._within = asked.question.maximise, asked.question.within
         self._chance = low if self._maximise else high
-        n_known = asked.model.n_known
-        is_end = asked.is_asked[:n_known] & (high.values[:n_known] == 0.0)
-        self._ends = is_end if not self._maximise and self._within is None else np.zeros(n_known, dtype=np.bool_)
 
     @property
     def is_possible(self) -> bool:
         """Whether an episode may begin, and its policy is not too large to keep.
 
-        Without a number of steps the region is as sharp where supports close, and episodes took more steps in all.
+        Without a number of steps nothing is tested: the region is as sharp where supports close, and episodes took more
+        steps in all.
         """
         if self._within is None:
             return False
-        policy = np.atleast_2d(self._chance.policy)
-        may_begin = self._asked.is_asked[0] and policy.size and policy[0, 0] >= 0 and not self._ends[0]
+        policy = self._chance.policy
+        may_begin = self._asked.is_asked[0] and policy.size and policy[0, 0] >= 0
         return bool(may_begin) and policy.size <= LARGEST_POLICY
 
     def gap(self, tried: Trying) -> float:
@@ -169,7 +158,7 @@ class Witnessing:
 
     def tried(self, test: EpisodesOfPolicy | None = None) -> Trying:
         """What episodes of a policy would show by the frequencies: that of the bound, or that of a test."""
-        return self._narrowing.trying(self._pairs(test), self._ends_of(test))
+        return self._narrowing.trying(self._pairs(test))
 
     def new_test(self, tried: Trying, line: int, steps: float) -> EpisodesOfPolicy | None:
         """A test to begin; None if it would not prove more than the region with a good part of the steps so far."""
@@ -181,16 +170,12 @@ class Witnessing:
             return None
         multiples, weights = (np.array(column) for column in zip(*MULTIPLES, strict=True))
         fractions = np.minimum(multiples * min(foreseen / (1.0 - tried.chance), 1.0), 0.98)
-        numbers, model = self._asked.model.numbers, self._asked.model
-        pairs, known = np.atleast_2d(self._pairs()), numbers[: model.n_known]
-        policy = np.full((len(pairs) + (self._within is not None), int(known.max()) + 1), RESET_ACTION)
-        first = model.rows.state_pairs[:-1]
-        policy[: len(pairs), known] = np.where(pairs == RESET_PAIR, RESET_ACTION, pairs - first)
-        horizon = self._within if self._within is not None else math.ceil(LONGEST * tried.steps)
+        model, pairs = self._asked.model, self._pairs()
+        known = model.numbers[: model.n_known]
+        policy = np.full((len(pairs) + 1, int(known.max()) + 1), RESET_ACTION)
+        policy[:-1, known] = np.where(pairs == RESET_PAIR, RESET_ACTION, pairs - model.rows.state_pairs[:-1])
         return EpisodesOfPolicy(
-            policy=policy if self._within is not None else policy[0],
-            ends=tuple(known[self._ends].tolist()),
-            horizon=horizon,
+            policy=policy,
             line=line,
             fractions=tuple(fractions.tolist()),
             weights=tuple((weights / (weights.sum() * (1.0 + 1e-12))).tolist()),
@@ -211,22 +196,16 @@ class Witnessing:
         return math.sqrt(2.0 * chance * (1.0 - chance) * nats)
 
     def _pairs(self, test: EpisodesOfPolicy | None = None) -> IntArray:
-        """A policy as pairs by index, or RESET_PAIR, [n] or [steps, n]."""
+        """A policy as pairs by index, or RESET_PAIR, [steps, n]: that of the bound, or that of a test."""
         model, n_known = self._asked.model, self._asked.model.n_known
         if test is None:
-            plays = self._asked.is_asked[:n_known] & ~self._ends & (self._chance.policy >= 0)
+            plays = self._asked.is_asked[:n_known] & (self._chance.policy >= 0)
             return np.where(plays, self._chance.policy, RESET_PAIR)
-        known, rows = model.numbers[:n_known], np.atleast_2d(test.policy)
-        rows = rows[: test.horizon] if test.policy.ndim == 2 else rows
-        pairs = np.full((len(rows), n_known), RESET_PAIR)
-        planned = known < rows.shape[1]
-        actions = rows[:, known[planned]]
-        first = model.rows.state_pairs[:-1][planned]
-        pairs[:, planned] = np.where(actions == RESET_ACTION, RESET_PAIR, first + actions)
-        return pairs if test.policy.ndim == 2 else pairs[0]
-
-    def _ends_of(self, test: EpisodesOfPolicy | None) -> IntArray:
-        n_known = self._asked.model.n_known
-        if test is None:
-            return np.flatnonzero(self._ends)
-        return np.flatnonzero(np.isin(self._asked.model.numbers[:n_known], test.ends))
+        known = model.numbers[:n_known]
+        pairs = np.full((len(test.policy) - 1, n_known), RESET_PAIR)
+        planned = known < test.policy.shape[1]
+        actions = test.policy[:-1, known[planned]]
+        pairs[:, planned] = np.where(
+            actions == RESET_ACTION, RESET_PAIR, model.rows.state_pairs[:-1][planned] + actions
+        )
+        return pairs

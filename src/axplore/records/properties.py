@@ -30,15 +30,12 @@ class NamedStates(Record, frozen=True):
 class Witness(Record, frozen=True):
     """Episodes of one policy, which was fixed before the first of them, as a witness of a bound (Theorem 4).
 
-    An episode begins with RESET, plays the policy, and ends where that plays nothing, or after `horizon` steps.
+    An episode begins with RESET, plays the policy, and ends where that plays nothing, or after the last step.
 
     Attributes:
         bound: the lower bound of the best probability, or the upper bound of the worst one.
-        policy: what it plays in each known state, an index among its actions or NO_CHOICE, [n], or by the number of
-            steps done and state, [steps, n], if the number of steps is limited.
-        ends: the states, by index and ascending, in which an episode ended because the goal cannot be reached from
-            there; only for the worst probability.
-        horizon: the steps after which an episode ends.
+        policy: what it plays by the number of steps done and known state, an index among its actions or NO_CHOICE,
+            [steps, n].
         line: whose level it has, counted from 1.
         fractions, weights: the parts of the wealth that were staked on each episode, and the parts of the first wealth
             that staked them, [b] each.
@@ -48,8 +45,6 @@ class Witness(Record, frozen=True):
 
     bound: float
     policy: IntArray
-    ends: IntArray
-    horizon: int
     line: int
     fractions: tuple[float, ...]
     weights: tuple[float, ...]

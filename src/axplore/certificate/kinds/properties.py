@@ -111,21 +111,18 @@ def _check_arrays(claim: PropertyClaim, prop: Property, certificate: Certificate
 def _check_witness_shape(witness: Witness, prop: Property, certificate: Certificate) -> None:
     """Refuses arrays of another length than the property needs, and numbers out of their range."""
     n_known = len(certificate.known)
-    if prop.of_cost:
-        raise InvalidInputError("a cost has no witness")
+    if prop.of_cost or prop.within is None:
+        raise InvalidInputError("only the probability within a number of steps has a witness")
     check_real("the bound of a witness", witness.bound, 0.0, 1.0)
-    for name in ("horizon", "line", "episodes"):
+    for name in ("line", "episodes"):
         check_whole(f"{name!r} of a witness", getattr(witness, name), 1)
     check_whole("'successes' of a witness", witness.successes, 0, witness.episodes)
-    shape = (n_known,) if prop.within is None else (prop.within, n_known)
+    shape = (prop.within, n_known)
     if witness.policy.shape != shape:
         raise InvalidInputError(f"the policy of a witness is of shape {witness.policy.shape}; expected {shape}")
     check_wholes("the policy of a witness", witness.policy, NO_CHOICE)
     if (witness.policy >= np.maximum(certificate.n_actions, 0)).any():
         raise InvalidInputError("the policy of a witness plays an action that does not exist")
-    if witness.ends.ndim != 1 or (np.diff(witness.ends) <= 0).any():
-        raise InvalidInputError("the ends of a witness do not ascend")
-    check_wholes("the ends of a witness", witness.ends, 0, n_known - 1)
     if not witness.fractions or len(witness.fractions) != len(witness.weights):
         raise InvalidInputError("the bets of a witness are invalid")
     for name in ("fractions", "weights"):
