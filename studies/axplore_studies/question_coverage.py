@@ -16,6 +16,7 @@ from axplore.explorers.base import run as run_explorer
 from axplore.explorers.directed import Directed
 from axplore.mdp import TabularMdp
 from axplore.properties import Property, parse_property
+from axplore.records.properties import PropertyClaim
 from axplore.target import NO_RADIUS, Target
 from axplore.types import FloatArray
 from axplore.worlds.simulated import SimulatedWorld
@@ -103,9 +104,12 @@ def asked_at_random(number: int) -> Record:
     exploration = run_explorer(explorer, world, observers=[look], max_steps=MOST_STEPS)
     atlas = atlas_of(exploration, world, world_name="random", explorer_name=explorer.name)
     (last,) = atlas.properties
+    assert atlas.certificate is not None
+    (claim,) = atlas.certificate.of(PropertyClaim)
     return {
         "property": text, "value": value, "lower": last.lower, "upper": last.upper, "steps": exploration.steps,
         "bounds": bounds, "wrong": wrong, "verified": verify(atlas).holds,
+        "by_episodes": claim.witness is not None,
     }  # fmt: skip
 
 
@@ -120,6 +124,7 @@ def summary(records: Sequence[Record]) -> Table:
                 "runs": len(runs),
                 "runs_with_a_wrong_bound": sum(run["wrong"] > 0 for run in runs),
                 "bounds": sum(run["bounds"] for run in runs),
+                "by_episodes": sum(run["by_episodes"] for run in runs),
                 "verified": sum(run["verified"] for run in runs),
                 "mean_width": round(float(np.mean([run["upper"] - run["lower"] for run in runs] or [0.0])), 4),
                 "mean_steps": round(float(np.mean([run["steps"] for run in runs] or [0.0]))),

@@ -68,8 +68,12 @@ class PropertyBounds:
     def of(cls, claim: PropertyClaim) -> PropertyBounds:
         """Returns what a claim says."""
         prop = parse_property(claim.text)
-        upper = float(claim.upper[0]) if len(claim.upper) else math.inf
-        return cls(prop, *prop.of_path(float(claim.lower[0]), upper))
+        lower, upper = float(claim.lower[0]), float(claim.upper[0]) if len(claim.upper) else math.inf
+        if claim.witness is not None and prop.maximise:
+            lower = max(lower, claim.witness.bound)
+        elif claim.witness is not None:
+            upper = min(upper, claim.witness.bound)
+        return cls(prop, *prop.of_path(lower, upper))
 
     @property
     def text(self) -> str:

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
+from msgspec import structs
 
 from axplore.assumptions import NOTHING, Assumptions
 from axplore.assumptions.applied import contradicted_pairs, region_given
@@ -40,19 +41,27 @@ from axplore.proofs.bounds import IntervalModel, interval_model
 from axplore.proofs.chances import Asked, Chance, Question
 from axplore.proofs.narrowing import Narrowing, by_number
 from axplore.proofs.property_claims import chance_claim, named_states
+from axplore.proofs.witnesses import EpisodesOfPolicy, Witnessing
 from axplore.properties import Property, StateSet, parse_property
 from axplore.records.assumed import Assumed
 from axplore.records.counts import Counts
+from axplore.records.properties import NamedStates, PropertyClaim
 from axplore.records.run import StopReason
 from axplore.target import NO_RADIUS, Target
 from axplore.types import RESET_ACTION, IntArray
-from axplore.worlds.contract import Order, Trials, World
+from axplore.worlds.contract import Answer, Order, Trials, World
 
 OPEN, GOAL, BAD = range(3)
 """What a question says of a state: nothing, that it is reached, or that it is to be avoided."""
 
 LONGEST_TRIAL, BEYOND = 20.0, 200
 """A trial is cut after this many times its expected steps, and some more for states that it may meet."""
+
+WIDEST: Final = 0.5
+"""No policy is tested by episodes while the bounds are farther apart: another will be the best one soon."""
+
+POORER: Final = 0.1
+"""A test goes on unless its policy is worse than the best one by this part of the width."""
 
 SPREAD: Final = 4.0
 """The steps left are expected to lie between this part of the estimate and this many times as many."""
@@ -74,6 +83,7 @@ class DirectedState(ExplorerState):
         lower, upper: the bounds of the probability after the last round.
         steps, steps_before: those of the world at that time, and a round before.
         assumed: what is assumed of each counted pair; None if nothing is.
+        tests: of policies by episodes, in the order in which they began; the last one is continued.
     """
 
     counts: Counts
@@ -83,6 +93,7 @@ class DirectedState(ExplorerState):
     steps: int = 0
     steps_before: int = 0
     assumed: Assumed | None = None
+    tests: tuple[EpisodesOfPolicy, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -109,7 +120,7 @@ class Directed(Explorer[DirectedState]):
         endless_draws: a pair with this many draws, nearly all of which led somewhere new, ends the exploration.
     """
 
-    state_types = (DirectedState, Assumed)
+    state_types = (DirectedState, Assumed, EpisodesOfPolicy)
 
     target: Target
     question: str = ""
@@ -156,7 +167,7 @@ class Directed(Explorer[DirectedState]):
         return replace(self, assume=assumptions)
 
     def reopen(self, state: DirectedState, before: Explorer[DirectedState]) -> DirectedState:
-        """Returns the state in which the explorer continues; draws are valid whatever is assumed or asked."""
+        """Returns the state in which the explorer continues; draws and tests are valid whatever is assumed."""
         reopened = super().reopen(state, before)
         same = isinstance(before, Directed) and before.assume == self.assume
         return reopened if same else replace(reopened, assumed=None)
@@ -177,10 +188,9 @@ class Directed(Explorer[DirectedState]):
             return replace(state, stop=StopReason.ASSUMPTION_CONTRADICTED, activity="an assumption is contradicted")
         asked = self.asked(state)
         low, high = asked.lower(), asked.upper()
-        state = replace(
-            state, lower=low.value, upper=high.value, steps=world.steps, steps_before=state.steps,
-            activity=self._words(low, high),
-        )  # fmt: skip
+        state = replace(state, lower=low.value, upper=high.value, steps=world.steps, steps_before=state.steps)
+        state = self._witnessed(state)
+        state = replace(state, activity=self._words(state))
         (bounds,) = self.answers(state)
         if bounds.is_settled(self.target.epsilon):
             return replace(state, stop=StopReason.PROVEN)
@@ -188,7 +198,8 @@ class Directed(Explorer[DirectedState]):
             return replace(state, stop=StopReason.NARROW_ENOUGH)
         if endless_pairs(state.counts, self.endless_draws).any():
             return replace(state, stop=StopReason.ENDLESS_LABELS, activity="labels have no end")
-        answers, _ = drawn(self._orders(state, asked, low, high, world), world)
+        state, orders = self._orders(state, asked, low, high, world)
+        answers, _ = drawn(orders, world)
         counted, fresh = set(state.counts.states.tolist()), []
         # In the order in which states were first played: which rank a state has is known before its first draw.
         for answer in answers:
@@ -196,7 +207,8 @@ class Directed(Explorer[DirectedState]):
             counted.update(fresh)
         after = self._with_counted(state, fresh, world)
         after = replace(after, counts=with_drawn(after.counts, answers, world))
-        return self._assumed(self._met(after, world), world, state.counts)
+        after = self._tested(self._met(after, world), orders, answers)
+        return self._assumed(after, world, state.counts)
 
     def finish(self, state: DirectedState, world: World) -> Exploration:
         """The states that were counted, and the bounds that follow from the counts."""
@@ -212,9 +224,21 @@ class Directed(Explorer[DirectedState]):
             counts=state.counts,
             policies=[np.full(n_known, RESET_ACTION)] * n_known,
             optimistic_steps=np.zeros(n_known),
-            properties=(chance_claim(asked, asked.lower(), asked.upper(), self.asks, names),),
+            properties=(self._claim(state, asked, names),),
             assumed=state.assumed,
         )
+
+    def _claim(self, state: DirectedState, asked: Asked, names: Sequence[NamedStates]) -> PropertyClaim:
+        """The claim of both bounds, with the test that proves most if it proves more than the region."""
+        low, high = asked.lower(), asked.upper()
+        claim = chance_claim(asked, low, high, self.asks, names)
+        tests = [test.record(asked, self.target.delta) for test in state.tests if test.episodes]
+        if self.asks.maximise:
+            tests = [test for test in tests if low.value < test.bound <= high.value]
+        else:
+            tests = [test for test in tests if low.value <= test.bound < high.value]
+        best = max(tests, key=lambda test: test.bound if self.asks.maximise else -test.bound, default=None)
+        return claim if best is None else structs.replace(claim, witness=best)
 
     def answers(self, state: DirectedState) -> tuple[PropertyBounds, ...]:
         """The bounds of the question after the last round."""
@@ -251,22 +275,72 @@ class Directed(Explorer[DirectedState]):
         steps = state.steps * max((width / wanted) ** 2 - 1.0, 0.0)
         return Remaining(0, 1, steps, steps / SPREAD, steps * SPREAD, bool(state.frontier))
 
-    def _words(self, low: Chance, high: Chance) -> str:
-        lower, upper = self.asks.of_path(low.value, high.value)
+    def _words(self, state: DirectedState) -> str:
+        lower, upper = self.interval(state)
         return f"between {lower:.4f} and {upper:.4f}"
 
-    def _orders(self, state: DirectedState, asked: Asked, low: Chance, high: Chance, world: World) -> list[Order]:
-        """Trials of the policies that narrow the bounds soonest, for as many steps as a round takes."""
+    def _orders(
+        self, state: DirectedState, asked: Asked, low: Chance, high: Chance, world: World
+    ) -> tuple[DirectedState, list[Order]]:
+        """Trials of the policies that narrow the bounds soonest, and of a witness, for as many steps as a round takes.
+
+        Returns:
+            The state, with the test that is continued, and the orders; that of the test is the first, if there is one.
+        """
         budget = self._budget(state, world)
         model = asked.model
         closing = region_given(state.counts, self.target.delta, state.assumed).closing
+        narrowing = Narrowing(asked, low, high, state.counts.visits, closing, bool(state.tests))
         orders: list[Order] = []
-        for sampling in Narrowing(asked, low, high, state.counts.visits, closing).samplings(budget, self.parts):
+        state, episodes, steps = self._witness(
+            state, Witnessing(asked, low, high, narrowing, self.target.delta), budget
+        )
+        if episodes:
+            orders.append(state.tests[-1].order(episodes))
+            budget -= steps
+        if budget < 1.0:
+            return state, orders
+        for sampling in narrowing.samplings(budget, self.parts):
             policy = by_number(sampling.policy, model.rows.state_pairs[:-1], model.numbers[: model.n_known])
             horizon = math.ceil(min(LONGEST_TRIAL * sampling.steps, budget)) + BEYOND
             most_steps = math.ceil(1.5 * sampling.trials * sampling.steps)
             orders.append(Trials(sampling.trials, horizon, policy, goes_beyond=True, most_steps=most_steps))
-        return orders
+        return state, orders
+
+    def _witness(self, state: DirectedState, witnessing: Witnessing, budget: float) -> tuple[DirectedState, int, float]:
+        """The state with the test to continue, how many episodes of it pay in this round, and what they take."""
+        if state.upper - state.lower > WIDEST or not witnessing.is_possible:
+            return state, 0, 0.0
+        best = witnessing.tried()
+        tested = witnessing.tried(state.tests[-1]) if state.tests else None
+        if tested is None or tested.chance + POORER * (state.upper - state.lower) < best.chance:
+            new = witnessing.new_test(best, len(state.tests) + 1, state.steps)
+            if new is not None:
+                state, tested = replace(state, tests=(*state.tests, new)), best
+        if tested is None:
+            return state, 0, 0.0
+        episodes = witnessing.worth(state.tests[-1], tested, budget)
+        return state, episodes, episodes * tested.steps
+
+    def _witnessed(self, state: DirectedState) -> DirectedState:
+        """The state with the bounds that tests by episodes prove."""
+        bounds = [test.bound(self.target.delta, self.asks.maximise) for test in state.tests]
+        if self.asks.maximise:
+            return replace(state, lower=min(max([state.lower, *bounds]), state.upper))
+        return replace(state, upper=max(min([state.upper, *bounds]), state.lower))
+
+    def _tested(self, state: DirectedState, orders: Sequence[Order], answers: Sequence[Answer]) -> DirectedState:
+        """The state with the outcomes of the episodes of a round."""
+        if not (answers and state.tests and isinstance(orders[0], Trials) and orders[0].always_reset):
+            return state
+        test, counts = state.tests[-1], state.counts
+        if self.asks.maximise:
+            after = test.reached(answers[0], np.flatnonzero(state.decided == GOAL))
+        else:
+            stays = counts.states[np.diff(counts.state_pairs) == 0]
+            stays = stays[state.decided[stays] == OPEN]
+            after = test.missed(answers[0], np.append(np.flatnonzero(state.decided == BAD), stays))
+        return replace(state, tests=(*state.tests[:-1], after))
 
     def _budget(self, state: DirectedState, world: World) -> float:
         """The steps of a round: fewer than would narrow the bounds more than asked for."""

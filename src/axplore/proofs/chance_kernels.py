@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from axplore.compilation import compiled, compiled_inner
-from axplore.proofs.row_kernels import RegionRows, least_mean_by, single_factors
+from axplore.proofs.row_kernels import RegionRows, least_mean_by, least_of_closed, single_factors
 from axplore.types import BoolArray, FloatArray, IntArray
 
 NO_PAIR: Final = -1
@@ -53,13 +53,7 @@ def least_chance(
     """
     mean, _, shift = least_mean_by(rows, factors, pair, values, 0.0, -1.0, shifts[pair], -1.0)
     shifts[pair] = shift
-    least = 0.0
-    first, end = rows.row_offsets[pair], rows.row_offsets[pair + 1]
-    if (rows.closed[pair] or rows.slack[pair] == 0.0) and rows.rest[pair] == 0.0 and end > first:
-        least = 1.0
-        for entry in range(first, end):
-            least = min(least, values[rows.successors[entry]])
-    return min(max(mean - margin, least), 1.0)
+    return min(max(mean - margin, least_of_closed(rows, pair, values)), 1.0)
 
 
 @compiled_inner

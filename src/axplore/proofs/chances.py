@@ -121,7 +121,9 @@ class Asked:
         raise_chances(self.rows, self.order, below, policy, shifts, True, maximise, MARGIN, TOLERANCE, MOST_SWEEPS)
         for raised in RAISED:
             values = below.copy()
-            values[self.order] = np.minimum(below[self.order] + raised, 1.0)
+            # What cannot reach the goal keeps the value 0: raised, a loop would prove its own value.
+            lifted = np.where(below[self.order] > 0.0, below[self.order] + raised, 0.0)
+            values[self.order] = np.minimum(lifted, 1.0)
             if lower_chances(self.rows, self.order, values, policy, shifts, maximise, MARGIN, MOST_LOWERING):
                 return Chance(values, policy, np.zeros(0, dtype=np.int64))
         values = np.where(self.is_asked, 1.0, below)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from axplore.compilation import compiled, compiled_inner
-from axplore.proofs.row_kernels import RegionRows, least_mean_by, single_factors
+from axplore.proofs.row_kernels import RegionRows, least_mean_by, least_of_closed, single_factors
 from axplore.types import BoolArray, FloatArray, IntArray
 
 
@@ -17,13 +17,7 @@ def _least_cost(
     """
     mean, _, shift = least_mean_by(rows, factors, pair, values, 0.0, -1.0, shifts[pair], -1.0)
     shifts[pair] = shift
-    least = 0.0
-    first, end = rows.row_offsets[pair], rows.row_offsets[pair + 1]
-    if (rows.closed[pair] or rows.slack[pair] == 0.0) and rows.rest[pair] == 0.0 and end > first:
-        least = values[rows.successors[first]]
-        for entry in range(first + 1, end):
-            least = min(least, values[rows.successors[entry]])
-    return float(max(rows.costs[pair] + mean - margin, least))
+    return float(max(rows.costs[pair] + mean - margin, least_of_closed(rows, pair, values)))
 
 
 @compiled

@@ -52,6 +52,21 @@ class Sampling:
     trials: int = 1
 
 
+@dataclass(frozen=True, eq=False)
+class Trying:
+    """What an episode of one policy shows by the frequencies.
+
+    Attributes:
+        chance: that it reaches the goal or, where the worst policy is asked for, that it surely misses it.
+        steps: the expected steps, its RESET included.
+        draws: the expected draws of each pair, [P].
+    """
+
+    chance: float
+    steps: float
+    draws: FloatArray
+
+
 class _Draws(NamedTuple):
     """What slacks add to the width after a number of draws, [P]: of all pairs that share them, and of each alone."""
 
@@ -68,11 +83,22 @@ class Narrowing:
         low, high: its bounds.
         own_visits: how often each pair was drawn itself, also where pairs share their draws, [P].
         closing: the draws after which the support of each pair is closed, infinite if never, [P].
+        is_witnessed: whether the bound that any policy proves comes from episodes, so that draws serve the other one.
     """
 
-    def __init__(self, asked: Asked, low: Chance, high: Chance, own_visits: IntArray, closing: FloatArray) -> None:
+    def __init__(
+        self,
+        asked: Asked,
+        low: Chance,
+        high: Chance,
+        own_visits: IntArray,
+        closing: FloatArray,
+        is_witnessed: bool = False,
+    ) -> None:
         self._asked, self._low, self._high = asked, low, high
         self._own_visits, self._closing = own_visits, closing
+        maximise = asked.question.maximise
+        self._sides = (float(maximise), float(not maximise)) if is_witnessed else (1.0, 1.0)
         self._horizon = HORIZONS[1]
         self._model, self._rows = asked.model, asked.rows
         self._owners = np.repeat(np.arange(self._model.n_known), np.diff(self._rows.state_pairs))
@@ -115,6 +141,56 @@ class Narrowing:
             steps -= trials * sampling.steps
             if steps <= 0.0:
                 break
+
+    def rate(self, draws: FloatArray, steps: float) -> float:
+        """What a step takes off the width, if a trial has these draws and steps."""
+        now = _Draws(self.weights, self._model.visits.astype(np.float64), self._own_visits.astype(np.float64))
+        return float(draws @ self._gains(now)) / steps
+
+    @cached_property
+    def best_rate(self) -> float:
+        """What a step takes off the width at best."""
+        now = _Draws(self.weights, self._model.visits.astype(np.float64), self._own_visits.astype(np.float64))
+        gains = self._gains(now)
+        best = self._best_sampling(gains, None)
+        return float(best.draws @ gains) / best.steps
+
+    def trying(self, policy: IntArray) -> Trying:
+        """What an episode of a policy shows by the frequencies.
+
+        Args:
+            policy: the pair to play by steps done and known state, or RESET_PAIR, [steps, n].
+        """
+        question, n_known = self._asked.question, self._model.n_known
+        draws, left = self._stepwise_draws(policy)
+        steps = 1.0 + float(draws.sum())
+        if question.maximise:
+            return Trying(self._led_to(question.reach, draws), steps, draws)
+        safe = question.avoid.copy()
+        safe[:n_known] |= np.diff(self._rows.state_pairs) == 0
+        return Trying(min(self._led_to(safe & ~question.reach, draws) + left, 1.0), steps, draws)
+
+    def _led_to(self, ends: BoolArray, draws: FloatArray) -> float:
+        """How often these draws lead to some states, by the frequencies."""
+        flow = draws[self._entry_pairs] * self._rows.frequencies
+        return min(float(flow[ends[self._rows.successors]].sum()), 1.0)
+
+    def _stepwise_draws(self, policy: IntArray) -> tuple[FloatArray, float]:
+        """The expected draws of each pair under a policy that depends on the step, [P], and the mass that is left."""
+        n_all, draws = len(self._model.numbers), np.zeros(self._model.n_pairs)
+        here = np.zeros(n_all)
+        here[0] = 1.0
+        for choice in policy:
+            plays = choice != RESET_PAIR
+            mass = np.zeros(self._model.n_pairs)
+            mass[choice[plays]] = here[: len(choice)][plays]
+            draws += mass
+            flow = mass[self._entry_pairs] * self._rows.frequencies
+            here = np.bincount(self._rows.successors, flow, minlength=n_all)
+            here[~self._asked.is_asked] = 0.0
+            if here.sum() <= ROUNDING:
+                break
+        return draws, float(here.sum())
 
     def _trials(self, sampling: Sampling, now: _Draws, gains: FloatArray, most: int) -> int:
         """The number of trials after which the gain of a way to sample has fallen to a half."""
@@ -161,7 +237,10 @@ class Narrowing:
         stage_values(rows, asked.order, uppers, self._shifts(), True, question.maximise)
         stage_values(rows, asked.order, lowers, self._shifts(), False, question.maximise)
         played = np.zeros(self._model.n_pairs)
-        stage_weights(rows, asked.order, uppers, lowers, self._shifts(), question.maximise, self._tied, weights, played)
+        stage_weights(
+            rows, asked.order, uppers, lowers, self._shifts(), question.maximise, self._tied, weights, played,
+            *self._sides,
+        )  # fmt: skip
         of_state = np.bincount(self._owners, played, minlength=self._model.n_known)[self._owners]
         return weights, np.divide(played, of_state, out=np.zeros_like(played), where=of_state > 0.0)
 
@@ -171,7 +250,7 @@ class Narrowing:
         shares, gaps = np.zeros(self._model.n_pairs), np.zeros(self._model.n_pairs)
         deciding_shares(
             self._rows, self._asked.order, self._high.values, self._low.values, self._shifts(),
-            self._asked.question.maximise, self._tied, shares, gaps,
+            self._asked.question.maximise, self._tied, shares, gaps, *self._sides,
         )  # fmt: skip
         occupancy = _Solved(self._transitions(shares), shares > 0.0, self._owners, self._horizon).occupancy
         return shares * occupancy[self._owners] * gaps, shares

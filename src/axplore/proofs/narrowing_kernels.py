@@ -18,7 +18,15 @@ LEAST_WIDTH: Final = 1e-9
 
 @compiled_inner
 def _gap(
-    rows: RegionRows, pair: int, most: float, least: float, upper: FloatArray, lower: FloatArray, width: float
+    rows: RegionRows,
+    pair: int,
+    most: float,
+    least: float,
+    upper: FloatArray,
+    lower: FloatArray,
+    width: float,
+    above: float,
+    below: float,
 ) -> float:
     """What the slack of a pair adds to the width: now, or once what follows is known if an outcome may be unseen."""
     mean_upper = mean_lower = 0.0
@@ -26,7 +34,7 @@ def _gap(
         after = rows.successors[entry]
         mean_upper += rows.frequencies[entry] * upper[after]
         mean_lower += rows.frequencies[entry] * lower[after]
-    gap = max(most - mean_upper, 0.0) + max(mean_lower - least, 0.0)
+    gap = above * max(most - mean_upper, 0.0) + below * max(mean_lower - least, 0.0)
     if not rows.closed[pair] and rows.slack[pair] > 0.0:
         gap = max(gap, width * (1.0 - math.exp(-rows.slack[pair])))
     return gap
@@ -46,6 +54,8 @@ def _decide(
     tied: float,
     extremes: FloatArray,
     gaps: FloatArray,
+    above: float,
+    below: float,
 ) -> tuple[float, int]:
     """Writes for each pair of a state by how much its action could be the one that decides, and its gap.
 
@@ -58,7 +68,7 @@ def _decide(
         most = greatest_chance(rows, factors, pair, upper, shifts, 0.0)
         least = least_chance(rows, factors, pair, lower, other_shifts, 0.0)
         extremes[pair] = -most if maximise else least
-        gaps[pair] = _gap(rows, pair, most, least, upper, lower, width)
+        gaps[pair] = _gap(rows, pair, most, least, upper, lower, width, above, below)
         extreme = min(extreme, extremes[pair])
     limit = extreme + max(tied * width, LEAST_WIDTH)
     n_tied = 0
@@ -78,6 +88,8 @@ def deciding_shares(
     tied: float,
     shares: FloatArray,
     gaps: FloatArray,
+    above: float,
+    below: float,
 ) -> None:
     """Writes which actions decide the bound that is farther from the truth, as shares of each state, and gaps, [P].
 
@@ -90,6 +102,7 @@ def deciding_shares(
         tied: actions are equally likely to decide a bound if they are no farther apart than this part of the width.
         shares: the share of each pair in its state, [P].
         gaps: what the slack of each pair adds to the width where it is played, [P].
+        above, below: how much of the width at the upper and at the lower bound counts.
     """
     factors, other_shifts, extremes = single_factors(rows), shifts.copy(), np.zeros(len(rows.slack))
     for state in order:
@@ -97,8 +110,9 @@ def deciding_shares(
         if width <= LEAST_WIDTH:
             continue
         limit, n_tied = _decide(
-            rows, factors, state, upper, lower, width, shifts, other_shifts, maximise, tied, extremes, gaps
-        )
+            rows, factors, state, upper, lower, width, shifts, other_shifts, maximise, tied, extremes, gaps,
+            above, below,
+        )  # fmt: skip
         for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
             shares[pair] = 1.0 / n_tied if extremes[pair] <= limit else 0.0
 
@@ -127,6 +141,8 @@ def stage_weights(
     tied: float,
     weights: FloatArray,
     played: FloatArray,
+    above: float,
+    below: float,
 ) -> None:
     """Adds up what the slack of each pair adds to the width from the initial state, [P], over all steps.
 
@@ -139,6 +155,7 @@ def stage_weights(
         tied: actions are equally likely to decide a bound if they are no farther apart than this part of the width.
         weights: the result, [P].
         played: how often each pair is played on the way, [P].
+        above, below: how much of the width at the upper and at the lower bound counts.
     """
     factors, other_shifts = single_factors(rows), shifts.copy()
     extremes, gaps = np.zeros(len(rows.slack)), np.zeros(len(rows.slack))
@@ -152,7 +169,7 @@ def stage_weights(
                 continue
             limit, n_tied = _decide(
                 rows, factors, state, uppers[left - 1], lowers[left - 1], width, shifts, other_shifts, maximise,
-                tied, extremes, gaps,
+                tied, extremes, gaps, above, below,
             )  # fmt: skip
             mass = here[state] / n_tied
             for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):

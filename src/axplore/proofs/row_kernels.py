@@ -404,3 +404,15 @@ def grown_balls(
         for entry in range(row_offsets[pair], row_offsets[pair + 1]):
             new_shares[entry] = frequencies[entry] + (shares[entry] - frequencies[entry]) * growth[pair]
     return new_shares, new_slack
+
+
+@compiled_inner
+def least_of_closed(rows: RegionRows, pair: int, values: FloatArray) -> float:
+    """The least value of what was seen after a pair, if nothing else can follow it; 0 if something may."""
+    first, end = rows.row_offsets[pair], rows.row_offsets[pair + 1]
+    if not (rows.closed[pair] or rows.slack[pair] == 0.0) or rows.rest[pair] > 0.0 or end == first:
+        return 0.0
+    least = values[rows.successors[first]]
+    for entry in range(first + 1, end):
+        least = min(least, values[rows.successors[entry]])
+    return float(least)

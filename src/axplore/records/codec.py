@@ -85,7 +85,7 @@ def _packed(value: Any, path: str, arrays: Arrays) -> Json:
             arrays[path] = value
             packed = {"array": path}
         case msgspec.Struct():
-            packed = _packed({name: getattr(value, name) for name in value.__struct_fields__}, path, arrays)
+            packed = _packed(_fields_kept(value), path, arrays)
         case _ if hasattr(value, "as_json"):
             packed = value.as_json()
         case Mapping():
@@ -97,6 +97,14 @@ def _packed(value: Any, path: str, arrays: Arrays) -> Json:
         case _:
             raise InvalidInputError(f"{path} is of type {type(value).__name__}, which no file holds")
     return packed
+
+
+def _fields_kept(record: msgspec.Struct) -> dict[str, Any]:
+    """The fields of a record that are written: all, but for what is None where the record leaves defaults out."""
+    fields = {name: getattr(record, name) for name in record.__struct_fields__}
+    if not record.__struct_config__.omit_defaults:
+        return fields
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _unpacked(arrays: Mapping[str, npt.NDArray[Any]], kind: Any, content: Json) -> Any:

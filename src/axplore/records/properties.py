@@ -27,7 +27,32 @@ class NamedStates(Record, frozen=True):
     states: IntArray
 
 
-class PropertyClaim(Record, frozen=True):
+class Witness(Record, frozen=True):
+    """Episodes of one policy, which was fixed before the first of them, as a witness of a bound (Theorem 4).
+
+    An episode begins with RESET, plays the policy, and ends where that plays nothing, or after the last step.
+
+    Attributes:
+        bound: the lower bound of the best probability, or the upper bound of the worst one.
+        policy: what it plays by the number of steps done and known state, an index among its actions or NO_CHOICE,
+            [steps, n].
+        line: whose level it has, counted from 1.
+        fractions, weights: the parts of the wealth that were staked on each episode, and the parts of the first wealth
+            that staked them, [b] each.
+        episodes: how many there were.
+        successes: how many of them reached the goal or, for the worst probability, surely missed it.
+    """
+
+    bound: float
+    policy: IntArray
+    line: int
+    fractions: tuple[float, ...]
+    weights: tuple[float, ...]
+    episodes: int
+    successes: int
+
+
+class PropertyClaim(Record, frozen=True, omit_defaults=True):
     """Bounds of the probability of reaching a goal before something bad, or of what that costs, from every known state.
 
     Which states are the goal and which are bad follows from the text and from the names, so nothing else says it.
@@ -43,6 +68,7 @@ class PropertyClaim(Record, frozen=True):
             limited: the choice depends on the steps left then.
         ranks: the fewest seen transitions out of the states of positive probability, or NO_CHOICE, [n]; empty if the
             number of steps is limited, and for costs.
+        witness: episodes that prove a bound from the initial state which the vectors do not; None if there are none.
     """
 
     text: str
@@ -52,3 +78,4 @@ class PropertyClaim(Record, frozen=True):
     upper: FloatArray
     policy: IntArray
     ranks: IntArray
+    witness: Witness | None = None

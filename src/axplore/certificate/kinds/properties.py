@@ -14,10 +14,20 @@ from axplore.certificate.claim_checks import ClaimCheck
 from axplore.certificate.kinds.kind import Checking, Kind
 from axplore.certificate.promise import PropertyBounds
 from axplore.certificate.property_proofs import Asked, PropertyProof
-from axplore.certificate.ranges import MOST_BOUND, MOST_STEPS, check_named, check_reals, check_wholes
+from axplore.certificate.ranges import (
+    MOST_BOUND,
+    MOST_STEPS,
+    check_named,
+    check_real,
+    check_reals,
+    check_whole,
+    check_wholes,
+)
+from axplore.certificate.witness_proofs import check_witness
 from axplore.errors import InvalidInputError
 from axplore.properties import Property, parse_property
-from axplore.records.properties import NO_CHOICE, PropertyClaim
+from axplore.records.episodes import EpisodeRecord
+from axplore.records.properties import NO_CHOICE, PropertyClaim, Witness
 
 if TYPE_CHECKING:
     from axplore.certificate.conclusions import Draft
@@ -42,10 +52,17 @@ class PropertyKind(Kind[PropertyClaim]):
         return claim.text, None
 
     def checks(self, claims: Sequence[PropertyClaim], checking: Checking) -> Iterator[ClaimCheck]:
+        lines = [claim.witness.line for claim in claims if claim.witness is not None]
+        lines += {record.line for record in checking.certificate.of(EpisodeRecord)}
         for claim in claims:
             bounds = PropertyBounds.of(claim)
             try:
-                PropertyProof(claim, Asked.of(claim, checking.certificate), checking.sweeper).check()
+                asked = Asked.of(claim, checking.certificate)
+                PropertyProof(claim, asked, checking.sweeper).check()
+                if claim.witness is not None:
+                    check_witness(claim, claim.witness, asked, checking.sweeper, checking.certificate.delta)
+                    if lines.count(claim.witness.line) > 1:
+                        raise UnprovenError(f"line {claim.witness.line} of tests by episodes is used twice")
                 holds, why = True, str(bounds)
             except UnprovenError as reason:
                 holds, why = False, str(reason)
@@ -87,3 +104,27 @@ def _check_arrays(claim: PropertyClaim, prop: Property, certificate: Certificate
     check_wholes("properties.policy", claim.policy, NO_CHOICE)
     if plays and (claim.policy >= np.maximum(certificate.n_actions, 0)).any():
         raise InvalidInputError("the policy of a property plays an action that does not exist")
+    if claim.witness is not None:
+        _check_witness_shape(claim.witness, prop, certificate)
+
+
+def _check_witness_shape(witness: Witness, prop: Property, certificate: Certificate) -> None:
+    """Refuses arrays of another length than the property needs, and numbers out of their range."""
+    n_known = len(certificate.known)
+    if prop.of_cost or prop.within is None:
+        raise InvalidInputError("only the probability within a number of steps has a witness")
+    check_real("the bound of a witness", witness.bound, 0.0, 1.0)
+    for name in ("line", "episodes"):
+        check_whole(f"{name!r} of a witness", getattr(witness, name), 1)
+    check_whole("'successes' of a witness", witness.successes, 0, witness.episodes)
+    shape = (prop.within, n_known)
+    if witness.policy.shape != shape:
+        raise InvalidInputError(f"the policy of a witness is of shape {witness.policy.shape}; expected {shape}")
+    check_wholes("the policy of a witness", witness.policy, NO_CHOICE)
+    if (witness.policy >= np.maximum(certificate.n_actions, 0)).any():
+        raise InvalidInputError("the policy of a witness plays an action that does not exist")
+    if not witness.fractions or len(witness.fractions) != len(witness.weights):
+        raise InvalidInputError("the bets of a witness are invalid")
+    for name in ("fractions", "weights"):
+        for item in getattr(witness, name):
+            check_real(f"{name!r} of a witness", item, 1e-100, 1.0)
