@@ -25,7 +25,7 @@ from axplore.proofs.row_kernels import (
     quick_mean,
     single_factors,
 )
-from axplore.types import RESET_PAIR, FloatArray, IntArray
+from axplore.types import RESET_PAIR, BoolArray, FloatArray, IntArray
 
 SAME: Final = 1e-12
 """Values nearer than this are taken as equal when an action is chosen."""
@@ -78,6 +78,26 @@ def allowed_pairs(state_pairs: IntArray, n_allowed: int, follow: IntArray) -> In
         elif follow[state] != RESET_PAIR:
             allowed[state, 0], allowed[state, 1] = follow[state], follow[state] + 1
     return allowed
+
+
+@compiled
+def met_by(row_offsets: IntArray, successors: IntArray, goal: int, policy: IntArray) -> BoolArray:
+    """Which known states a policy meets from the initial one on before it gets to the goal, as far as was seen, [n]."""
+    met, ahead = np.zeros(len(policy), np.bool_), np.zeros(len(policy), np.int64)
+    met[0], n_ahead = True, 1
+    while n_ahead:
+        n_ahead -= 1
+        state = ahead[n_ahead]
+        pair = policy[state]
+        if state == goal or pair == RESET_PAIR:
+            continue
+        for entry in range(row_offsets[pair], row_offsets[pair + 1]):
+            successor = successors[entry]
+            if successor < len(policy) and not met[successor]:
+                met[successor] = True
+                ahead[n_ahead] = successor
+                n_ahead += 1
+    return met
 
 
 @compiled

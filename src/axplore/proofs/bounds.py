@@ -25,13 +25,14 @@ import numpy.typing as npt
 from msgspec import structs
 
 from axplore.compressed import offsets_from
-from axplore.graphs.search import Graph, graph_from, policy_graph, reachable, reversed_graph
+from axplore.graphs.search import Graph, graph_from, reversed_graph
 from axplore.proofs.bound_kernels import (
     ANY_POLICY,
     BEYOND_LIMIT,
     allowed_pairs,
     local_regrets,
     lower_bound,
+    met_by,
     regret_bound,
     upper_bound,
 )
@@ -439,11 +440,7 @@ def along(model: IntervalModel, path: GoalValues) -> GoalValues:
 
 def states_met(model: IntervalModel, path: GoalValues) -> BoolArray:
     """Which known states the policy of a path meets from the initial one on, as far as was seen, [n]."""
-    policy = np.full(len(model.numbers), RESET_PAIR)
-    policy[: model.n_known] = path.policy
-    policy[path.goal] = RESET_PAIR
-    graph = policy_graph(model.rows.row_offsets, model.rows.successors, policy)
-    return reachable(graph, np.zeros(1, dtype=np.int64))[: model.n_known]
+    return met_by(model.rows.row_offsets, model.rows.successors, path.goal, path.policy)
 
 
 def may_be_within(model: IntervalModel, steps: float) -> list[int]:

@@ -243,9 +243,9 @@ def _on_its_way(model: IntervalModel, path: GoalValues) -> Way:
 
 def _met(model: IntervalModel, path: GoalValues) -> IntArray:
     """The known states where a policy gets from the initial state by what was seen, and the goal, ascending."""
-    met = np.flatnonzero(states_met(model, path))
-    every: IntArray = np.union1d(met, path.goal)
-    return every[every < model.n_known]
+    met = states_met(model, path)
+    met[path.goal : path.goal + 1] = True  # if it is known
+    return np.flatnonzero(met)
 
 
 def _kept_regret(claim: ToOptimise, model: IntervalModel, lowers: SharedBounds) -> KeptRegret:

@@ -135,12 +135,13 @@ def _share_gain(
     """
     first, end = rows.state_pairs[state], rows.state_pairs[state + 1]
     least, _, _ = lower_backup(rows, best, values)
-    limit = least + NEARLY * _later_gain(rows, best, values)
+    of_best = _later_gain(rows, best, values)
+    limit = least + NEARLY * of_best
     locally = np.zeros(end - first)
-    n_as_good = 0
+    locally[best - first] = of_best
+    n_as_good = 1
     for pair in range(first, end):
-        value, _, _ = lower_backup(rows, pair, values)
-        if pair == best or (pair != other and value <= limit):
+        if pair not in (best, other) and lower_backup(rows, pair, values)[0] <= limit:
             locally[pair - first] = _later_gain(rows, pair, values)
             n_as_good += 1
     for pair in range(first, end):

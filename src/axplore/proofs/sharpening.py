@@ -16,8 +16,8 @@ from typing import Final
 
 import numpy as np
 
-from axplore.compilation import compiled, compiled_part
-from axplore.proofs.row_kernels import RegionRows, extreme_row, least_mean, lower_backup
+from axplore.compilation import compiled, compiled_inner, compiled_part
+from axplore.proofs.row_kernels import RegionRows, extreme_row, least_mean
 from axplore.statistics.centred import tangent_ball
 from axplore.types import RESET_PAIR, FloatArray, IntArray
 
@@ -49,8 +49,10 @@ def sharp_for_upper(
     row = np.zeros(len(rows.shares))
     free = rows.reset_cost + values[0]
     for state in range(len(policy)):
-        if state != goal and policy[state] != RESET_PAIR:
-            _sharpen(sharp, counts, log_levels, policy[state], values, free, 1.0, row)
+        pair = policy[state]
+        if state != goal and pair != RESET_PAIR and _may_be_sharper(rows, pair):
+            found = least_mean(rows, pair, values, free, 1.0, rows.slack[pair])
+            _sharpen(sharp, counts, log_levels, pair, values, free, 1.0, found, row)
     return sharp.shares, sharp.slack
 
 
@@ -63,10 +65,17 @@ def sharp_for_lower(
     row = np.zeros(len(rows.shares))
     for state in range(n_known):
         for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
-            has_several = rows.row_offsets[pair + 1] > rows.row_offsets[pair] + 1  # with one, the ball is exact
-            if state != goal and has_several and lower_backup(rows, pair, values)[0] <= values[state]:
-                _sharpen(sharp, counts, log_levels, pair, values, 0.0, -1.0, row)
+            if state != goal and _may_be_sharper(rows, pair):
+                found = least_mean(rows, pair, values, 0.0, -1.0, rows.slack[pair])
+                if rows.costs[pair] + found[0] <= values[state]:
+                    _sharpen(sharp, counts, log_levels, pair, values, 0.0, -1.0, found, row)
     return sharp.shares, sharp.slack
+
+
+@compiled_inner
+def _may_be_sharper(rows: RegionRows, pair: int) -> bool:
+    """Whether a pair has several successors, and a ball: with one, the ball is exact."""
+    return bool(rows.row_offsets[pair + 1] > rows.row_offsets[pair] + 1 and rows.slack[pair] < np.inf)
 
 
 @compiled_part
@@ -91,13 +100,15 @@ def _sharpen(
     values: FloatArray,
     free: float,
     sign: float,
+    found: tuple[float, float, float],
     row: FloatArray,
 ) -> None:
-    """Replaces the ball of a pair by one with a greater least mean of sign * (free - value), if there is one."""
+    """Replaces the ball of a pair by one with a greater least mean of sign * (free - value), if there is one.
+
+    `found` is that of the ball as it is, with its derivative and shift.
+    """
     first, end = rows.row_offsets[pair], rows.row_offsets[pair + 1]
-    if end - first < 2 or rows.slack[pair] == np.inf:  # with one successor the ball is exact
-        return
-    mean, weight, shift = least_mean(rows, pair, values, free, sign, rows.slack[pair])
+    mean, weight, shift = found
     before = np.empty(end - first)
     for _ in range(ROUNDS):
         if mean <= 0.0:
