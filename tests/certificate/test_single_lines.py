@@ -249,13 +249,10 @@ class TestProperties:
         return check
 
     def claim(self, lower: list[float], upper: list[float], policy: list[int], ranks: list[int]) -> PropertyClaim:
-        arrays = {
-            "lower": np.array(lower),
-            "upper": np.array(upper),
-            "policy": np.array(policy),
-            "ranks": np.array(ranks),
-        }
-        return PropertyClaim(text='Pmax=? [ F "goal" ]', names=(), costs=np.zeros(0), **arrays)
+        return PropertyClaim(
+            text='Pmax=? [ F "goal" ]', names=(), costs=np.zeros(0), lower=np.array(lower), upper=np.array(upper),
+            policy=np.array(policy), ranks=np.array(ranks),
+        )  # fmt: skip
 
     def test_a_state_that_is_not_known_may_lead_to_the_goal(self) -> None:
         subject = self.question(made_counts([[(1, MANY, 1), (2, 2, 5)]], [1], labels=["s0", "other", "goal"]))

@@ -57,7 +57,8 @@ def test_the_two_accounts_of_the_region_agree(atlas: Atlas) -> None:
         sharp, row = model.rows._replace(shares=model.rows.shares.copy(), slack=model.rows.slack.copy()), np.zeros(99)
         for pair in range(model.n_pairs):
             for _ in range(3):
-                _sharpen(sharp, model.counts, model.log_levels, pair, values, 0.0, -1.0, row)
+                found = least_mean(sharp, pair, values, 0.0, -1.0, sharp.slack[pair])
+                _sharpen(sharp, model.counts, model.log_levels, pair, values, 0.0, -1.0, found, row)
         ours = [least_mean(sharp, pair, values, 0.0, -1.0, sharp.slack[pair])[0] for pair in range(len(theirs))]
         assert np.allclose(ours, theirs, rtol=1e-5, atol=1e-5)
         assert (np.array(ours) <= theirs + 1e-9).all()  # whoever takes tangents at a better point finds no less

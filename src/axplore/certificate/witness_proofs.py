@@ -1,8 +1,8 @@
 """What episodes of one fixed policy prove of a property, checked by itself (Theorem 4 of docs/algorithms/questions.md).
 
 Someone who starts with the wealth 1 and stakes the part λ of it on each episode has 1 + λ (1 / q - 1) times as much
-after a success, and 1 - λ times after a miss. If successes have a probability of at most q, this wealth and every mixture
-of such ones reach 1 / level with probability at most `level`, whenever one stops (Ville).
+after a success, and 1 - λ times after a miss. If successes have a probability of at most q, this wealth and every
+mixture of such ones reach 1 / level with probability at most `level`, whenever one stops (Ville).
 
 Every draw of an episode is counted in the rows too. So a witness is refused if the rows cannot hold its successes, or
 prove that its policy has fewer of them.
@@ -100,13 +100,15 @@ def log_wealth(witness: Witness, chance: float) -> float:
 def _check_rows(witness: Witness, asked: Asked, sweeper: Sweeper) -> None:
     """The rows leave room for the chance of this policy: one sweep for each step, as for the bounds themselves."""
     values, region, n_known = asked.reach.astype(np.float64), sweeper.region, len(asked.inside)
+    # An episode that ends before its last step is a success in some states, and a miss in all others.
+    ended = (asked.reach if asked.prop.maximise else ~_ends_of_successes(asked)).astype(np.float64)
     for choice in witness.policy[::-1]:
         if asked.prop.maximise:
             means = 1.0 - region.least_means(1.0 - values, -np.inf) + MARGIN
         else:
             means = region.least_means(values, -np.inf) - MARGIN
         plays = np.flatnonzero(choice != NO_CHOICE)
-        values = asked.reach.astype(np.float64)
+        values = ended.copy()
         values[:n_known][plays] = np.clip(means[sweeper.state_pairs[plays] + choice[plays]], 0.0, 1.0)
     if not (witness.bound <= values[0] if asked.prop.maximise else values[0] <= witness.bound):
         most = "at most" if asked.prop.maximise else "at least"

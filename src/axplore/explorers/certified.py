@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Final
@@ -21,7 +21,7 @@ import numpy as np
 from axplore.assumptions import NOTHING, Assumptions
 from axplore.assumptions.applied import contradicted_pairs, is_single, region_given
 from axplore.compressed import entries_in
-from axplore.errors import InvalidSettingError
+from axplore.errors import InvalidInputError, InvalidSettingError
 from axplore.explorers.base import (
     Exploration,
     Explorer,
@@ -139,7 +139,8 @@ class CertifiedState(ExplorerState):
         offered = [actions[number] for number in self.known]
         for test in self.tests:
             played = test.policy.tolist()
-            if len(played) > len(offered) or not all(RESET_ACTION <= action < n for action, n in zip(played, offered)):
+            fits = [RESET_ACTION <= action < n for action, n in zip(played, offered, strict=False)]
+            if len(fits) < len(played) or not all(fits):
                 raise InvalidInputError("a test by episodes has a policy that does not fit the known states")
         ties = None if self.assumed is None else self.assumed.ties
         if ties is not None and not all(isinstance(name, tuple) and len(name) == 2 for name in ties.names):

@@ -178,7 +178,7 @@ class Narrowing:
     def _stepwise_draws(self, policy: IntArray) -> tuple[FloatArray, float]:
         """The expected draws of each pair under a policy that depends on the step, [P], and the mass that is left."""
         n_all, draws = len(self._model.numbers), np.zeros(self._model.n_pairs)
-        here = np.zeros(n_all)
+        here: FloatArray = np.zeros(n_all)
         here[0] = 1.0
         for choice in policy:
             plays = choice != RESET_PAIR
@@ -186,7 +186,7 @@ class Narrowing:
             mass[choice[plays]] = here[: len(choice)][plays]
             draws += mass
             flow = mass[self._entry_pairs] * self._rows.frequencies
-            here = np.bincount(self._rows.successors, flow, minlength=n_all)
+            here = np.bincount(self._rows.successors, flow, minlength=n_all).astype(np.float64)
             here[~self._asked.is_asked] = 0.0
             if here.sum() <= ROUNDING:
                 break

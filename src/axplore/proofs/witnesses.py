@@ -1,9 +1,9 @@
 """Episodes of one fixed policy as witnesses of a bound: what they prove, and when they are the cheaper way.
 
 Within a number of steps, the lower bound of the best probability and the upper bound of the worst one follow from any
-policy. A test of whole episodes of one policy needs the level of one hypothesis in place of one for each pair, and their
-draws count for the other bound as well. Theorem 4 of docs/algorithms/questions.md has the proof; what is forecast here
-is an estimate.
+policy. A test of whole episodes of one policy needs the level of one hypothesis in place of one for each pair, and
+their draws count for the other bound as well. Theorem 4 of docs/algorithms/questions.md has the proof; what is forecast
+here is an estimate.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ class Witnessing:
         if lacking <= 0.0:
             return math.ceil(most)
         wanted = (self._spread(tried.chance, test.line) / (2.0 * tried.steps * lacking)) ** (2.0 / 3.0)
-        return math.ceil(min(max(wanted - test.episodes, 0.0), most))
+        return math.ceil(min(max(float(wanted) - test.episodes, 0.0), most))
 
     def _spread(self, chance: float, line: int) -> float:
         """How far a bound is from the truth after one episode; it falls like one over the root of their number."""
