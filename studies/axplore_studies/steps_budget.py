@@ -3,12 +3,13 @@
 At the end of a run the draws are what they are. For every goal, the study asks by which factor all of them could be
 divided if the lower bound of its steps were to stay as it is and the region were less honest: if its level were not
 divided among rows (`one level`); if in addition nobody looked before the end (`one look`); or if the errors of all rows
-on the way had to share one budget, instead of each row being at its worst at once. Of that there are two kinds. In a
+on the way had to share one budget, instead of each row being at its worst at once. Of that there are three kinds. In a
 *joint ball* every row pays for its own bets, as in a product of the martingales of rows that were named beforehand;
-with *one functional* a single number is bet on, which is the most that one martingale per claim could bring. Terms of
-second order are included, since the bound of each split of a budget is computed in full. What is left out flatters the
-joint ones: rows and weights have to be chosen before the draws that they serve, and a claim about all policies needs
-one functional for each of those that are tied.
+with *one functional* a single number is bet on, which is the most that one martingale per claim could bring; and with
+one *for every choice* of an action in each state, which a claim about all policies needs, every state on the way pays
+the logarithm of its number of actions. Terms of second order are included, since the bound of each split of a budget is
+computed in full. What is left out flatters the joint ones: rows and weights have to be chosen before the draws that
+they serve, and states off the adversary's way pay as well.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ CASES: Final = {
     "FrozenLake, ε 1": BudgetCase(lambda seed: named_world("gym:FrozenLake-v1", seed, {}), 8.0, 1.0),
 }
 
-VARIANTS: Final = ("one level", "one look", "joint ball", "one functional")
+VARIANTS: Final = ("one level", "one look", "joint ball", "for every choice", "one functional")
 
 
 def trials(runs: int = 3) -> list[Trial]:
@@ -114,10 +115,23 @@ def _factors(model: IntervalModel, goal: int) -> dict[str, float] | None:
     ask: dict[str, Deficit] = {
         "one level": partial(_by_rows, model, goal, np.maximum(nats + model.log_levels - whole, 0.1)),
         "one look": partial(_by_rows, model, goal, np.full(model.n_pairs, -whole)),
-        "joint ball": partial(_jointly, model, goal, CLAIMS, OWN_BETS),
-        "one functional": partial(_jointly, model, goal, FUNCTIONAL, 0.0),
+        "joint ball": partial(_jointly, model, goal, CLAIMS, _own_bets(model)),
+        "for every choice": partial(_jointly, model, goal, FUNCTIONAL, _choices(model)),
+        "one functional": partial(_jointly, model, goal, FUNCTIONAL, np.zeros(model.n_pairs)),
     }
     return {name: round(_greatest_factor(ask[name], deficit), 3) for name in VARIANTS}
+
+
+def _own_bets(model: IntervalModel) -> FloatArray:
+    """The nats that each row pays for its own bets, [P]."""
+    return OWN_BETS * np.maximum(np.diff(model.rows.row_offsets) - 1.0, CERTAIN)
+
+
+def _choices(model: IntervalModel) -> FloatArray:
+    """The logarithm of the number of actions of the state of each pair, [P]."""
+    n_actions = np.diff(model.rows.state_pairs)
+    logarithms: FloatArray = np.log(np.repeat(n_actions, n_actions))
+    return logarithms
 
 
 def _greatest_factor(deficit_after: Deficit, deficit: float) -> float:
@@ -134,19 +148,18 @@ def _by_rows(model: IntervalModel, goal: int, nats: FloatArray, factor: float) -
     return _deficit(model, goal, nats * factor / model.visits, model.rows.frequencies)[0]
 
 
-def _jointly(model: IntervalModel, goal: int, shared: float, own: float, factor: float) -> float:
-    """What it lacks if all rows share a budget, split as is worst for it.
+def _jointly(model: IntervalModel, goal: int, shared: float, own: FloatArray, factor: float) -> float:
+    """What it lacks if all rows share a budget, to which each one used adds its own, split as is worst for it.
 
     What a row adds is about the root of its part b of the budget, with the slope g. So b should be in proportion to
     g² b; a few rounds of that find a split, and the worst of those tried counts.
     """
     draws = model.visits / factor
-    further = np.maximum(np.diff(model.rows.row_offsets) - 1.0, CERTAIN)
     policy = empirical_path(model, goal).policy
     parts, worst = np.zeros(model.n_pairs), 0.0
     parts[policy[policy != RESET_PAIR]] = 1.0
     for _ in range(SPLITS):
-        parts *= (shared + own * further[parts > 0.0].sum()) / parts.sum()
+        parts *= (shared + own[parts > 0.0].sum()) / parts.sum()
         lacking, slopes = _deficit(model, goal, parts / draws, model.rows.frequencies)
         worst = max(worst, lacking)
         better = (slopes / draws) ** 2 * np.where(parts > 0.0, parts, 1e-3)

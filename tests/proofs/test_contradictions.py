@@ -178,7 +178,6 @@ def test_a_test_that_is_open_contradicts_nothing() -> None:
     ("kind", "number"),
     [
         ("after a middle limit: no way to the goal", 2),
-        ("after a short limit: slow", 2),
         ("after a long limit: no way to the goal", 4),
     ],
 )

@@ -89,8 +89,10 @@ def test_the_page_on_attacks_quotes_the_committed_studies() -> None:
     families = [row for row in rows_of("border") if row["kind"] == "all"]
     assert len(families) > 10
     for row in families:
-        shown = f"| {row['family']} | {row['systems']} | {row['a_bound_is_false']} | **{row['proven_and_false']}** | "
-        assert f"{shown}{row['doubted']} | {row['without_doctor_proven_and_false']} |" in page
+        shown = (
+            f"| {row['family']} | {row['systems']:,} | {row['a_bound_is_false']:,} | **{row['proven_and_false']}** | "
+        )
+        assert f"{shown}{row['doubted']:,} | {row['without_doctor_proven_and_false']} |" in page
     forged = rows_of("forgeries")[-1]
     assert f"{forged['forgeries']:,} forgeries whose digests fit" in page
     assert (forged["read_and_false"], forged["crashed"]) == (0, 0)
