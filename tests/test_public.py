@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -69,11 +70,17 @@ def test_a_simulated_maze_loads_no_workers_no_stepped_world_and_nothing_that_tel
     assert [name for name in sorted(loaded) if name.startswith(unwanted)] == []
 
 
+@functools.cache
+def sources() -> dict[str, ast.Module]:
+    """The source files of the package, parsed."""
+    package = ROOT / "src" / "axplore"
+    files = sorted(package.rglob("*.py"))
+    return {str(path.relative_to(package)): ast.parse(path.read_text(encoding="utf-8")) for path in files}
+
+
 def sources_of(*skipped: str) -> list[tuple[str, ast.Module]]:
     """The source files of the package, parsed, but for some."""
-    package = ROOT / "src" / "axplore"
-    files = ((str(path.relative_to(package)), path) for path in sorted(package.rglob("*.py")))
-    return [(name, ast.parse(path.read_text(encoding="utf-8"))) for name, path in files if name not in skipped]
+    return [(name, tree) for name, tree in sources().items() if name not in skipped]
 
 
 def test_nothing_asks_whether_a_world_is_a_stepped_one() -> None:

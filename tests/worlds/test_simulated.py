@@ -407,7 +407,7 @@ def test_each_successor_is_drawn_with_the_probability_of_the_model() -> None:
     """Exact binomial tests of every transition of a random model, with the false alarm shared among them."""
     mdp = random_sparse(states=12, actions=2, branching=(1, 9), seed=5)
     world = all_discovered(mdp, seed=11)
-    times = 100_000
+    times = 40_000
     by_number = [mdp.index_of(label) for label in world.states]
     orders = [
         # On the way a walk by the first action; RESET comes with the cut.
