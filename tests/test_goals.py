@@ -74,7 +74,10 @@ def test_a_goal_is_kept_as_a_formula(given: Any, text: str) -> None:
     assert goal == ALL or isinstance(given, str) or goal.includes(given)
 
 
-@pytest.mark.parametrize(("given", "why"), [('"a" |', "cannot stand|too early"), ([], "goal is"), ({"x": 1}, "goal")])
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [('"a" |', "cannot stand|too early"), ('<=3 "a"', "no number of steps"), ([], "goal is"), ({"x": 1}, "goal")],
+)
 def test_a_goal_that_means_nothing_is_refused(given: Any, why: str) -> None:
     with pytest.raises(InvalidInputError, match=why):
         goal_from(given)

@@ -19,6 +19,7 @@ from axplore.properties import fields_of, parse_property
         ('Pmax>0.5 [ G "ok" ]', False, None, True, ">", 0.5),
         ('Pmax=? [ F s1=12 & (s2!=12 | !"a") ]', True, None, False, None, 0.0),
         ("Pmax=?[F true]", True, None, False, None, 0.0),
+        (f'Pmax=? [ F<={"0" * 30}7 "a" ]', True, 7, False, None, 0.0),
     ],
 )
 def test_the_usual_notation_is_read(
@@ -40,6 +41,7 @@ def test_the_usual_notation_is_read(
         ('Pmax=0.5 [ F "a" ]', "one of >=", 4),
         ('Pmax=? [ X "a" ]', "this cannot stand here", 11),
         ('Pmax=? [ F<=-1 "a" ]', "this cannot stand here", 12),
+        ('R{"fuel"}min=? [ F "a" ]', "costs have no name", 2),
         ("", "too early|cannot stand", 0),
     ],
 )

@@ -7,21 +7,18 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
-from axplore.arguments import real, refusal, settings, text
+from axplore.arguments import label, optional, real, refusal, settings, text, whole
 from axplore.atlas import Atlas
 from axplore.atlas.questions import Checked
 from axplore.errors import InvalidInputError, InvalidSettingError
 from axplore.explorers.directed import Directed, Functions
 from axplore.exploring import DEFAULT_DELTA, explored
 from axplore.labels import encode_label
-from axplore.properties import StateSet, parse_property
-from axplore.request import Request, WorldLike
+from axplore.properties import MOST_STEPS, StateSet, parse_property
+from axplore.request import UNASKED, Request, WorldLike
 from axplore.target import NO_RADIUS, Target
 
 DEFAULT_PRECISION: Final = 0.01
-
-UNASKED: Final = ("radius", "epsilon", "delta", "explorer", "objective", "states_bound")
-"""Settings of `explore` that have no part in a question, or another name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,14 +123,16 @@ def _asked(
         return question, {}
     if best not in ("max", "min"):
         raise refusal("best", best, "'max' or 'min'")
+    within = optional(whole(most=MOST_STEPS))("within", within)
     steps = "" if within is None else f"<={within}"
-    names = {"goal": _set(reach)} | ({} if avoid is None else {"bad": _set(avoid)})
+    names = {"goal": _set("reach", reach)} | ({} if avoid is None else {"bad": _set("avoid", avoid)})
     path = f'F{steps} "goal"' if avoid is None else f'!"bad" U{steps} "goal"'
     return f"P{best}=? [ {path} ]", names
 
 
-def _set(given: Any) -> StateSet:
+def _set(name: str, given: Any) -> StateSet:
     """Returns a set of states, which may be given as one label; a tuple is a label."""
     if callable(given):
         return given  # type: ignore[no-any-return]
-    return frozenset(given) if isinstance(given, set | frozenset | list) else frozenset([given])
+    states = given if isinstance(given, set | frozenset | list) else [given]
+    return frozenset(label(name, state) for state in states)

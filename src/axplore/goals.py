@@ -50,7 +50,10 @@ ALL: Final = Goal()
 
 def formula_of(text: str) -> Any:
     """Returns the property whose goal is a formula of states; raises InvalidInputError if the text is none."""
-    return parse_property(f"Pmax=? [ F {text} ]")
+    prop = parse_property(f"Pmax=? [ F {text} ]")
+    if prop.within is not None:
+        raise InvalidInputError(f"a goal has no number of steps: {text}")
+    return prop
 
 
 def goal_from(given: Any) -> Goal:

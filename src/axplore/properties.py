@@ -94,6 +94,7 @@ class Property:
         comparison: one of >=, >, <=, <, or None if the value is asked for.
         bound: what to compare with.
         of_cost: whether the expected cost is asked about, and not a probability.
+        names: what stands in it in quotation marks, each once.
     """
 
     text: str
@@ -105,6 +106,7 @@ class Property:
     comparison: str | None
     bound: float
     of_cost: bool
+    names: tuple[str, ...]
 
     def holds(self, lower: float, upper: float) -> bool | None:
         """Returns whether the bound of the property is met, given bounds of its value; None if they leave it open."""
@@ -120,6 +122,13 @@ class Property:
         reach = np.array([self.reach(label, names) for label in every], dtype=np.bool_)
         avoid = np.array([self.avoid(label, names) for label in every], dtype=np.bool_)
         return reach, avoid & ~reach
+
+    def unknown(self, labels: Iterable[State], given: Collection[str]) -> list[str]:
+        """Returns the names in it that are neither given nor the label of one of some states."""
+        missing = [name for name in self.names if name not in given]
+        for label in labels if missing else ():
+            missing = [name for name in missing if not _is_named(label, name, {})]
+        return missing
 
     def of_path(self, lower: float, upper: float) -> tuple[float, float]:
         """Returns bounds of the property from bounds of its path formula, of which it may be the complement."""
@@ -166,7 +175,7 @@ def _property_of(text: str, tree: Any) -> Property:
     parts = list(path.children)
     if isinstance(parts[-2] if len(parts) > 1 else None, Tree) and parts[-2].data == "steps":
         steps = parts.pop(-2).children[0]
-        within = int(str(steps)[:20])
+        within = int(steps)
         if within > MOST_STEPS:
             raise _refused(text, steps.start_pos, f"at most {MOST_STEPS:,} steps are answered")
     reach, avoid, negated = _sets(path.data, parts)
@@ -177,12 +186,15 @@ def _property_of(text: str, tree: Any) -> Property:
     if of_cost and (negated or within is not None):
         raise _refused(text, text.index("["), "a cost is that of reaching states: F states, or states U states")
     maximise = wants_most != negated
-    return Property(text, reach, avoid, within, maximise, negated, comparison, bound, of_cost)
+    names = dict.fromkeys(str(name.children[0])[1:-1] for name in path.find_data("name"))
+    return Property(text, reach, avoid, within, maximise, negated, comparison, bound, of_cost, tuple(names))
 
 
 def _asked(text: str, tokens: list[Any], *, of_cost: bool) -> tuple[str, str | None, float]:
     """Returns max, min or nothing, the comparison and the number of the head of a property."""
     by_type = {token.type: token for token in tokens}
+    if "STRING" in by_type:
+        raise _refused(text, by_type["STRING"].start_pos, "costs have no name: they are given to `atlas.cost`")
     kind = str(by_type.get("EXTREME", ""))
     number = by_type.get("NUMBER") or by_type.get("INT")
     if number is None:

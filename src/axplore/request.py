@@ -28,6 +28,11 @@ if TYPE_CHECKING:  # the command line shows settings without loading anything th
 WorldLike: TypeAlias = Any
 """What can be explored: a `World`, a `TabularMdp`, a name, or what `axplore.worlds.catalogue.world_of` accepts."""
 
+UNASKED: Final = (
+    "radius", "epsilon", "delta", "explorer", "objective", "states_bound", "goal", "begin_with", "log_actions",
+)  # fmt: skip
+"""Settings of `explore` that have no part in a question, or another name there."""
+
 BY_AALPY: Final[Literal["aalpy"]] = "aalpy"
 """The value of `memory` for which AALpy merges histories into situations."""
 

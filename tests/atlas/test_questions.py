@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import axplore
 from axplore import Assumptions, Atlas, TabularMdp, explore
 from axplore.atlas.questions import Leaving
-from axplore.errors import InvalidCostsError, InvalidInputError
+from axplore.errors import InvalidCostsError, InvalidInputError, InvalidSettingError
+from axplore.report import write_report
 from axplore.runs.folder import open_run
 from commands import run
 
@@ -147,13 +149,64 @@ def test_an_answer_is_kept_verified_and_asked_again_on_resuming(tmp_path: Path) 
 def test_an_answer_is_kept_in_an_atlas_and_in_a_folder_that_is_no_run(shop: Atlas, tmp_path: Path) -> None:
     answer = shop.check(lambda state: state in ("thanks", "error"), within=5)
     kept = shop.keep(answer).keep(shop.check("thanks")).keep(answer)
-    assert [bounds.prop.text for bounds in kept.properties] == ['Pmax=? [ F "thanks" ]', 'Pmax=? [ F<=5 "goal" ]']
+    assert [bounds.prop.text for bounds in kept.properties] == ['Pmax=? [ F<=5 "goal" ]', 'Pmax=? [ F "thanks" ]']
     kept.save(tmp_path)
     run("check", tmp_path, 'Pmin=? [ F "thanks" ]')
     assert len(Atlas.load(tmp_path).properties) == 3
     assert axplore.verify(tmp_path).holds
     with pytest.raises(InvalidInputError, match="part of an atlas"):
         shop.within(2).keep(answer)
+
+
+def test_what_is_asked_of_a_run_later_leaves_its_own_answer_proven(tmp_path: Path) -> None:
+    folder, text = tmp_path / "run", 'Pmax>=0.5 [ !"error" U<=9 "thanks" ]'
+    axplore.check(TabularMdp.from_rows(SHOP, "start"), text, run=folder, doctor=False)
+    run("check", folder, 'Pmax>=0.9 [ F<=2 "error" ]', code=1)
+    run("check", folder, 'Pmin=? [ F "thanks" ]')  # as open as can be
+    run("check", folder, text)
+    for _ in range(2):
+        assert axplore.verify(folder).complete
+        verdict = Atlas.load(folder).verdict
+        assert (verdict.exit_code, verdict.headline.split(":")[0]) == (0, "Proven")
+        assert 'Pmin=? [ F "thanks" ] is between 0 and 1.' in str(verdict)
+        axplore.resume(folder, TabularMdp.from_rows(SHOP, "start"))
+
+
+def test_what_names_and_costs_stand_for_is_said_wherever_the_property_is(shop: Atlas, tmp_path: Path) -> None:
+    """A name may be the label of another state, or stand for one set here and for another there."""
+    renamed = TabularMdp.from_rows({"start": {"go": {"goal": 0.5, "other": 0.5}}, "goal": {}, "other": {}}, "start")
+    atlas = explore(renamed, radius=3, epsilon=1, doctor=False)
+    once, twice = atlas.check({"other"}, within=1), atlas.check({"other", "goal"}, within=1)
+    assert "other" in once.text
+    named = atlas.check_property('Pmax=? [ F<=1 "goal" ]', {"goal": {"other"}})
+    kept = atlas.keep(named).keep(twice).keep(atlas.check_property('Pmax=? [ F "nowhere" ]'))
+    said = str(kept.verdict)
+    assert 'Pmax=? [ F<=1 "goal" ] (where "goal" is other) is between' in said
+    assert 'Pmax=? [ F<=1 "goal" ] (where "goal" is other or goal) is between' in said
+    assert '(where no state that was seen is called "nowhere") is between 0 and' in said
+    assert str(named).endswith('Here, "goal" is other.')
+    assert 'where "goal" is other' in str(axplore.verify(kept))
+    kept.save(tmp_path / "atlas")
+    page = write_report(tmp_path / "atlas").read_text(encoding="utf-8")
+    assert "Here, &#34;goal&#34; is other." in page
+    priced = shop.keep(shop.cost("basket", costs=lambda _state, _action: 0.25))
+    assert "(where every action costs 0.25) is at least" in str(priced.verdict)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (5, None),
+        (None, None),
+        ('Pmax=? [ F "x" ]', {"x": "thanks"}),
+        ('Pmax=? [ F "x" ]', {"x": [["thanks"]]}),
+        ('Pmax=? [ F "x" ]', {5: {"thanks"}}),
+        ('Pmax=? [ F "x" ]', "x"),
+    ],
+)
+def test_a_question_that_is_none_is_refused_with_the_name_of_what_is_wrong(shop: Atlas, text: Any, names: Any) -> None:
+    with pytest.raises(InvalidSettingError, match=r"text|names"):
+        shop.check_property(text, names)
 
 
 def test_a_run_that_is_in_use_is_asked_and_keeps_nothing(shop_run: Path) -> None:

@@ -101,6 +101,22 @@ def test_what_is_no_question_is_refused_before_the_first_step(tmp_path: Path) ->
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(
+    ("given", "wrong"),
+    [
+        ({"reach": [["goal"]]}, "reach"),
+        ({"reach": "goal", "avoid": {"bad": 1}}, "avoid"),
+        ({"reach": "goal", "within": -1}, "within"),
+        ({"reach": "goal", "within": True}, "within"),
+        ({"reach": "goal", "goal": "goal"}, "'goal'"),
+        ({"reach": "goal", "begin_with": []}, "'begin_with'"),
+    ],
+)
+def test_an_argument_that_means_nothing_is_refused_by_its_name(given: dict[str, Any], wrong: str) -> None:
+    with pytest.raises(InvalidSettingError, match=wrong):
+        axplore.check(MODEL, **given)
+
+
 def test_a_run_that_is_resumed_ends_as_one_that_was_not_interrupted(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"precision": 0.05, "seed": 3, "assume": Assumptions(min_probability=0.05)}
     whole = axplore.check(MODEL, reach={"goal"}, avoid={"bad"}, run=tmp_path / "whole", **settings)

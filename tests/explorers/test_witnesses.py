@@ -147,6 +147,17 @@ def test_a_witness_is_of_one_question_and_one_level(certificate: Certificate) ->
             assert not accepts(certificate, structs.replace(claim, text=text), complete=False)
 
 
+@pytest.mark.parametrize("text", ['Pmax=? [ F<=0 "s8" ]', 'Pmin=? [ F<=0 "s8" ]'])
+def test_without_a_step_there_are_no_episodes(text: str) -> None:
+    found = check(MODEL, text, max_steps=200).atlas.certificate
+    assert found is not None
+    claim = claim_of(found)
+    for bound in (0.0, 0.5, 1.0):
+        nothing = np.zeros((0, len(found.known)), dtype=np.int64)
+        witness = Witness(bound, nothing, line=1, fractions=(0.5,), weights=(1.0,), episodes=50, successes=40)
+        assert not accepts(found, structs.replace(claim, witness=witness), complete=False)
+
+
 class CutShortError(Exception):
     """Stands for a kill."""
 

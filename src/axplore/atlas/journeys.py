@@ -11,6 +11,7 @@ import numpy as np
 
 from axplore.atlas.learned_model import index_in_model, pairs_of_policy
 from axplore.atlas.transitions import entry_frequencies, pairs_played
+from axplore.certificate.promise import lower_text, upper_text
 from axplore.compilation import compiled
 from axplore.compressed import entries_in
 from axplore.errors import InvalidInputError
@@ -58,7 +59,8 @@ class Arrival:
         return float(self.uppers[-1])
 
     def __str__(self) -> str:
-        proven = f", proven between {self.lower:.4f} and {self.upper:.4f}" if self.proven else ", not proven"
+        bounds = f"between {lower_text(self.lower)} and {upper_text(self.upper)}"
+        proven = f", proven {bounds}" if self.proven else ", not proven"
         return f"about {self.estimate:.4f} within {len(self.estimates) - 1} steps{proven}"
 
 

@@ -7,7 +7,7 @@ no level is spent again (docs/algorithms/questions.md, section 6). RESET has no 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Collection, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 from msgspec import structs
 
+from axplore import arguments
 from axplore.arguments import label, real_array, refusal
 from axplore.atlas.learned_model import model_with
 from axplore.atlas.state_report import REFUTED
@@ -167,8 +168,9 @@ def _is_label(given: Any, atlas: Atlas) -> bool:
 
 def check_property(atlas: Atlas, text: str | Property, names: Mapping[str, StateSet] | None = None) -> Checked:
     """Returns whether a property holds, or bounds of its probability; see `Atlas.check_property`."""
-    prop = parse_property(text) if isinstance(text, str) else text
-    named = {**_names_kept(atlas), **(names or {})}
+    prop = text if isinstance(text, Property) else parse_property(arguments.text("text", text))
+    given = {} if names is None else arguments.settings("names", names)
+    named = {**_names_kept(atlas), **{name: _named(name, states) for name, states in given.items()}}
     if prop.of_cost:
         return _costed(atlas, prop, named, None)
     model = counted_model(atlas)
@@ -176,8 +178,22 @@ def check_property(atlas: Atlas, text: str | Property, names: Mapping[str, State
     asked = asked_of(model, labels, prop, named)
     low, high = asked.lower(), asked.upper()
     claim = _with_witness(atlas, chance_claim(asked, low, high, prop, _names_needed(atlas, prop, named)))
-    bounds = PropertyBounds.of(claim) if atlas.can_be_relied_on else PropertyBounds(prop, 0.0, 1.0)
-    return _answer(atlas, model, bounds, (low if prop.maximise else high).policy, claim)
+    return _answer(
+        atlas,
+        model,
+        _bounds_of(atlas, claim, PropertyBounds(prop, 0.0, 1.0)),
+        (low if prop.maximise else high).policy,
+        claim,
+    )
+
+
+def _named(name: str, given: Any) -> StateSet:
+    """Returns what a name stands for; refuses anything but a set of states or a function."""
+    if callable(given):
+        return given  # type: ignore[no-any-return]
+    if not isinstance(given, Collection) or isinstance(given, str):
+        raise refusal(f"names[{name!r}]", given, "a set of states, or a function of a label")
+    return frozenset(label(f"names[{name!r}]", state) for state in given)
 
 
 def _with_witness(atlas: Atlas, claim: PropertyClaim) -> PropertyClaim:
@@ -208,11 +224,16 @@ def _costed(atlas: Atlas, prop: Property, names: Mapping[str, StateSet], costs: 
     if atlas.can_be_relied_on and sure.value < 1.0:  # then no policy surely arrives, and none has a finite cost
         surely = parse_property(f"Pmax<1 {prop.text[prop.text.index('[') :]}")
         claim = chance_claim(chance, chance.lower(), sure, surely, _names_needed(atlas, surely, names))
-        return _answer(atlas, model, PropertyBounds(prop, math.inf, math.inf), sure.policy, claim)
+        infinite = PropertyBounds(prop, math.inf, math.inf, claim, atlas.source.counts.order)
+        return _answer(atlas, model, infinite, sure.policy, claim)
     found = CostQuestion(model, reach, avoid, priced).bounds()
     claim = cost_claim(model, priced, found, prop, _names_needed(atlas, prop, names))
-    bounds = PropertyBounds.of(claim) if atlas.can_be_relied_on else PropertyBounds(prop, 0.0, math.inf)
-    return _answer(atlas, model, bounds, found.policy, claim)
+    return _answer(atlas, model, _bounds_of(atlas, claim, PropertyBounds(prop, 0.0, math.inf)), found.policy, claim)
+
+
+def _bounds_of(atlas: Atlas, claim: PropertyClaim, nothing: PropertyBounds) -> PropertyBounds:
+    """Returns the bounds that a claim proves, if the counts prove anything."""
+    return PropertyBounds.of(claim, atlas.source.counts.order) if atlas.can_be_relied_on else nothing
 
 
 def _pair_costs(atlas: Atlas, costs: PairCosts) -> FloatArray:
@@ -245,11 +266,11 @@ def _cost_of(costs: Any, pair: tuple[State, Action]) -> Any:
 def _answer(
     atlas: Atlas, model: IntervalModel, bounds: PropertyBounds, policy: IntArray, claim: PropertyClaim
 ) -> Checked:
-    proven = atlas.can_be_relied_on
+    proven, sentence = atlas.can_be_relied_on, _sentence(atlas, bounds)
+    if bounds.meaning:
+        sentence = f"{sentence} Here, {bounds.meaning}."
     strategy = _strategy(atlas, model, policy if len(policy) else np.full(model.n_known, NO_CHOICE))
-    return Checked(
-        bounds.text, bounds.lower, bounds.upper, strategy, bounds.holds, proven, _sentence(atlas, bounds), claim
-    )
+    return Checked(bounds.text, bounds.lower, bounds.upper, strategy, bounds.holds, proven, sentence, claim)
 
 
 def _names_kept(atlas: Atlas) -> dict[str, StateSet]:
@@ -297,8 +318,10 @@ def with_claim(atlas: Atlas, claim: PropertyClaim) -> Atlas:
         raise InvalidInputError("a part of an atlas has no certificate; ask the atlas that it was taken from")
     if not atlas.can_be_relied_on:
         raise InvalidInputError(f"nothing can be kept: {REFUTED}")
-    others = tuple(other for other in certificate.claims if not _asks_the_same(other, claim))
-    return replace(atlas, source=structs.replace(certificate, claims=(*others, claim)))
+    # In its place: of properties, the first is what a run was for (see `Conclusions.open_parts`).
+    claims = [claim if _asks_the_same(other, claim) else other for other in certificate.claims]
+    kept = claims if claim in claims else [*claims, claim]
+    return replace(atlas, source=structs.replace(certificate, claims=tuple(kept)))
 
 
 def _asks_the_same(other: Any, claim: PropertyClaim) -> bool:

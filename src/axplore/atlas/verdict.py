@@ -313,7 +313,7 @@ _QUESTION_WORDS: Final = {
 
 def _what_is_answered(atlas: Atlas) -> list[str]:
     """Returns a sentence for each property that the certificate answers."""
-    return [f"{bounds.prop.text} {_how(bounds)}." for bounds in atlas.properties]
+    return [f"{bounds.in_full} {_how(bounds)}." for bounds in atlas.properties]
 
 
 def _first_answer(atlas: Atlas) -> str:

@@ -62,7 +62,7 @@ def _check_claims(certificate: Certificate, *, draws_can_be: bool) -> list[Claim
 def _check_completeness(certificate: Certificate, missing: tuple[str, ...], all_hold: bool) -> ClaimCheck:
     why = f"all {certificate.n_seen} states seen, and those never seen, are accounted for"
     if certificate.objective is Objective.QUESTION:
-        why = "every property is answered"
+        why = "the property that was asked for is answered"
     elif certificate.goal is not None:
         why = "what was asked of the goal is answered"
     if missing:
@@ -85,7 +85,7 @@ def _conclusion(certificate: Certificate, concluded: Conclusions) -> tuple[tuple
     is_map = certificate.objective is not Objective.QUESTION
     promised = f": {_promised(certificate, concluded)}" if is_map and not missing else ", all these claims are true"
     lines = [f"{condition} probability at least {sure} over the draws{promised}."]
-    lines += [f"{bounds.prop.text}: {bounds}." for bounds in concluded.properties]
+    lines += [f"{bounds.in_full}: {bounds}." for bounds in concluded.properties]
     if missing:
         more = len(missing) - 1
         lines.append(f"NOT COMPLETE: {missing[0]}{f', and {more} more are open' if more else ''}.")

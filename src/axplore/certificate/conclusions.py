@@ -163,16 +163,17 @@ class Draft:
         return [goal for goal in self._goals() if self._status(goal) is Status.CERTIFIED]
 
     def _unanswered(self) -> list[str]:
-        """What would have to be claimed of properties, where nothing else is asked for."""
+        """What would have to be claimed of the first property, where that is all that was asked for.
+
+        Properties that were asked of the same counts since are claimed beside it, whatever their bounds are.
+        """
         if not self.properties:
             return ["no property is claimed to be answered"]
-        precision = self.certificate.epsilon
-        return [
-            f"{bounds.prop.text}: {bounds.clause}, which does not answer it"
-            f"{'' if bounds.prop.comparison is not None else f' to {precision:g}'}"
-            for bounds in self.properties
-            if not bounds.is_settled(precision)
-        ]
+        asked, precision = self.properties[0], self.certificate.epsilon
+        if asked.is_settled(precision):
+            return []
+        to = "" if asked.prop.comparison is not None else f" to {precision:g}"
+        return [f"{asked.in_full}: {asked.clause}, which does not answer it{to}"]
 
 
 def _repeated(certificate: Certificate) -> list[str]:

@@ -41,7 +41,7 @@ def check_witness(claim: PropertyClaim, witness: Witness, asked: Asked, sweeper:
 def _check_policy(witness: Witness, asked: Asked) -> None:
     """The policy plays nothing where a property is decided, and something in the initial state."""
     plays = witness.policy != NO_CHOICE
-    if not plays[0, 0]:
+    if not plays[:1, 0].any():
         raise UnprovenError("the policy of the witness plays nothing in the initial state")
     if plays[:, ~asked.inside].any():
         raise UnprovenError("the policy of the witness goes on where the property is decided")

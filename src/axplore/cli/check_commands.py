@@ -13,15 +13,12 @@ from axplore.cli.console import AsJson, Key, Settings, app, parsed, print_json, 
 from axplore.cli.explore_commands import RUNS, explored_or_interrupted, fresh_folder, write_page
 from axplore.cli.options import options_of
 from axplore.errors import ExitCode, InvalidSettingError, StorageError
-from axplore.request import Request
+from axplore.request import UNASKED, Request
 
 if TYPE_CHECKING:
     from axplore.atlas import Atlas
     from axplore.atlas.questions import Checked
     from axplore.properties import Property
-
-UNASKED = ("radius", "epsilon", "delta", "explorer", "objective", "states_bound")
-"""Settings of `explore` that have no part in a question, or an option of their own."""
 
 
 @app.command()

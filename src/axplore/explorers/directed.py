@@ -276,8 +276,8 @@ class Directed(Explorer[DirectedState]):
         return Remaining(0, 1, steps, steps / SPREAD, steps * SPREAD, bool(state.frontier))
 
     def _words(self, state: DirectedState) -> str:
-        lower, upper = self.interval(state)
-        return f"between {lower:.4f} and {upper:.4f}"
+        (bounds,) = self.answers(state)
+        return bounds.interval
 
     def _orders(
         self, state: DirectedState, asked: Asked, low: Chance, high: Chance, world: World

@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 from axplore.atlas import Atlas
 from axplore.atlas.drawing.layout import WIDTH as MAP_WIDTH
 from axplore.atlas.drawing.layout import GridLayout, Layout
-from axplore.certificate.promise import PropertyBounds
+from axplore.certificate.promise import PropertyBounds, lower_text, upper_text
 from axplore.labels import readable
 from axplore.records.properties import NO_CHOICE, PropertyClaim
 from axplore.runs.history import ANSWERED, History
@@ -28,6 +28,9 @@ MOST_WAYS: Final = 5
 
 MOST_PARTS: Final = 20_000
 """The largest number of beginnings of ways that are looked at."""
+
+NOTHING: Final = "–"
+"""In place of a bound where nothing is claimed."""
 
 ARROW: Final = (
     '<defs><marker id="question-arrow" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="5" markerHeight="5" '
@@ -74,7 +77,19 @@ class StateOfQuestion:
         """The bounds as text."""
         if self.lower is None or self.upper is None:
             return "nothing is proven"
-        return f"{self.lower:.3g} to {self.upper:.3g}" if math.isfinite(self.upper) else f"at least {self.lower:.3g}"
+        if not math.isfinite(self.upper):
+            return f"at least {self.lower_text}"
+        return f"{self.lower_text} to {self.upper_text}"
+
+    @property
+    def lower_text(self) -> str:
+        """The lower bound as text."""
+        return NOTHING if self.lower is None else lower_text(self.lower)
+
+    @property
+    def upper_text(self) -> str:
+        """The upper bound as text."""
+        return NOTHING if self.upper is None else upper_text(self.upper)
 
 
 @dataclass(frozen=True, eq=False)

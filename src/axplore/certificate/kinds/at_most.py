@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from axplore.certificate.bounds import proven_upper, upper_steps
 from axplore.certificate.kinds.kind import Checking, VectorKind
+from axplore.certificate.promise import upper_text
 from axplore.records.claims import AtMost
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ class AtMostKind(VectorKind[AtMost]):
         return range(1, len(certificate.known))
 
     def proof(self, claim: AtMost, checking: Checking) -> str:
-        return f"its policy takes up to {proven_upper(checking.sweeper, claim)[0]:.6g} expected steps"
+        return f"its policy takes up to {upper_text(proven_upper(checking.sweeper, claim)[0])} expected steps"
 
     def conclude(self, claims: Sequence[AtMost], draft: Draft) -> None:
         for claim in claims:

@@ -33,6 +33,7 @@ from axplore.certificate.claim_checks import ClaimCheck
 from axplore.certificate.kinds.kind import Checking, Kind, subject_of
 from axplore.certificate.kinds.tested_optimality import optimal_by_test, played
 from axplore.certificate.levels import EPISODES
+from axplore.certificate.promise import lower_text, upper_text
 from axplore.certificate.ranges import LEAST_STEPS, MOST_STEPS, check_real, check_whole
 from axplore.records.counts import Counts
 from axplore.records.episodes import EpisodeRecord
@@ -72,7 +73,7 @@ class EpisodesKind(Kind[EpisodeRecord]):
         for record, refused in zip(claims, refusals, strict=True):
             why_not = refused or _contradiction(record, checking.sweeper)
             by = "by states admitted before it" if record.plays_before_goal else "by all known states"
-            why = f"{record.n_episodes} episodes {by}: within {record.bound:.6g} expected steps"
+            why = f"{record.n_episodes} episodes {by}: within {upper_text(record.bound)} expected steps"
             why += f", of {certificate.reach:.6g}, whatever the labels hide"
             words = self.words if record.plays_before_goal else "at most"
             subject = subject_of(certificate, record.goal), record.goal
@@ -83,7 +84,8 @@ class EpisodesKind(Kind[EpisodeRecord]):
         """Checks of each policy that is near-optimal by its test whether all claims that this rests on are proven."""
         for goal, tested in optimal_by_test(checking.certificate).items():
             lower, upper = tested.lower, tested.upper
-            why = f"between {lower:.6g} and {upper:.6g} expected steps, at most {upper - lower:.6g} from the best"
+            interval = f"between {lower_text(lower)} and {upper_text(upper)} expected steps"
+            why = f"{interval}, at most {upper_text(upper - lower)} from the best"
             holds = goal not in checking.failed
             why = why if holds else "it rests on a claim that is not proven"
             yield ClaimCheck("near-optimal", subject_of(checking.certificate, goal), goal, holds, why)

@@ -16,6 +16,7 @@ from axplore.certificate.bounds import (
     upper_steps,
 )
 from axplore.certificate.kinds.kind import Checking, VectorKind
+from axplore.certificate.promise import lower_text, upper_text
 from axplore.records.claims import NearOptimal
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ class NearOptimalKind(VectorKind[NearOptimal]):
             loss = proven_regret(sweeper, claim, upper, lower)[0]
         if not loss <= epsilon:
             raise UnprovenError(f"its policy may lose {loss:.6g} expected steps, more than {epsilon:.6g}")
-        return f"between {lower[0]:.6g} and {upper[0]:.6g} expected steps, at most {loss:.6g} from the best"
+        interval = f"between {lower_text(lower[0])} and {upper_text(upper[0])} expected steps"
+        return f"{interval}, at most {upper_text(loss)} from the best"
 
     def conclude(self, claims: Sequence[NearOptimal], draft: Draft) -> None:
         for claim in claims:

@@ -48,14 +48,14 @@ class PropertyKind(Kind[PropertyClaim]):
         except RecursionError:
             raise InvalidInputError("the property is nested too deeply") from None
 
-    def subject(self, claim: PropertyClaim, _: Certificate) -> tuple[str, None]:
-        return claim.text, None
+    def subject(self, claim: PropertyClaim, certificate: Certificate) -> tuple[str, None]:
+        return PropertyBounds.of(claim, certificate.counts.order).in_full, None
 
     def checks(self, claims: Sequence[PropertyClaim], checking: Checking) -> Iterator[ClaimCheck]:
         lines = [claim.witness.line for claim in claims if claim.witness is not None]
         lines += {record.line for record in checking.certificate.of(EpisodeRecord)}
         for claim in claims:
-            bounds = PropertyBounds.of(claim)
+            bounds = PropertyBounds.of(claim, checking.certificate.counts.order)
             try:
                 asked = Asked.of(claim, checking.certificate)
                 PropertyProof(claim, asked, checking.sweeper).check()
@@ -69,7 +69,7 @@ class PropertyKind(Kind[PropertyClaim]):
             yield self.checked(claim, checking.certificate, holds, why)
 
     def conclude(self, claims: Sequence[PropertyClaim], draft: Draft) -> None:
-        draft.properties = tuple(PropertyBounds.of(claim) for claim in claims)
+        draft.properties = tuple(PropertyBounds.of(claim, draft.certificate.counts.order) for claim in claims)
 
 
 def _check_names(claim: PropertyClaim, n_seen: int) -> None:

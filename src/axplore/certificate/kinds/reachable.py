@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from axplore.certificate.bounds import UnprovenError, proven_upper, upper_steps
 from axplore.certificate.kinds.kind import Checking, VectorKind
+from axplore.certificate.promise import upper_text
 from axplore.records.claims import Reachable
 from axplore.types import RESET_ACTION
 
@@ -29,7 +30,7 @@ class ReachableKind(VectorKind[Reachable]):
         steps, limit = proven_upper(checking.sweeper, claim)[0], checking.certificate.reach
         if not steps <= limit:
             raise UnprovenError(f"its policy takes up to {steps:.6g} expected steps, more than {limit:.6g}")
-        return f"by states admitted before it within {steps:.6g} expected steps, of {limit:.6g}"
+        return f"by states admitted before it within {upper_text(steps)} expected steps, of {limit:.6g}"
 
     def conclude(self, claims: Sequence[Reachable], draft: Draft) -> None:
         for claim in claims:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from axplore.certificate.bounds import UnprovenError, lower_steps, proven_lower
 from axplore.certificate.kinds.kind import Checking, VectorKind
+from axplore.certificate.promise import lower_text
 from axplore.records.claims import TooFar
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class TooFarKind(VectorKind[TooFar]):
         steps, radius = proven_lower(checking.sweeper, claim)[0], checking.certificate.radius
         if not steps > radius:
             raise UnprovenError(f"some policy may need only {steps:.6g} expected steps, not more than {radius:.6g}")
-        return f"every policy needs at least {steps:.6g} expected steps, of {radius:.6g}"
+        return f"every policy needs at least {lower_text(steps)} expected steps, of {radius:.6g}"
 
     def conclude(self, claims: Sequence[TooFar], draft: Draft) -> None:
         for claim in claims:
