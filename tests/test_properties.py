@@ -59,6 +59,8 @@ def test_an_error_points_at_the_place(text: str, why: str, place: int) -> None:
         ('"thanks"', "error", False),
         ('"(1, 2)"', (1, 2), True),
         ("x>=3 & ok=true", "x=3, ok=true", True),
+        ('door="open" & floor!=2', "floor=1, door=open", True),
+        ('door="open"', (("door", "closed"), ("floor", 1)), False),
         ("x>=4 | ok=false", "x=3, ok=true", False),
         ("v!=2", (("c", 1), ("v", 3)), True),
         ('!("a" | "b")', "c", True),

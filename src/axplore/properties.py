@@ -2,7 +2,7 @@
 
     property   Pmax=? [ path ]   Pmin=? [ path ]   P>=0.9 [ path ]   Rmin=? [ path ]
     path       F states   states U states   G states   each with an optional number of steps: F<=20 states
-    states     "name"   x=3   true   false   !states   states & states   states | states   (states)
+    states     "name"   x=3   kind="pay"   true   false   !states   states & states   states | states   (states)
 
 Costs are asked for with R, without a number of steps: the least expected cost of a policy that surely reaches the goal.
 
@@ -44,6 +44,7 @@ GRAMMAR: Final = r"""
         | STRING                            -> name
         | _TRUE                             -> anything
         | _FALSE                            -> nothing
+        | NAME COMPARISON STRING            -> comparison
         | NAME COMPARISON VALUE             -> comparison
         | NAME COMPARISON NUMBER            -> comparison
         | NAME COMPARISON INT               -> comparison
@@ -236,7 +237,7 @@ def _predicate(tree: Any) -> Predicate:
             return lambda state, names: _is_named(state, name, names)
         case "comparison":
             field, compared, value = map(str, tree.children)
-            wanted = json.loads(value)
+            wanted = value[1:-1] if value.startswith('"') else json.loads(value)
             return lambda state, _: _compares(state, field, COMPARISONS[compared], wanted)
         case "negation":
             inner = _predicate(tree.children[0])

@@ -82,3 +82,18 @@ def test_an_error_is_one_line_and_exit_code_two(
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("axplore: ")
     assert message in line
+
+
+def test_the_answer_to_a_question_has_one_exit_code_however_often_its_run_is_resumed() -> None:
+    """The chain may be left by bad luck at any step, so the worst policy does not surely stay."""
+    asked = ("check", "confusing-chain", 'P>=0.9 [ G<=5 "s0" ]', "--out", "run")
+    run(*asked, "--max-steps", "1", code=3)
+    output = run("resume", "run", code=1)
+    assert "does not hold" in output
+    assert "What the headings mean" not in output  # a table of steps to states would say nothing
+    assert json.loads(run("resume", "run", "--json", code=1))["complete"]
+
+
+def test_of_counts_that_contradict_an_assumption_nothing_is_answered() -> None:
+    run("explore", "slippery-grid", "--radius", "4", "--assume", "deterministic", "--out", "run", code=1)
+    assert "Nothing can be said" in run("check", "run", 'Pmax=? [ F "(1, 1)" ]', code=1)

@@ -133,6 +133,20 @@ def test_a_run_that_is_resumed_ends_as_one_that_was_not_interrupted(tmp_path: Pa
     assert axplore.check(MODEL, reach={"goal"}, avoid={"bad"}, run=tmp_path / "again", **settings).lower == whole.lower
 
 
+def test_a_run_resumes_to_another_precision_and_to_nothing_else(tmp_path: Path) -> None:
+    axplore.check(MODEL, ASKED.replace("U", "U<=9"), precision=0.3, run=tmp_path)
+    sharper = axplore.resume(tmp_path, MODEL, epsilon=0.1)
+    (bounds,) = sharper.properties
+    assert bounds.upper - bounds.lower <= 0.1
+    assert axplore.verify(sharper).complete
+    coarser = axplore.resume(tmp_path, MODEL, epsilon=0.2)
+    assert (coarser.steps, axplore.verify(coarser).complete) == (sharper.steps, True)
+    changes: tuple[dict[str, Any], ...] = ({"radius": 5}, {"objective": "optimal"}, {"goal": "goal"})
+    for change in changes:
+        with pytest.raises(InvalidSettingError, match="a question has no"):
+            axplore.resume(tmp_path, MODEL, **change)
+
+
 def test_workers_give_the_same_answer_whatever_their_number() -> None:
     answers = [axplore.check(MODEL, ASKED, precision=0.2, workers=n, max_steps=10**6) for n in (1, 2)]
     assert (answers[0].lower, answers[0].upper) == (answers[1].lower, answers[1].upper)

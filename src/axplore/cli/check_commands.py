@@ -10,7 +10,7 @@ import typer
 
 from axplore.addresses import without_secrets
 from axplore.cli.console import AsJson, Key, Settings, app, parsed, print_json, print_lines
-from axplore.cli.explore_commands import RUNS, explored_or_interrupted, fresh_folder, write_page
+from axplore.cli.explore_commands import RUNS, exit_code_of, explored_or_interrupted, fresh_folder, write_page
 from axplore.cli.options import options_of
 from axplore.errors import ExitCode, InvalidSettingError, StorageError
 from axplore.request import UNASKED, Request
@@ -147,10 +147,8 @@ def _check_world(
         lambda on_round, on_end: explored(replace(request, on_round=on_round), on_end=on_end)
     )
     page = write_page(atlas, history, folder, None)
-    (answer,) = (bounds for bounds in atlas.properties if bounds.text == asked)
-    code = atlas.verdict.exit_code
-    if answer.holds is False and code is ExitCode.DONE:
-        code = ExitCode.REFUTED
+    answer = atlas.properties[0]
+    code = exit_code_of(atlas)
     if as_json:
         bounds = {"lower": answer.lower, "upper": answer.upper, "holds": answer.holds}
         place = {"run": str(folder), "report": None if page is None else str(page)}
@@ -169,6 +167,8 @@ def _check_world(
 
 def _exit_code(question: Property, answer: Checked, atlas: Atlas) -> ExitCode:
     """Returns the exit code of an answer from the counts of a run."""
+    if not answer.proven:  # the draws contradict each other, or what was assumed
+        return ExitCode.REFUTED
     if question.comparison is not None and answer.holds is None:
         return ExitCode.UNFINISHED
     if atlas.verdict.exit_code == ExitCode.IN_DOUBT:

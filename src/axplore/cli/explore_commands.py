@@ -34,7 +34,7 @@ from axplore.cli.console import (
     with_consent,
 )
 from axplore.cli.options import options_of
-from axplore.errors import DamagedFileError, Interrupted
+from axplore.errors import DamagedFileError, ExitCode, Interrupted
 from axplore.explorers.registry import EXPLORERS
 from axplore.labels import readable
 from axplore.request import Changes, Request
@@ -232,7 +232,7 @@ def resume(
     Exit codes:
       0    everything is proven; or the explorer, which proves nothing, is done
       1    the counts contradict each other or what was assumed: the world changes, the assumption is false, or the
-           failure that δ allows for has occurred
+           failure that δ allows for has occurred; or the bound that the run was asked about does not hold
       2    an argument is wrong, the run is damaged or in use, or a file cannot be written
       3    some states are open, as when the step limit came first; what is proven so far is printed and saved
       4    done, but in doubt: the doctor found something, or steps of the system failed
@@ -342,7 +342,17 @@ def _present(
         print_json({**atlas_as_json(atlas), "run": str(folder), "report": None if page is None else str(page)})
     else:
         _print_atlas(atlas, folder, page, history.mishaps, _named_rows(atlas, name_of), all_rows=all_rows)
-    return int(atlas.verdict.exit_code)
+    return int(exit_code_of(atlas))
+
+
+def exit_code_of(atlas: Atlas) -> ExitCode:
+    """Returns what a command that explores exits with: as the verdict says, and 1 if a bound asked about is not met."""
+    from axplore.target import Objective
+
+    code = atlas.verdict.exit_code
+    if code is not ExitCode.DONE or atlas.objective is not Objective.QUESTION:
+        return code
+    return ExitCode.REFUTED if atlas.properties[0].holds is False else code
 
 
 def write_page(atlas: Atlas, history: History, folder: Path, look: Appearance | None) -> Path | None:
@@ -368,11 +378,15 @@ def _print_atlas(
     from axplore.atlas.state_report import headings_of, summary_of, title_of
     from axplore.report.text import what_next
     from axplore.runs.events import NAME as EVENTS
+    from axplore.target import Objective
 
     print_lines(summary_of(atlas))
-    print_table(title_of(atlas), headings_of(atlas), rows, all_rows=all_rows)
+    words = ""
+    if atlas.objective is not Objective.QUESTION:  # of single states a question says nothing
+        print_table(title_of(atlas), headings_of(atlas), rows, all_rows=all_rows)
+        words = " What the headings mean: axplore words."
     hints = [f"{said}: {command}" for said, command in what_next(atlas, folder)]
-    print_lines([" ".join((f"The run is in {folder}. What the headings mean: axplore words.", *hints))])
+    print_lines([" ".join((f"The run is in {folder}.{words}", *hints))])
     if mishaps:
         print_lines([f"Recovered from: {mishaps}. The details are in {folder / EVENTS}."])
     if page is not None:

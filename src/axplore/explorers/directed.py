@@ -36,6 +36,7 @@ from axplore.explorers.base import (
     with_known,
 )
 from axplore.explorers.registry import DIRECTED
+from axplore.goals import Goal
 from axplore.labels import decode_label
 from axplore.proofs.bounds import IntervalModel, interval_model
 from axplore.proofs.chances import Asked, Chance, Question
@@ -47,7 +48,7 @@ from axplore.records.assumed import Assumed
 from axplore.records.counts import Counts
 from axplore.records.properties import NamedStates, PropertyClaim
 from axplore.records.run import StopReason
-from axplore.target import NO_RADIUS, Target
+from axplore.target import NO_RADIUS, Objective, Target
 from axplore.types import RESET_ACTION, IntArray
 from axplore.worlds.contract import Answer, Order, Trials, World
 
@@ -161,6 +162,20 @@ class Directed(Explorer[DirectedState]):
     def for_workers(self) -> Directed:
         """The same explorer with larger rounds, so that workers are busy."""
         return replace(self, growth=max(self.growth, 0.3), least_round=max(self.least_round, 5000))
+
+    def retarget(self, target: Target, objective: Objective | None = None) -> Directed:
+        """Returns the same explorer for another precision, for which all draws and tests are as good as before."""
+        if objective is not None or target.radius != self.target.radius:
+            raise InvalidSettingError(
+                "a question has no radius and no objective; only its epsilon, the precision, changes"
+            )
+        return replace(self, target=target)
+
+    def towards(self, goal: Goal) -> Directed:
+        """Returns the same explorer; a question has no goal beside its own."""
+        if not goal.is_everything:
+            raise InvalidSettingError("a question has no goal beside its own; ask another with `axplore check`")
+        return self
 
     def assuming(self, assumptions: Assumptions) -> Directed:
         """Returns the same explorer with these assumptions in place of its own."""
