@@ -9,13 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 import axplore
+from axplore.assumptions import Assumptions
 from axplore.atlas.verdict import VerdictKind
 from axplore.certificate import Certificate
-from axplore.errors import InvalidSettingError
+from axplore.certificate import verify as verify_certificate
+from axplore.errors import InvalidInputError, InvalidSettingError
 from axplore.explorers.certified import Certified
 from axplore.memory import Memory
+from axplore.records.properties import PropertyClaim
 from axplore.runs.checkpoints import load_checkpoint
 from axplore.runs.history import history_of
 from axplore.runs.manifest import load_manifest
@@ -207,6 +211,62 @@ def test_a_memory_that_cannot_be_is_refused_before_the_first_step(settings: dict
 def test_known_models_have_no_use_for_a_memory() -> None:
     with pytest.raises(InvalidSettingError, match="hide nothing"):
         axplore.explore("confusing-chain", 4, memory=3)
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> tuple[axplore.Atlas, Path]:
+    folder = tmp_path_factory.mktemp("asked") / "run"
+    question = 'Pmin=? [ G<=1 !"middle" ]'
+    return axplore.check(CORRIDOR.system, question, precision=0.2, memory=3, seed=1, run=folder).atlas, folder
+
+
+def test_an_output_in_a_question_is_each_of_the_situations_that_it_stands_for(
+    asked: tuple[axplore.Atlas, Path],
+) -> None:
+    """Every action leads into the middle, from whichever side."""
+    atlas, folder = asked
+    assert len([output for output in memory_of(atlas).outputs if output == "middle"]) == 2
+    (bounds,) = atlas.properties
+    assert bounds.lower == 0.0
+    assert 'where "middle" is middle | after' in str(atlas.verdict)
+    assert axplore.verify(atlas).complete
+    for again in (atlas, axplore.Atlas.load(folder)):
+        assert again.check_property('Pmin=? [ F<=1 "middle" ]').lower > 0.8
+        assert axplore.verify(again.keep(again.check_property('Pmax=? [ F<=2 "goal" ]'))).holds
+        with pytest.raises(InvalidInputError, match="have no fields"):
+            again.check_property("Pmax=? [ F x=1 ]")
+    of_a_set = axplore.check(
+        CORRIDOR.system, reach={"middle"}, within=1, best="min", precision=0.2, memory=3, seed=1, max_steps=20_000
+    )
+    assert of_a_set.lower > 0.5
+
+
+def test_a_claim_that_does_not_say_which_situations_it_means_is_refused(asked: tuple[axplore.Atlas, Path]) -> None:
+    certificate = asked[0].certificate
+    assert certificate is not None
+    (claim,) = certificate.of(PropertyClaim)
+    nameless = structs.replace(certificate, claims=(structs.replace(claim, names=()),))
+    assert "several situations" in str(verify_certificate(nameless))
+    assert not verify_certificate(nameless).holds
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"goal": "middle"},
+        {"goal": lambda state: state == "middle"},
+        {"assume": Assumptions(deterministic=lambda *_: True)},
+    ],
+)
+def test_what_is_written_for_outputs_is_refused_where_labels_will_be_others(settings: dict[str, Any]) -> None:
+    with pytest.raises(InvalidSettingError, match="memory makes labels"):
+        axplore.explore(CORRIDOR.system, 5, 1, memory=3, **settings)
+
+
+@pytest.mark.parametrize("question", [{"reach": lambda state: state == "middle"}, {"question": "Pmax=? [ F x=1 ]"}])
+def test_so_are_functions_and_fields_in_a_question(question: dict[str, Any]) -> None:
+    with pytest.raises(InvalidSettingError, match="memory makes labels"):
+        axplore.check(CORRIDOR.system, memory=3, **question)
 
 
 def test_a_run_resumes_with_the_memory_that_it_had(tmp_path: Path) -> None:

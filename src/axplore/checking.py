@@ -79,13 +79,19 @@ def request_for(
     for option in options:
         if option not in known:
             raise InvalidSettingError(f"check() has no setting {option!r}; it has {', '.join(known)}")
-    if parse_property(text("question", question)).of_cost:
+    prop = parse_property(text("question", question))
+    if prop.of_cost:
         raise InvalidInputError("expected costs are planned with RESET as an action: `axplore plan`, `atlas.plan`")
     functions = {name: given for name, given in settings("names", names).items() if callable(given)}
     if functions and options.get("run") is not None:
         raise InvalidSettingError(
             f"{min(functions)!r} is a function, which no run can keep; give a set of states, compare fields of a state "
             "in the question, or leave `run` out"
+        )
+    if options.get("memory") is not None and (functions or prop.compares):
+        raise InvalidSettingError(
+            "memory makes labels of outputs and what came before them, which functions and fields of a state do not "
+            "know: name outputs in quotation marks, or give sets of them"
         )
     precision = real(least=1e-6, most=1)("precision", precision)
     explorer = Directed(

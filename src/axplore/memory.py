@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, Final, final
 
 from axplore.errors import DamagedFileError, InvalidInputError
-from axplore.labels import Json, decode_label, encode_label, readable
+from axplore.labels import Json, decode_label, encode_label, readable, text_of
 from axplore.types import Action, State
 
 START: Final = "start"
@@ -74,6 +74,15 @@ class Memory:
             f"A label is an output together with what came before it: {self.n_outputs} outputs stand for "
             f"{len(self.outputs)} situations, and everything here is about these"
         )
+
+    @cached_property
+    def names(self) -> dict[str, frozenset[State]]:
+        """The situations of each output that stands for several, by what the output is called in a property."""
+        called: dict[str, set[State]] = {}
+        for output, label in zip(self.outputs, self.labels, strict=True):
+            for name in {text_of(output), readable(output)} | ({output} if isinstance(output, str) else set()):
+                called.setdefault(name, set()).add(label)
+        return {name: frozenset(labels) for name, labels in called.items() if len(labels) > 1}
 
     def chance(self, output: State, n_steps: int) -> float:
         """Returns the largest probability of seeing an output within a number of steps, as far as draws tell.

@@ -95,7 +95,8 @@ class Property:
         comparison: one of >=, >, <=, <, or None if the value is asked for.
         bound: what to compare with.
         of_cost: whether the expected cost is asked about, and not a probability.
-        names: what stands in it in quotation marks, each once.
+        names: what stands in it in quotation marks for states, each once.
+        compares: whether it compares a field of states.
     """
 
     text: str
@@ -108,6 +109,7 @@ class Property:
     bound: float
     of_cost: bool
     names: tuple[str, ...]
+    compares: bool
 
     def holds(self, lower: float, upper: float) -> bool | None:
         """Returns whether the bound of the property is met, given bounds of its value; None if they leave it open."""
@@ -188,7 +190,8 @@ def _property_of(text: str, tree: Any) -> Property:
         raise _refused(text, text.index("["), "a cost is that of reaching states: F states, or states U states")
     maximise = wants_most != negated
     names = dict.fromkeys(str(name.children[0])[1:-1] for name in path.find_data("name"))
-    return Property(text, reach, avoid, within, maximise, negated, comparison, bound, of_cost, tuple(names))
+    compares = any(True for _ in path.find_data("comparison"))
+    return Property(text, reach, avoid, within, maximise, negated, comparison, bound, of_cost, tuple(names), compares)
 
 
 def _asked(text: str, tokens: list[Any], *, of_cost: bool) -> tuple[str, str | None, float]:

@@ -141,6 +141,21 @@ class Refiner:
         return findings, kept != before
 
 
+def _refuse_what_knows_other_labels(explorer: Explorer[Any]) -> None:
+    """Refuses goals and functions of states: labels will be others than the outputs that they are written for."""
+    labels = "memory makes labels of outputs and what came before them"
+    if not explorer.goal.is_everything:
+        raise InvalidSettingError(
+            f"{labels}, which a goal does not know: leave goal out, or ask for the probability to reach an output, as "
+            "in `axplore check WORLD 'Pmax=? [ F \"output\" ]' --memory N`"
+        )
+    if explorer.assume.functions:
+        raise InvalidSettingError(
+            f"{labels}, which the function of {explorer.assume.functions[0]} does not know: assume it of all actions, "
+            "or leave memory out"
+        )
+
+
 def refiner_of(
     request: Request, world: Examinable | None, explorer: Explorer[Any], budget: Budget, steps_before: int
 ) -> Refiner:
@@ -157,6 +172,7 @@ def refiner_of(
         check_aalpy()
     if request.has_workers:
         raise InvalidSettingError("memory needs to follow the system step by step: leave workers and ray out")
+    _refuse_what_knows_other_labels(explorer)
     if world is None:
         raise InvalidSettingError(
             "memory is for systems that are stepped, and needs the tests of the doctor: known models hide nothing, and "

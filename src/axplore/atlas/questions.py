@@ -170,7 +170,16 @@ def check_property(atlas: Atlas, text: str | Property, names: Mapping[str, State
     """Returns whether a property holds, or bounds of its probability; see `Atlas.check_property`."""
     prop = text if isinstance(text, Property) else parse_property(arguments.text("text", text))
     given = {} if names is None else arguments.settings("names", names)
-    named = {**_names_kept(atlas), **{name: _named(name, states) for name, states in given.items()}}
+    if atlas.memory is not None and prop.compares:
+        raise InvalidInputError(
+            "labels are outputs together with what came before them here, and have no fields: name outputs or states "
+            "in quotation marks"
+        )
+    named = {
+        **_situations(atlas),
+        **_names_kept(atlas),
+        **{name: _named(name, states) for name, states in given.items()},
+    }
     if prop.of_cost:
         return _costed(atlas, prop, named, None)
     model = counted_model(atlas)
@@ -285,10 +294,15 @@ def _names_kept(atlas: Atlas) -> dict[str, StateSet]:
     }
 
 
+def _situations(atlas: Atlas) -> Mapping[str, StateSet]:
+    """Returns what outputs that stand for several situations are called."""
+    return {} if atlas.memory is None else atlas.memory.names
+
+
 def _names_needed(atlas: Atlas, prop: Property, names: Mapping[str, StateSet]) -> list[NamedStates]:
     """Returns what names in a property stand for; nothing where they are labels of the states that they stand for."""
     order = atlas.source.counts.order
-    if names:
+    if names and not any(name in _situations(atlas) for name in prop.names):
         with suppress(InvalidInputError):
             if np.array_equal(prop.masks(order, names), prop.masks(order, {})):
                 return []

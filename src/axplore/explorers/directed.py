@@ -37,11 +37,11 @@ from axplore.explorers.base import (
 )
 from axplore.explorers.registry import DIRECTED
 from axplore.goals import Goal
-from axplore.labels import decode_label
+from axplore.labels import decode_label, text_of
 from axplore.proofs.bounds import IntervalModel, interval_model
 from axplore.proofs.chances import Asked, Chance, Question
 from axplore.proofs.narrowing import Narrowing, by_number
-from axplore.proofs.property_claims import chance_claim, named_states
+from axplore.proofs.property_claims import chance_claim, is_in, named_states
 from axplore.proofs.witnesses import EpisodesOfPolicy, Witnessing
 from axplore.properties import Property, StateSet, parse_property
 from axplore.records.assumed import Assumed
@@ -159,6 +159,22 @@ class Directed(Explorer[DirectedState]):
         }
         return {**sets, **({} if self.functions is None else self.functions.by_name)}
 
+    def _names(self, world: World) -> dict[str, StateSet]:
+        """What names stand for: what the world has names for, and the sets that were given with the question.
+
+        A set may hold what the world has a name for, such as an output that stands for several situations.
+        """
+
+        def widened(states: StateSet) -> StateSet:
+            named = (
+                [] if callable(states) else [named for name in map(text_of, states) if (named := world.names.get(name))]
+            )
+            return (
+                (lambda label: is_in(label, states) or any(is_in(label, more) for more in named)) if named else states
+            )
+
+        return {**world.names, **{name: widened(states) for name, states in self.names.items()}}
+
     def for_workers(self) -> Directed:
         """The same explorer with larger rounds, so that workers are busy."""
         return replace(self, growth=max(self.growth, 0.3), least_round=max(self.least_round, 5000))
@@ -230,7 +246,7 @@ class Directed(Explorer[DirectedState]):
         state = self._assumed(state, world)
         asked = self.asked(state)
         labels = [world.states[number] for number in asked.model.numbers.tolist()]
-        names = named_states({**world.names, **self.names}, labels, self.question)
+        names = named_states(self._names(world), labels, self.question)
         n_known = asked.model.n_known
         return exploration_of(
             self,
@@ -368,7 +384,7 @@ class Directed(Explorer[DirectedState]):
 
     def _met(self, state: DirectedState, world: World) -> DirectedState:
         """The state with what the question says of states met since."""
-        fresh, names = world.states[len(state.decided) :], {**world.names, **self.names}
+        fresh, names = world.states[len(state.decided) :], self._names(world)
         in_goal, is_bad = self.asks.masks(fresh, names)
         decided = np.append(state.decided, np.where(in_goal, GOAL, np.where(is_bad, BAD, OPEN)))
         waiting = decided == OPEN

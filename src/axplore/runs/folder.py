@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -45,6 +45,7 @@ from axplore.runs.manifest import RunManifest, described, explorer_from_descript
 from axplore.storage import Lock, new_folder, read_document, remove_unfinished, storage_errors, write_document
 from axplore.types import Action, State
 from axplore.worlds.contract import Answer, Order, World, WorldSnapshot, snapshot_of
+from axplore.worlds.situations import memory_in
 
 if TYPE_CHECKING:
     from axplore.atlas.questions import Checked
@@ -364,6 +365,11 @@ class _MetWorld(World):
     @property
     def labelling(self) -> Json:
         return self.at.labelling
+
+    @property
+    def names(self) -> Mapping[str, Callable[[State], bool]]:
+        memory = memory_in(self.at.labelling)
+        return {} if memory is None else {name: labels.__contains__ for name, labels in memory.names.items()}
 
     def actions_of(self, state: int) -> tuple[Action, ...]:
         return self.at.actions[state]

@@ -8,7 +8,7 @@ labels are those of situations, and everything else stays as it is. Nothing outs
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -69,6 +69,12 @@ class SituationWorld(Examinable):
     def labelling(self) -> Json:
         """The memory as JSON; None without one."""
         return self._labelling
+
+    @property
+    def names(self) -> Mapping[str, Callable[[State], bool]]:
+        """An output that stands for several situations names all of them."""
+        situations = {} if self.memory is None else self.memory.names
+        return {**self._world.names, **{name: labels.__contains__ for name, labels in situations.items()}}
 
     def snapshot(self) -> WorldSnapshot:
         """Returns the current snapshot, with the memory."""

@@ -57,6 +57,7 @@ class PropertyKind(Kind[PropertyClaim]):
         for claim in claims:
             bounds = PropertyBounds.of(claim, checking.certificate.counts.order)
             try:
+                _check_situations(bounds, checking.certificate)
                 asked = Asked.of(claim, checking.certificate)
                 PropertyProof(claim, asked, checking.sweeper).check()
                 if claim.witness is not None:
@@ -70,6 +71,15 @@ class PropertyKind(Kind[PropertyClaim]):
 
     def conclude(self, claims: Sequence[PropertyClaim], draft: Draft) -> None:
         draft.properties = tuple(PropertyBounds.of(claim, draft.certificate.counts.order) for claim in claims)
+
+
+def _check_situations(bounds: PropertyBounds, certificate: Certificate) -> None:
+    """Refuses the name of an output that stands for several situations where it is not said for which."""
+    named = {named.name for named in bounds.claim.names} if bounds.claim is not None else set()
+    situations = {} if certificate.memory is None else certificate.memory.names
+    for name in bounds.prop.names:
+        if name in situations and name not in named:
+            raise UnprovenError(f'"{name}" stands for several situations, and it is not said for which')
 
 
 def _check_names(claim: PropertyClaim, n_seen: int) -> None:
