@@ -98,3 +98,10 @@ def test_a_field_that_a_state_does_not_have_is_named() -> None:
 )
 def test_a_bound_is_decided_where_both_ends_agree(text: str, lower: float, upper: float, holds: bool | None) -> None:
     assert parse_property(text).holds(lower, upper) is holds
+
+
+@pytest.mark.parametrize("formula", ["!" * 1900 + '"a"', '("a" | ' * 400 + '"a"' + ")" * 400])
+def test_a_formula_that_is_nested_too_deeply_is_refused_and_a_long_one_is_not(formula: str) -> None:
+    with pytest.raises(InvalidInputError, match="nested more than"):
+        parse_property(f"Pmax=? [ F {formula} ]")
+    assert parse_property(f"Pmax=? [ F {' | '.join(['x=1'] * 500)} ]").reach("x=1", {})

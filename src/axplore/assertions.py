@@ -29,6 +29,7 @@ from axplore.atlas.map_file import CommittedMap, map_of, read_map, write_map
 from axplore.atlas.questions import Checked
 from axplore.certificate import EpisodeCertificate
 from axplore.certificate.episode_certificate import Decision
+from axplore.certificate.promise import lower_text, upper_text
 from axplore.errors import AxploreError, ExitCode, InvalidInputError, StorageError, printable
 from axplore.explorers.base import Observer, RoundReport
 from axplore.explorers.certified import Certified
@@ -260,7 +261,7 @@ def assert_never(
         )
         budget.taken += atlas.run.steps_in_all
         answer = atlas.check(is_meant, within=within)
-        found = f"The probability is between {answer.lower:.3g} and {answer.upper:.3g}."
+        found = f"The probability is between {lower_text(answer.lower)} and {upper_text(answer.upper)}."
         if atlas.verdict.doubts:
             doubts = (f"In doubt: {doubt}" for doubt in atlas.verdict.doubts)
             raise _failure(f"Undecided whether {claim}.", *doubts, atlas=atlas)

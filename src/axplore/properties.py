@@ -78,6 +78,9 @@ Predicate: TypeAlias = Callable[[State, Mapping[str, StateSet]], bool]
 MOST_TEXT: Final = 4000
 """The longest property that is read, in characters."""
 
+MOST_DEPTH: Final = 100
+"""The deepest nesting that is read: formulas are evaluated by recursion."""
+
 MOST_STEPS: Final = 100_000
 """The largest number of steps of a property: a verifier computes a sweep for each."""
 
@@ -162,10 +165,18 @@ def parse_property(text: str) -> Property:
         is_over = getattr(getattr(error, "token", None), "type", None) == "$END"
         place = len(text) if is_over or error.pos_in_stream is None else error.pos_in_stream
         raise _refused(text, place, "it ends too early" if is_over else "this cannot stand here") from None
-    try:
-        return _property_of(text, tree)
-    except RecursionError:
-        raise InvalidInputError("the property is nested too deeply") from None
+    if _depth(tree) > MOST_DEPTH:
+        raise InvalidInputError(f"the property is nested more than {MOST_DEPTH} times")
+    return _property_of(text, tree)
+
+
+def _depth(tree: Any) -> int:
+    """Returns how deeply a tree is nested, however deep that is."""
+    depth, level = 0, [tree]
+    while level:
+        depth += 1
+        level = [child for inner in level for child in getattr(inner, "children", ())]
+    return depth
 
 
 def _property_of(text: str, tree: Any) -> Property:
