@@ -11,7 +11,7 @@ from axplore.arguments import label, optional, real, refusal, settings, text, wh
 from axplore.atlas import Atlas
 from axplore.atlas.questions import Checked
 from axplore.errors import InvalidInputError, InvalidSettingError
-from axplore.explorers.directed import Directed, Functions
+from axplore.explorers.directed import MOST_PRECISE, Directed, Functions
 from axplore.exploring import DEFAULT_DELTA, explored
 from axplore.labels import encode_label
 from axplore.properties import MOST_STEPS, StateSet, parse_property
@@ -93,7 +93,7 @@ def request_for(
             "memory makes labels of outputs and what came before them, which functions and fields of a state do not "
             "know: name outputs in quotation marks, or give sets of them"
         )
-    precision = real(least=1e-6, most=1)("precision", precision)
+    precision = real(least=MOST_PRECISE, most=1)("precision", precision)
     explorer = Directed(
         target=Target(radius=NO_RADIUS, epsilon=precision, delta=delta),
         question=question,

@@ -185,6 +185,7 @@ def test_what_names_and_costs_stand_for_is_said_wherever_the_property_is(shop: A
     assert 'Pmax=? [ F<=1 "goal" ] (where "goal" is other or goal) is between' in said
     assert '(where no state that was seen is called "nowhere") is between 0 and' in said
     assert str(named).endswith('Here, "goal" is other.')
+    assert str(shop.check(lambda state: state == "never")).endswith('Here, "goal" is no state that was seen.')
     assert 'where "goal" is other' in str(axplore.verify(kept))
     kept.save(tmp_path / "atlas")
     page = write_report(tmp_path / "atlas").read_text(encoding="utf-8")

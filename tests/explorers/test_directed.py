@@ -145,6 +145,9 @@ def test_a_run_resumes_to_another_precision_and_to_nothing_else(tmp_path: Path) 
     for change in changes:
         with pytest.raises(InvalidSettingError, match="a question has no"):
             axplore.resume(tmp_path, MODEL, **change)
+    for width in (2.0, 1e-9):
+        with pytest.raises(InvalidSettingError, match="epsilon"):
+            axplore.resume(tmp_path, MODEL, epsilon=width)
 
 
 def test_workers_give_the_same_answer_whatever_their_number() -> None:

@@ -302,7 +302,7 @@ def _situations(atlas: Atlas) -> Mapping[str, StateSet]:
 def _names_needed(atlas: Atlas, prop: Property, names: Mapping[str, StateSet]) -> list[NamedStates]:
     """Returns what names in a property stand for; nothing where they are labels of the states that they stand for."""
     order = atlas.source.counts.order
-    if names and not any(name in _situations(atlas) for name in prop.names):
+    if not (prop.unknown(order, ()) or any(name in _situations(atlas) for name in prop.names)):
         with suppress(InvalidInputError):
             if np.array_equal(prop.masks(order, names), prop.masks(order, {})):
                 return []

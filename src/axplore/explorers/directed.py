@@ -18,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 from msgspec import structs
 
+from axplore.arguments import real
 from axplore.assumptions import NOTHING, Assumptions
 from axplore.assumptions.applied import contradicted_pairs, region_given
 from axplore.certificate.promise import PropertyBounds
@@ -57,6 +58,9 @@ OPEN, GOAL, BAD = range(3)
 
 LONGEST_TRIAL, BEYOND = 20.0, 200
 """A trial is cut after this many times its expected steps, and some more for states that it may meet."""
+
+MOST_PRECISE: Final = 1e-6
+"""The smallest width of bounds that may be asked for."""
 
 WIDEST: Final = 0.5
 """No policy is tested by episodes while the bounds are farther apart: another will be the best one soon."""
@@ -185,6 +189,7 @@ class Directed(Explorer[DirectedState]):
             raise InvalidSettingError(
                 "a question has no radius and no objective; only its epsilon, the precision, changes"
             )
+        real(least=MOST_PRECISE, most=1)("epsilon", target.epsilon)
         return replace(self, target=target)
 
     def towards(self, goal: Goal) -> Directed:
