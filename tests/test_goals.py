@@ -87,7 +87,9 @@ def test_a_goal_that_is_too_far_or_does_not_exist_is_proven_to_be() -> None:
     for goal in ((2, 2), "nowhere"):
         atlas = explore(GRID, radius=2, epsilon=0.5, goal=goal, doctor=False)
         assert (atlas.verdict.kind, atlas.reached_goal) == (VerdictKind.PROVEN, None)
-        assert "the goal is not reliably reachable within 2 expected steps" in atlas.verdict.headline
+        said = f"the goal {goal_from(goal).text} is not reliably reachable within 2 expected steps"
+        assert said in atlas.verdict.headline
+        assert said in str(axplore.verify(atlas))
         assert axplore.verify(atlas).complete
 
 

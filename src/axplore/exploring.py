@@ -85,6 +85,7 @@ def explored(request: Request, on_end: Ended | None = None) -> Atlas:
     with ExitStack() as closing:
         if not is_handed_in(request.world):
             closing.callback(system.close)
+        explorer.goal.check_names(system.names)
         steps_before = system.steps
         watched = system.examinable
         refiner = refiner_for(request, watched if request.doctor else None, explorer, budget, steps_before)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Collection, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,6 +38,16 @@ class Goal:
     def includes(self, state: State) -> bool:
         """Returns whether a state is one of those that are asked for."""
         return bool(self.function(state)) if self.function is not None else self._formula.reach(state, {})
+
+    def check_names(self, names: Collection[str]) -> None:
+        """Refuses a goal that uses a name which the system has for some of its states: a goal knows labels only."""
+        for name in () if not self.text else self._formula.names:
+            if name in names:
+                raise InvalidSettingError(
+                    f'"{name}" is what the system calls a set of states, and a goal names states by their labels: '
+                    "compare fields of a state, or ask for the probability: "
+                    f"axplore check WORLD 'Pmax=? [ F \"{name}\" ]'"
+                )
 
     @cached_property
     def _formula(self) -> Any:

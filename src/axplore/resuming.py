@@ -79,6 +79,7 @@ def resumed(changes: Changes, on_end: Ended | None = None) -> Atlas:
         budget.examining, budget.in_vain = last.examining, budget.in_vain + budget.examining - last.examining
         if not is_handed_in(changes.world):
             closing.callback(system.close)
+        chosen.goal.check_names(system.names)
         watched, tried = system.examinable, playable(system)
         system = shared_by_workers(system, changes, closing)
         request = replace(manifest.request, workers=changes.workers, ray=changes.ray)

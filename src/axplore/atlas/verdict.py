@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from axplore.atlas.state_report import StateReport, rounded_down, rounded_up
 from axplore.certificate.count_checks import contradicted_assumption
 from axplore.certificate.doubts import doubts_in, notes_in
-from axplore.certificate.promise import HOLDS, PropertyBounds, goal_promise, promise
+from axplore.certificate.promise import HOLDS, PropertyBounds, goal_beyond, goal_promise, promise
 from axplore.errors import ExitCode
 from axplore.explorers.registry import THEOREMS
 from axplore.labels import readable
@@ -329,13 +329,13 @@ def _how(bounds: PropertyBounds) -> str:
 
 def _promise(atlas: Atlas) -> str:
     """Returns what is promised once everything is proven, as a clause."""
-    asked = len(atlas.states), atlas.target.radius, atlas.target.epsilon, atlas.objective
+    n_states, target = len(atlas.states), atlas.target
     if atlas.goals is None:
-        return promise(*asked)
-    goal = atlas.reached_goal
+        return promise(n_states, target.radius, target.epsilon, atlas.objective)
+    goal, asked = atlas.reached_goal, None if atlas.certificate is None else atlas.certificate.goal
     if goal is None:
-        return goal_promise(None, 0.0, *asked)
-    return goal_promise(readable(goal), atlas.bounds(goal).upper, *asked)
+        return goal_beyond("" if asked is None else asked.name, n_states, target.radius, target.epsilon)
+    return goal_promise(readable(goal), atlas.bounds(goal).upper, target.epsilon, atlas.objective)
 
 
 def _what_is_decided(atlas: Atlas) -> list[str]:

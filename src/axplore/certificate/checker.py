@@ -12,7 +12,7 @@ from axplore.certificate.count_checks import contradicted_assumption, contradict
 from axplore.certificate.document import Certificate
 from axplore.certificate.doubts import doubts_in
 from axplore.certificate.kinds.kind import Checking, subject_of
-from axplore.certificate.promise import goal_promise, promise
+from axplore.certificate.promise import goal_beyond, goal_promise, promise
 from axplore.certificate.situations import misplaced_situation
 from axplore.errors import ExitCode
 from axplore.target import Objective, confidence_text
@@ -100,13 +100,13 @@ def _conclusion(certificate: Certificate, concluded: Conclusions) -> tuple[tuple
 
 def _promised(certificate: Certificate, concluded: Conclusions) -> str:
     """What is promised once nothing that was asked for is missing, as a clause."""
-    asked = len(certificate.known), certificate.radius, certificate.epsilon, certificate.objective
+    n_states, radius, epsilon = len(certificate.known), certificate.radius, certificate.epsilon
     if certificate.goal is None:
-        return promise(*asked)
+        return promise(n_states, radius, epsilon, certificate.objective)
     goal = concluded.reached_goal
     if goal is None:
-        return goal_promise(None, 0.0, *asked)
-    return goal_promise(subject_of(certificate, goal), float(concluded.upper[goal]), *asked)
+        return goal_beyond(certificate.goal.name, n_states, radius, epsilon)
+    return goal_promise(subject_of(certificate, goal), float(concluded.upper[goal]), epsilon, certificate.objective)
 
 
 def _what_contradicts(certificate: Certificate, concluded: Conclusions) -> str | None:

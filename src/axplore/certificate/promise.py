@@ -32,24 +32,25 @@ def promise(n_states: int, radius: float, epsilon: float, objective: Objective |
     return f"{clause}; each policy is within {steps} of the best one through these states"
 
 
-def goal_promise(
-    goal: str | None, upper: float, n_states: int, radius: float, epsilon: float, objective: Objective | None
-) -> str:
+def goal_promise(goal: str, upper: float, epsilon: float, objective: Objective | None) -> str:
     """Returns what is promised of the one goal that was asked for, as a clause.
 
     Args:
-        goal: the state that is reached, in words; None if no goal is within the radius.
+        goal: the state that is reached, in words.
         upper: the expected steps within which its policy arrives.
-        n_states: the number of known states.
-        radius, epsilon, objective: what was asked for.
+        epsilon, objective: what was asked for.
     """
-    if goal is None:
-        others = promise(n_states, radius, epsilon, Objective.WITHIN_RADIUS)
-        return f"the goal is not reliably reachable within {radius:g} expected steps: {others}, and it is none of them"
     clause = f"{goal} is reached within {upper_text(upper)} expected steps by its policy"
     if objective is not Objective.OPTIMAL:
         return clause
     return f"{clause}, which loses at most {epsilon:g} against the best one through the states of the atlas"
+
+
+def goal_beyond(formula: str, n_states: int, radius: float, epsilon: float) -> str:
+    """Returns what is promised where no goal is within the radius, as a clause; a formula says which were meant."""
+    goal = f"the goal {formula}" if formula else "the goal"
+    others = promise(n_states, radius, epsilon, Objective.WITHIN_RADIUS)
+    return f"{goal} is not reliably reachable within {radius:g} expected steps: {others}, and it is none of them"
 
 
 def lower_text(value: float) -> str:
@@ -158,7 +159,5 @@ def _stands_for(states: Sequence[State]) -> str:
     """Returns what a name stands for, as a predicate."""
     if not states:
         return "is no state that was seen"
-    listed = [readable(state) for state in states[:LISTED]]
-    if len(states) > LISTED:
-        return f"is one of {len(states):,} states, {', '.join(listed)}, ..."
-    return f"is {' or '.join(filter(None, (', '.join(listed[:-1]), listed[-1])))}"
+    listed = " or ".join(readable(state) for state in states[:LISTED])  # labels may have commas
+    return f"is {listed}" if len(states) <= LISTED else f"is {listed}, or one of {len(states) - LISTED:,} other states"
