@@ -190,7 +190,8 @@ def test_labels_are_kept_and_a_dead_end_is_terminal(prism_file: Path) -> None:
 
 def test_a_goal_does_not_mistake_a_label_of_the_model_for_one_of_a_state(prism_file: Path) -> None:
     """It would be proven to be out of reach, because no state is called so."""
-    world, settings = f"storm:{prism_file}", {"world_parameters": {"N": 2}, "doctor": False}
+    world = f"storm:{prism_file}"
+    settings: dict[str, Any] = {"world_parameters": {"N": 2}, "doctor": False}
     with pytest.raises(InvalidSettingError, match='"there" is what the system calls'):
         axplore.explore(world, 4, 1, goal="there", **settings)
     found = axplore.check(world, 'Pmax=? [ F<=9 "there" ]', precision=0.3, **settings)
