@@ -163,7 +163,7 @@ def test_declared_actions_are_all_there_is() -> None:
         ([("a", [], "b")], "not hashable"),
         ([("a", 0, object())], "cannot be written to a file"),
         ([("a", 0, float("nan"))], "NaN"),
-        ([("a", 0, RESET)], "RESET is an action"),
+        ([("a", 0, "b"), ("a", 0, RESET)], "transition 2 has RESET for a state"),
         (5, "neither a path nor an iterable"),
     ],
 )

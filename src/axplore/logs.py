@@ -285,7 +285,11 @@ def _counted(
     before, action, after = columns
     n_rows = len(action)
     if RESET in states:
-        raise DamagedFileError("RESET is an action, and stands in the place of a state")
+        place = states.index(RESET)
+        first = int(np.flatnonzero((before == place) | (after == place))[0]) + 1
+        raise DamagedFileError(
+            f"transition {first:,} has RESET for a state, but RESET is an action: give a state of this name another label"
+        )
     resets = played.index(RESET) if RESET in played else -1
     start = _start(before, action, after, states, resets, initial)
     drawn = action != resets
