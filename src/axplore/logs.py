@@ -288,7 +288,8 @@ def _counted(
         place = states.index(RESET)
         first = int(np.flatnonzero((before == place) | (after == place))[0]) + 1
         raise DamagedFileError(
-            f"transition {first:,} has RESET for a state, but RESET is an action: give a state of this name another label"
+            f"transition {first:,} has RESET for a state, but RESET is an action: give a state of this name another "
+            "label"
         )
     resets = played.index(RESET) if RESET in played else -1
     start = _start(before, action, after, states, resets, initial)
