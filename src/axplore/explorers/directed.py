@@ -104,6 +104,12 @@ class DirectedState(ExplorerState):
     tests: tuple[EpisodesOfPolicy, ...] = ()
     joint: tuple[JointTest, ...] = ()
 
+    def check(self, actions: Sequence[int]) -> None:  # noqa: ARG002 (of all explorers)
+        """Refuses joint tests that do not fit the counts."""
+        for test in self.joint:
+            if not test.fits(self.counts):
+                raise InvalidInputError("pairs that were named together do not fit what was counted")
+
     @property
     def next_line(self) -> int:
         """The first line of tests that none has."""
@@ -184,7 +190,10 @@ class Directed(Explorer[DirectedState]):
         """Returns the state in which the explorer continues; draws and tests are valid whatever is assumed."""
         reopened = super().reopen(state, before)
         same = isinstance(before, Directed) and before.assume == self.assume
-        return reopened if same else replace(reopened, assumed=None)
+        if same:
+            return reopened
+        # How often a pair is played at most was bounded with what was assumed before.
+        return replace(reopened, assumed=None, joint=tuple(test.without_sides() for test in state.joint))
 
     def start(self, world: World) -> DirectedState:
         """Knows the initial state only."""
@@ -361,6 +370,8 @@ class Directed(Explorer[DirectedState]):
         self, state: DirectedState, asked: Asked, low: Chance, high: Chance
     ) -> tuple[DirectedState, JointBounds | None]:
         """The state with what the better joint test proves, and these bounds; None unless they say clearly more."""
+        if asked.model.groups is not None:  # a draw of one pair is one of others
+            return state, None
         found = [self._joint_bounds(test, state, asked, low, high) for test in state.joint]
         if not found:
             return state, None
@@ -387,9 +398,9 @@ class Directed(Explorer[DirectedState]):
         self, claim: PropertyClaim, state: DirectedState, asked: Asked, low: Chance, high: Chance
     ) -> PropertyClaim:
         """The claim with what the better joint test proves, where that is more."""
-        found = [self._joint_bounds(test, state, asked, low, high, anew=True) for test in state.joint]
-        if not found:
+        if not state.joint or asked.model.groups is not None:
             return claim
+        found = [self._joint_bounds(test, state, asked, low, high, anew=True) for test in state.joint]
         bounds = min(found, key=lambda bounds: bounds.upper - bounds.lower)
         below = bounds.bound_record(is_upper=False) if low.value < bounds.lower <= high.value else None
         above = bounds.bound_record(is_upper=True) if low.value <= bounds.upper < high.value else None

@@ -95,6 +95,14 @@ class Side:
     plays: FloatArray = field(default_factory=lambda: np.zeros(0))
     policy: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
+    def fits(self, n_named: int, counts: Counts) -> bool:
+        """Whether it can be of this number of pairs of what was counted."""
+        n_known, policy = len(self.policy), self.policy
+        if n_known > len(counts.states) or len(self.plays) not in (0, n_named) or not (self.plays >= 0.0).all():
+            return False
+        first, end = counts.state_pairs[:n_known], counts.state_pairs[1 : n_known + 1]
+        return self.price >= 0.0 and bool(((policy == RESET_PAIR) | ((policy >= first) & (policy < end))).all())
+
 
 @dataclass(frozen=True, eq=False)
 class JointTest:
@@ -122,6 +130,30 @@ class JointTest:
         """Names pairs, by index, ascending."""
         offsets = offsets_from(np.diff(counts.row_offsets)[pairs])
         return cls(line, steps, pairs, offsets, counts.counts[entries_in(counts.row_offsets, pairs)])
+
+    def fits(self, counts: Counts) -> bool:
+        """Whether these pairs can have been named before some of these draws."""
+        n_pairs, n_named, lengths = len(counts.row_offsets) - 1, len(self.pairs), np.diff(self.offsets)
+        if self.line < 1 or not n_named or not 0 <= self.pairs[0] <= self.pairs[-1] < n_pairs:
+            return False
+        if (np.diff(self.pairs) <= 0).any() or len(lengths) != n_named or len(self.before) != self.offsets[-1]:
+            return False
+        if (lengths < 0).any() or self.offsets[0] != 0 or (lengths > np.diff(counts.row_offsets)[self.pairs]).any():
+            return False
+        drawn = counts.counts[self.entries_before(counts)]
+        if not ((self.before > 0) & (self.before <= drawn)).all():
+            return False
+        return self.below.fits(n_named, counts) and self.above.fits(n_named, counts)
+
+    def entries_before(self, counts: Counts) -> IntArray:
+        """The entries that the named pairs had at the beginning: rows only grow at their ends."""
+        starts = np.repeat(counts.row_offsets[self.pairs] - self.offsets[:-1], np.diff(self.offsets))
+        entries: IntArray = starts + np.arange(len(self.before))
+        return entries
+
+    def without_sides(self) -> JointTest:
+        """The same test, of which nothing is known but what was named and drawn."""
+        return replace(self, below=Side(), above=Side())
 
     def without_prices(self) -> JointTest:
         """The same test, whose prices are to be found anew."""
@@ -153,10 +185,8 @@ class JointBall:
         """The ball after all draws."""
         offsets = offsets_from(np.diff(counts.row_offsets)[test.pairs])
         entries = entries_in(counts.row_offsets, test.pairs)
-        # Rows only grow at their ends.
-        old = np.arange(len(test.before)) + np.repeat(offsets[:-1] - test.offsets[:-1], np.diff(test.offsets))
         before = np.zeros(len(entries), dtype=np.int64)
-        before[old] = test.before
+        before[np.isin(entries, test.entries_before(counts))] = test.before
         drawn = (counts.counts[entries] - before).astype(np.float64)
         shares, weights = np.zeros(len(entries)), np.zeros(len(test.pairs))
         nats = joint_ball(offsets, before.astype(np.float64), drawn, shares, weights)
@@ -246,7 +276,8 @@ class JointBounds:
         is_fixed = self._asked.question.maximise != is_upper  # then any policy proves it
         plays, is_renewed = np.zeros((0, 0)), False
         n_known = self._asked.model.n_known
-        if self._anew or self._steps >= OUTDATED * side.steps or n_known != side.n_known:
+        is_old = self._steps >= OUTDATED * side.steps or n_known != side.n_known
+        if self._anew or is_old or len(side.plays) != len(self.ball.pairs):
             policy = chance.policy if is_fixed else np.zeros(0, dtype=np.int64)
             side = replace(side, policy=policy, steps=self._steps, n_known=n_known)
             plays = self._bounded_plays(side)
