@@ -156,7 +156,7 @@ def test_a_line_serves_once_and_what_is_tied_is_not_named(certificate: Certifica
     for text in (*QUESTIONS, f'Pmax=? [ F<=9 "s{LENGTH}" ]', 'Pmax=? [ F "pit" ]'):
         if text != claim.text:
             assert not accepts(certificate, structs.replace(claim, text=text))
-    kind = Assumptions(min_probability=0.04, tied=lambda state, action, after: None)
+    kind = Assumptions(min_probability=0.04, tied=lambda *_: None)
     tied = check(MODEL, QUESTIONS[0], precision=0.06, delta=0.01, seed=1, assume=kind, max_steps=400_000)
     assert claim_of(tied.atlas.certificate).joint is None
 

@@ -39,7 +39,8 @@ from axplore.explorers.registry import DIRECTED
 from axplore.labels import decode_label
 from axplore.proofs.bounds import IntervalModel, interval_model
 from axplore.proofs.chances import Asked, Chance, Question
-from axplore.proofs.joint import CLEARLY, JointBall, JointBounds, JointTest, Side, pairs_to_name
+from axplore.proofs.joint import CLEARLY, JointBall, JointBounds, JointTest, Side
+from axplore.proofs.naming import pairs_to_name
 from axplore.proofs.narrowing import Narrowing, by_number
 from axplore.proofs.property_claims import chance_claim, named_states
 from axplore.proofs.witnesses import EpisodesOfPolicy, Witnessing

@@ -17,6 +17,7 @@ import numpy as np
 from axplore.compressed import entries_in, offsets_from
 from axplore.proofs.chances import Asked, Chance
 from axplore.proofs.play_kernels import raise_plays, settle_plays
+from axplore.proofs.property_claims import choices_in
 from axplore.records.counts import Counts
 from axplore.records.properties import NO_BOUND, JointBound, JointDraws
 from axplore.statistics.confidence import EPISODE_PART
@@ -46,21 +47,6 @@ STEP: Final = math.sqrt(2.0)
 MOST_STEPS: Final = 24
 """No more prices are tried on a side."""
 
-MOST_NUMBERS, LEAST_PAIRS = 40_000, 4
-"""The plays of each named pair are bounded in every known state; there are no more such numbers, or few pairs."""
-
-SIZES: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
-"""The numbers of pairs that are tried."""
-
-LEAST_COST: Final = 0.1
-"""A pair with one successor costs less, in nats; none counts as cheaper."""
-
-LEAST_PART: Final = 5e-3
-"""Nor is a pair that has a smaller part in the width."""
-
-LATER: Final = 6.0
-"""Pairs are named with a view to this many times as many draws as there were."""
-
 CLEARLY: Final = 0.8
 """Pairs are named if that makes bounds narrower by this factor at least."""
 
@@ -84,7 +70,8 @@ class Side:
     Attributes:
         price: of a nat, per play.
         steps: those of the world when the plays were bounded; 0 if they never were.
-        n_known: the number of states that were counted then: with more of them, a pair may be played more often.
+        n_known, n_shown: the number of counted states, and of outcomes that pairs had shown then. The process ends where
+            there are others, so that with more of them a pair may be played more often.
         plays: a bound of the expected plays of each pair, [m]; infinite if there is none.
         policy: the pair in each known state that the plays are those of, or RESET_PAIR, [n]; empty for any policy.
     """
@@ -92,6 +79,7 @@ class Side:
     price: float = 0.0
     steps: int = 0
     n_known: int = 0
+    n_shown: int = 0
     plays: FloatArray = field(default_factory=lambda: np.zeros(0))
     policy: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
@@ -264,10 +252,8 @@ class JointBounds:
             price=found.side.price,
             values=values.astype(np.float64),
             most_plays=np.where(np.isfinite(found.side.plays), found.side.plays, NO_BOUND),
-            plays=found.plays[:, :n_known],
-            policy=np.where(policy < 0, RESET_PAIR, policy - self._asked.rows.state_pairs[:-1])
-            if len(policy)
-            else policy,
+            plays=np.where(np.isfinite(found.plays), found.plays, 0.0)[:, :n_known],
+            policy=choices_in(self._asked.model, policy) if len(policy) else policy,
             ranks=found.chance.ranks,
         )
 
@@ -275,11 +261,11 @@ class JointBounds:
         """The best bound of a side, over prices."""
         is_fixed = self._asked.question.maximise != is_upper  # then any policy proves it
         plays, is_renewed = np.zeros((0, 0)), False
-        n_known = self._asked.model.n_known
-        is_old = self._steps >= OUTDATED * side.steps or n_known != side.n_known
+        n_known, n_shown = self._asked.model.n_known, len(self._asked.rows.successors)
+        is_old = self._steps >= OUTDATED * side.steps or (n_known, n_shown) != (side.n_known, side.n_shown)
         if self._anew or is_old or len(side.plays) != len(self.ball.pairs):
             policy = chance.policy if is_fixed else np.zeros(0, dtype=np.int64)
-            side = replace(side, policy=policy, steps=self._steps, n_known=n_known)
+            side = replace(side, policy=policy, steps=self._steps, n_known=n_known, n_shown=n_shown)
             plays = self._bounded_plays(side)
             side, is_renewed = replace(side, plays=plays[:, 0]), True
         search = _Search(self, side, chance, plays, is_upper)
@@ -371,47 +357,3 @@ class _Search:
             if best is not start:
                 break
         return best
-
-
-def pairs_to_name(
-    asked: Asked, low: Chance, high: Chance, weights: FloatArray, counts: Counts, line: int, delta: float
-) -> IntArray:
-    """The pairs whose common ball would narrow the bounds most, ascending; none if it would not narrow them clearly.
-
-    Sets of several sizes are tried as if all draws so far had come after they were named. In which order pairs are
-    added is an estimate, to first order: rows add the squares of what they add alone with all of their nats.
-
-    Args:
-        asked: the question.
-        low, high: its bounds by the region.
-        weights: what the slack of each pair adds to the width, [P].
-        counts: all draws.
-        line: whose level a new test has.
-        delta: δ.
-    """
-    rows, visits = asked.rows, counts.visits.astype(np.float64)
-    n_others, nats = np.diff(rows.row_offsets) - 1, np.maximum(rows.slack * visits, 1.0)
-    costs = 0.5 * n_others * (1.0 + math.log1p(LATER))
-    may_be = np.flatnonzero((weights > LEAST_PART * weights.sum()) & (counts.visits > 1) & np.isfinite(nats))
-    merits = weights[may_be] ** 2 / (nats * np.maximum(costs, LEAST_COST))[may_be]
-    most = min(max(MOST_NUMBERS // asked.model.n_known, LEAST_PAIRS), SIZES[-1])
-    pairs = may_be[np.argsort(-merits, kind="stable")][:most]
-    best, narrowest = 0, CLEARLY * (high.value - low.value)
-    places = np.argsort(pairs)
-    test = JointTest.of(counts, pairs[places], line, 0)
-    for size in (size for size in SIZES if size <= len(pairs)):
-        ball = _foreseen(asked, test, visits, np.where(places < size, costs[pairs[places]], np.inf), delta)
-        bounds = JointBounds(asked, low, high, test, ball, 1)
-        test = bounds.test.without_prices()
-        if bounds.upper - bounds.lower < narrowest:
-            best, narrowest = size, bounds.upper - bounds.lower
-    return np.sort(pairs[:best])
-
-
-def _foreseen(asked: Asked, test: JointTest, visits: FloatArray, costs: FloatArray, delta: float) -> JointBall:
-    """The ball of the pairs of finite cost, [m], if all draws so far had come after these were named."""
-    is_named = np.isfinite(costs)
-    entries = entries_in(asked.rows.row_offsets, test.pairs)
-    budget = float(costs[is_named].sum()) - math.log(line_level(EPISODE_PART * delta, test.line))
-    weights = np.where(is_named, visits[test.pairs], 0.0)
-    return JointBall(test.pairs, entries, test.before, asked.rows.frequencies[entries], weights, budget)
