@@ -33,6 +33,8 @@ def rows_with(successors: list[list[int]], shares: list[list[float]], slack: flo
         np.zeros(n_pairs),
         np.zeros(n_pairs, dtype=np.bool_),
         np.zeros(len(flat)),
+        np.full(n_pairs, np.inf),
+        np.zeros(len(flat)),
     )
 
 

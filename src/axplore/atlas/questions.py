@@ -186,7 +186,7 @@ def check_property(atlas: Atlas, text: str | Property, names: Mapping[str, State
     labels = [atlas.seen[number] for number in model.numbers.tolist()]
     asked = asked_of(model, labels, prop, named)
     low, high = asked.lower(), asked.upper()
-    claim = _with_witness(atlas, chance_claim(asked, low, high, prop, _names_needed(atlas, prop, named)))
+    claim = _with_tests(atlas, chance_claim(asked, low, high, prop, _names_needed(atlas, prop, named)))
     return _answer(
         atlas,
         model,
@@ -205,13 +205,13 @@ def _named(name: str, given: Any) -> StateSet:
     return frozenset(label(f"names[{name!r}]", state) for state in given)
 
 
-def _with_witness(atlas: Atlas, claim: PropertyClaim) -> PropertyClaim:
-    """Returns a claim with the episodes that the certificate of the atlas has of the same property."""
+def _with_tests(atlas: Atlas, claim: PropertyClaim) -> PropertyClaim:
+    """Returns a claim with the episodes and joint draws that the certificate of the atlas has of the same property."""
     kept = () if atlas.certificate is None else atlas.certificate.of(PropertyClaim)
     for other in kept:
-        witness = other.witness if _asks_the_same(other, claim) else None
-        if witness is not None and witness.policy.shape[1] == len(claim.lower):
-            return structs.replace(claim, witness=witness)
+        if _asks_the_same(other, claim) and len(other.lower) == len(claim.lower):
+            tests = {name: getattr(other, name) for name in ("witness", "joint", "joint_lower", "joint_upper")}
+            return structs.replace(claim, **tests)
     return claim
 
 

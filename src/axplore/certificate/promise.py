@@ -99,6 +99,10 @@ class PropertyBounds:
             lower = max(lower, claim.witness.bound)
         elif claim.witness is not None:
             upper = min(upper, claim.witness.bound)
+        if claim.joint_lower is not None:
+            lower = max(lower, claim.joint_lower.bound)
+        if claim.joint_upper is not None:
+            upper = min(upper, claim.joint_upper.bound)
         return cls(prop, *prop.of_path(lower, upper), claim, order)
 
     @property

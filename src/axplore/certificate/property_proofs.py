@@ -88,31 +88,31 @@ class PropertyProof:
     def _check_upper(self) -> None:
         """Theorem 1."""
         upper = self.claim.upper
-        values = self._spread(upper, is_upper=True)
-        pairs = self._all_pairs if self.asked.prop.maximise else self._played("upper bound")
+        values = self.spread(upper, is_upper=True)
+        pairs = self._all_pairs if self.asked.prop.maximise else self.played("upper bound")
         above = upper[self.sweeper.owners]
         holds = self._greatest_of_closed(values) <= above
         least = np.full(self.sweeper.region.n_pairs, -np.inf)
         least[pairs] = 1.0 - above[pairs] + MARGIN
         holds |= self.sweeper.region.least_means(1.0 - values, least) >= least
-        self._require("upper bound", upper, pairs[~holds[pairs]])
+        self.require("upper bound", upper, pairs[~holds[pairs]])
 
     def _check_lower(self) -> None:
         """Theorem 2."""
         lower = self.claim.lower
-        values = self._spread(lower, is_upper=False)
+        values = self.spread(lower, is_upper=False)
         positive = self.asked.inside & (lower > 0.0)
-        pairs = self._all_pairs if not self.asked.prop.maximise else self._played("lower bound", positive)
+        pairs = self._all_pairs if not self.asked.prop.maximise else self.played("lower bound", positive)
         pairs = pairs[positive[self.sweeper.owners[pairs]]]
         below = lower[self.sweeper.owners]
-        holds = self._least_of_closed(values) >= below
+        holds = self.least_of_closed(values) >= below
         needed = np.full(self.sweeper.region.n_pairs, -np.inf)
         needed[pairs] = below[pairs] + MARGIN
         holds |= self.sweeper.region.least_means(values, needed) >= needed
-        self._require("lower bound", lower, pairs[~holds[pairs]])
-        self._check_ranks(positive, pairs)
+        self.require("lower bound", lower, pairs[~holds[pairs]])
+        self.check_ranks(positive, pairs)
 
-    def _check_ranks(self, positive: BoolArray, pairs: IntArray) -> None:
+    def check_ranks(self, positive: BoolArray, pairs: IntArray) -> None:
         """Every pair that carries the bound was seen to lead out of the states of positive value, or down in rank."""
         ranks = self.claim.ranks
         if ((ranks >= 0) != positive).any():
@@ -138,7 +138,7 @@ class PropertyProof:
         assert steps is not None
         claimed = self.claim.upper if is_upper else self.claim.lower
         n_known, region = len(claimed), self.sweeper.region
-        fixed = self._spread(claimed, is_upper=is_upper)
+        fixed = self.spread(claimed, is_upper=is_upper)
         values = self.asked.reach.astype(np.float64)  # of a state that was seen it is known whether it is the goal
         best = np.maximum if self.asked.prop.maximise else np.minimum
         for _ in range(steps):
@@ -146,7 +146,7 @@ class PropertyProof:
                 means = 1.0 - region.least_means(1.0 - values, -np.inf) + MARGIN
                 means = np.minimum(means, self._greatest_of_closed(values))
             else:
-                means = np.maximum(region.least_means(values, -np.inf) - MARGIN, self._least_of_closed(values))
+                means = np.maximum(region.least_means(values, -np.inf) - MARGIN, self.least_of_closed(values))
             after = np.full(n_known, 0.0 if self.asked.prop.maximise else 1.0)
             best.at(after, self.sweeper.owners, means)
             before, values = values, fixed.copy()
@@ -161,7 +161,7 @@ class PropertyProof:
                 f"{self.sweeper.counts.order[state]!r} does not follow: {steps} sweeps give {values[state]:.6g}"
             )
 
-    def _spread(self, vector: FloatArray, *, is_upper: bool) -> FloatArray:
+    def spread(self, vector: FloatArray, *, is_upper: bool) -> FloatArray:
         """The value of every state that was seen, [n + others].
 
         Where nothing is asked, the value is known, and the vector has to say it: 1 in the goal, 0 in what is bad and in
@@ -187,9 +187,9 @@ class PropertyProof:
         values = np.append(lower, np.where(self.asked.avoid[n_known:], dead, 0.0))
         below = np.maximum(lower[self.sweeper.owners] + margin_of(lower) - self.claim.costs, 0.0)
         holds = self.sweeper.region.least_means(values, below) >= below
-        holds |= self._least_of_closed(values) >= lower[self.sweeper.owners]
+        holds |= self.least_of_closed(values) >= lower[self.sweeper.owners]
         pairs = self._all_pairs
-        self._require("lower bound", lower, pairs[~holds[pairs]])
+        self.require("lower bound", lower, pairs[~holds[pairs]])
 
     def _check_upper_cost(self) -> None:
         """Section 4: the policy stays in states whose costs are bounded until it is in the goal."""
@@ -201,7 +201,7 @@ class PropertyProof:
             raise UnprovenError("a state in which the policy plays nothing has an upper bound")
         if not (stays[0] or self.asked.reach[0]):
             raise UnprovenError("the policy plays nothing in the initial state")
-        pairs = self._played("upper bound", stays)
+        pairs = self.played("upper bound", stays)
         if (costs[pairs] <= 0.0).any():
             raise UnprovenError("an action that the policy plays costs nothing, so it may play it for ever")
         bounded = np.zeros(self.sweeper.n_seen + 1, dtype=np.bool_)  # the last: an outcome leads nobody knows where
@@ -220,7 +220,7 @@ class PropertyProof:
         least[pairs] = greatest - most[pairs]
         holds = self.sweeper.region.least_means(greatest - values, least) >= least
         holds &= upper[self.sweeper.owners] >= costs + margin_of(upper)
-        self._require("upper bound", upper, pairs[~holds[pairs]])
+        self.require("upper bound", upper, pairs[~holds[pairs]])
 
     # Pairs ------------------------------------------------------------------------------------------------------------
 
@@ -229,7 +229,7 @@ class PropertyProof:
         """The pairs of the states whose values are asked for."""
         return np.flatnonzero(self.asked.inside[self.sweeper.owners])
 
-    def _played(self, bound: str, states: BoolArray | None = None) -> IntArray:
+    def played(self, bound: str, states: BoolArray | None = None) -> IntArray:
         """The pairs that the policy plays in some of the states whose values are asked for."""
         chosen = np.flatnonzero(self.asked.inside if states is None else states)
         if (self.claim.policy[chosen] == NO_CHOICE).any():
@@ -244,7 +244,7 @@ class PropertyProof:
         np.maximum.at(greatest, supports.owners, np.append(values, 1.0)[supports.successors])
         return np.where(self._closed, greatest, 1.0)
 
-    def _least_of_closed(self, values: FloatArray) -> FloatArray:
+    def least_of_closed(self, values: FloatArray) -> FloatArray:
         """The least value of what was seen after each pair after which nothing else can be; 0 for others, [P]."""
         supports = self.sweeper.region.supports
         least = np.full(self.sweeper.region.n_pairs, np.inf)
@@ -258,7 +258,7 @@ class PropertyProof:
         closed: BoolArray = supports.closed & (np.bincount(supports.owners, minlength=len(supports.closed)) > 0)
         return closed
 
-    def _require(self, bound: str, vector: FloatArray, wrong: IntArray) -> None:
+    def require(self, bound: str, vector: FloatArray, wrong: IntArray) -> None:
         """Refuses a vector of which the inequality of some pair does not hold."""
         if len(wrong):
             pair = int(wrong[0])

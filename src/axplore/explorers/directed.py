@@ -41,6 +41,8 @@ from axplore.goals import Goal
 from axplore.labels import decode_label, text_of
 from axplore.proofs.bounds import IntervalModel, interval_model
 from axplore.proofs.chances import Asked, Chance, Question
+from axplore.proofs.joint import CLEARLY, JointBall, JointBounds, JointTest, Side
+from axplore.proofs.naming import pairs_to_name
 from axplore.proofs.narrowing import Narrowing, by_number
 from axplore.proofs.property_claims import chance_claim, is_in, named_states
 from axplore.proofs.witnesses import EpisodesOfPolicy, Witnessing
@@ -71,6 +73,12 @@ POORER: Final = 0.1
 SPREAD: Final = 4.0
 """The steps left are expected to lie between this part of the estimate and this many times as many."""
 
+JOINT_WIDEST: Final = 0.2
+"""Pairs are named once the bounds are no farther apart, when it shows which of them matter,"""
+
+JOINT_AGAIN: Final = 4
+"""and again after this many times as many, when it shows better."""
+
 MANY_NEW: Final = 0.05
 """While a round finds more than this part of all states, plans rest on little, and rounds are short:"""
 
@@ -89,6 +97,7 @@ class DirectedState(ExplorerState):
         steps, steps_before: those of the world at that time, and a round before.
         assumed: what is assumed of each counted pair; None if nothing is.
         tests: of policies by episodes, in the order in which they began; the last one is continued.
+        joint: pairs that were named before their draws: at most two tests, the earlier one first.
     """
 
     counts: Counts
@@ -99,6 +108,18 @@ class DirectedState(ExplorerState):
     steps_before: int = 0
     assumed: Assumed | None = None
     tests: tuple[EpisodesOfPolicy, ...] = ()
+    joint: tuple[JointTest, ...] = ()
+
+    def check(self, actions: Sequence[int]) -> None:  # noqa: ARG002 (of all explorers)
+        """Refuses joint tests that do not fit the counts."""
+        for test in self.joint:
+            if not test.fits(self.counts):
+                raise InvalidInputError("pairs that were named together do not fit what was counted")
+
+    @property
+    def next_line(self) -> int:
+        """The first line of tests that none has."""
+        return 1 + max((test.line for test in (*self.tests, *self.joint)), default=0)
 
 
 @dataclass(frozen=True)
@@ -125,7 +146,7 @@ class Directed(Explorer[DirectedState]):
         endless_draws: a pair with this many draws, nearly all of which led somewhere new, ends the exploration.
     """
 
-    state_types = (DirectedState, Assumed, EpisodesOfPolicy)
+    state_types = (DirectedState, Assumed, EpisodesOfPolicy, JointTest, Side)
 
     target: Target
     question: str = ""
@@ -206,7 +227,10 @@ class Directed(Explorer[DirectedState]):
         """Returns the state in which the explorer continues; draws and tests are valid whatever is assumed."""
         reopened = super().reopen(state, before)
         same = isinstance(before, Directed) and before.assume == self.assume
-        return reopened if same else replace(reopened, assumed=None)
+        if same:
+            return reopened
+        # How often a pair is played at most was bounded with what was assumed before.
+        return replace(reopened, assumed=None, joint=tuple(test.without_sides() for test in state.joint))
 
     def start(self, world: World) -> DirectedState:
         """Knows the initial state only."""
@@ -225,7 +249,7 @@ class Directed(Explorer[DirectedState]):
         asked = self.asked(state)
         low, high = asked.lower(), asked.upper()
         state = replace(state, lower=low.value, upper=high.value, steps=world.steps, steps_before=state.steps)
-        state = self._witnessed(state)
+        state, joint = self._joined(self._witnessed(state), asked, low, high)
         state = replace(state, activity=self._words(state))
         (bounds,) = self.answers(state)
         if bounds.is_settled(self.target.epsilon):
@@ -234,7 +258,7 @@ class Directed(Explorer[DirectedState]):
             return replace(state, stop=StopReason.NARROW_ENOUGH)
         if endless_pairs(state.counts, self.endless_draws).any():
             return replace(state, stop=StopReason.ENDLESS_LABELS, activity="labels have no end")
-        state, orders = self._orders(state, asked, low, high, world)
+        state, orders = self._orders(state, asked, low, high, world, joint)
         answers, _ = drawn(orders, world)
         counted, fresh = set(state.counts.states.tolist()), []
         # In the order in which states were first played: which rank a state has is known before its first draw.
@@ -267,7 +291,7 @@ class Directed(Explorer[DirectedState]):
     def _claim(self, state: DirectedState, asked: Asked, names: Sequence[NamedStates]) -> PropertyClaim:
         """The claim of both bounds, with the test that proves most if it proves more than the region."""
         low, high = asked.lower(), asked.upper()
-        claim = chance_claim(asked, low, high, self.asks, names)
+        claim = self._with_joint(chance_claim(asked, low, high, self.asks, names), state, asked, low, high)
         tests = [test.record(asked, self.target.delta) for test in state.tests if test.episodes]
         if self.asks.maximise:
             tests = [test for test in tests if low.value < test.bound <= high.value]
@@ -316,7 +340,7 @@ class Directed(Explorer[DirectedState]):
         return bounds.interval
 
     def _orders(
-        self, state: DirectedState, asked: Asked, low: Chance, high: Chance, world: World
+        self, state: DirectedState, asked: Asked, low: Chance, high: Chance, world: World, joint: JointBounds | None
     ) -> tuple[DirectedState, list[Order]]:
         """Trials of the policies that narrow the bounds soonest, and of a witness, for as many steps as a round takes.
 
@@ -327,6 +351,10 @@ class Directed(Explorer[DirectedState]):
         model = asked.model
         closing = region_given(state.counts, self.target.delta, state.assumed).closing
         narrowing = Narrowing(asked, low, high, state.counts.visits, closing, bool(state.tests))
+        state = self._named(state, asked, low, high, narrowing)
+        if joint is not None:
+            (below, low), (above, high) = joint.below, joint.above
+            narrowing = Narrowing(asked, low, high, state.counts.visits, closing, below=below, above=above)
         orders: list[Order] = []
         state, episodes, steps = self._witness(
             state, Witnessing(asked, low, high, narrowing, self.target.delta), budget
@@ -350,13 +378,72 @@ class Directed(Explorer[DirectedState]):
         best = witnessing.tried()
         tested = witnessing.tried(state.tests[-1]) if state.tests else None
         if tested is None or tested.chance + POORER * (state.upper - state.lower) < best.chance:
-            new = witnessing.new_test(best, len(state.tests) + 1, state.steps)
+            new = witnessing.new_test(best, state.next_line, state.steps)
             if new is not None:
                 state, tested = replace(state, tests=(*state.tests, new)), best
         if tested is None:
             return state, 0, 0.0
         episodes = witnessing.worth(state.tests[-1], tested, budget)
         return state, episodes, episodes * tested.steps
+
+    def _named(
+        self, state: DirectedState, asked: Asked, low: Chance, high: Chance, narrowing: Narrowing
+    ) -> DirectedState:
+        """The state with another joint test, if there are many more steps than when the last one began."""
+        begun = state.joint[-1].steps if state.joint else 0
+        is_possible = (
+            self.asks.within is None and asked.model.groups is None and state.upper - state.lower <= JOINT_WIDEST
+        )
+        if not is_possible or state.steps < JOINT_AGAIN * begun:
+            return state
+        line = state.next_line
+        pairs = pairs_to_name(asked, low, high, narrowing.weights, state.counts, line, self.target.delta)
+        if not len(pairs):
+            return state
+        new = JointTest.of(state.counts, pairs, line, state.steps)
+        return replace(state, joint=(*state.joint[-1:], new))
+
+    def _joined(
+        self, state: DirectedState, asked: Asked, low: Chance, high: Chance
+    ) -> tuple[DirectedState, JointBounds | None]:
+        """The state with what the better joint test proves, and these bounds; None unless they say clearly more."""
+        if asked.model.groups is not None:  # a draw of one pair is one of others
+            return state, None
+        found = [self._joint_bounds(test, state, asked, low, high) for test in state.joint]
+        if not found:
+            return state, None
+        bounds = min(found, key=lambda bounds: bounds.upper - bounds.lower)
+        if self._within(state, bounds, self.target.epsilon):  # the plays are bounded as a certificate needs them
+            bounds = self._joint_bounds(bounds.test, state, asked, low, high, anew=True)
+            found = [bounds if bounds.test.line == other.test.line else other for other in found]
+        joint = tuple(other.test for other in found)
+        lower, upper = max(state.lower, bounds.lower), min(state.upper, bounds.upper)
+        is_clear = bounds.upper - bounds.lower < CLEARLY * (high.value - low.value)
+        return replace(state, joint=joint, lower=lower, upper=upper), bounds if is_clear else None
+
+    def _joint_bounds(
+        self, test: JointTest, state: DirectedState, asked: Asked, low: Chance, high: Chance, *, anew: bool = False
+    ) -> JointBounds:
+        ball = JointBall.of(test, state.counts, self.target.delta)
+        return JointBounds(asked, low, high, test, ball, state.steps, anew=anew)
+
+    @staticmethod
+    def _within(state: DirectedState, bounds: JointBounds, width: float) -> bool:
+        return min(state.upper, bounds.upper) - max(state.lower, bounds.lower) <= width
+
+    def _with_joint(
+        self, claim: PropertyClaim, state: DirectedState, asked: Asked, low: Chance, high: Chance
+    ) -> PropertyClaim:
+        """The claim with what the better joint test proves, where that is more."""
+        if not state.joint or asked.model.groups is not None:
+            return claim
+        found = [self._joint_bounds(test, state, asked, low, high, anew=True) for test in state.joint]
+        bounds = min(found, key=lambda bounds: bounds.upper - bounds.lower)
+        below = bounds.bound_record(is_upper=False) if low.value < bounds.lower <= high.value else None
+        above = bounds.bound_record(is_upper=True) if low.value <= bounds.upper < high.value else None
+        if below is None and above is None:
+            return claim
+        return structs.replace(claim, joint=bounds.draws_record(), joint_lower=below, joint_upper=above)
 
     def _witnessed(self, state: DirectedState) -> DirectedState:
         """The state with the bounds that tests by episodes prove."""

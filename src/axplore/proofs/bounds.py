@@ -344,6 +344,8 @@ def interval_model(counts: Counts, region: ConfidenceRegion, limit: float) -> In
         rest,
         np.bincount(counts.entry_pairs, lows > 0.0, minlength=len(rest)) > 0,
         np.array(lows),
+        np.full(len(visits), np.inf),
+        np.zeros(len(shares)),
     )
     return IntervalModel(
         rows, visits, numbers, len(counts.states), limit,

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from axplore.compilation import compiled, compiled_inner
-from axplore.proofs.row_kernels import RegionRows, least_mean_by, least_of_closed, single_factors
+from axplore.proofs.row_kernels import RegionRows, least_mean_by, least_of_closed, priced_mean, single_factors
 from axplore.types import BoolArray, FloatArray, IntArray
 
 NO_PAIR: Final = -1
@@ -33,6 +33,8 @@ def greatest_chance(
     """
     mean, _, shift = least_mean_by(rows, factors, pair, values, 1.0, 1.0, shifts[pair], -1.0)
     shifts[pair] = shift
+    if rows.prices[pair] < np.inf:
+        mean = max(mean, priced_mean(rows, pair, values, 1.0, 1.0))
     most = 1.0
     if rows.closed[pair] or rows.slack[pair] == 0.0:
         most = 0.0
@@ -53,6 +55,8 @@ def least_chance(
     """
     mean, _, shift = least_mean_by(rows, factors, pair, values, 0.0, -1.0, shifts[pair], -1.0)
     shifts[pair] = shift
+    if rows.prices[pair] < np.inf:
+        mean = max(mean, priced_mean(rows, pair, values, 0.0, -1.0))
     return min(max(mean - margin, least_of_closed(rows, pair, values)), 1.0)
 
 

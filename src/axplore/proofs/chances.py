@@ -7,12 +7,14 @@ Theorem 3 where a number of steps is given. RESET has no part in any of this.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 import numpy as np
 
+from axplore.compressed import entries_in, offsets_from
 from axplore.graphs.search import hops_from, policy_graph, reversed_graph
 from axplore.proofs.bounds import IntervalModel
 from axplore.proofs.chance_kernels import NO_PAIR, lower_chances, raise_chances, ranks_under_all, step_chances
@@ -31,6 +33,11 @@ RAISED: Final = (0.0, 1e-6, 1e-5, 1e-4, 1e-3)
 MOST_SWEEPS: Final = 20_000
 MOST_LOWERING: Final = 300
 """The sweeps after which value iteration, or a trial to prove an upper bound, is given up."""
+
+
+OF_PAIRS: Final = ("slack", "costs", "closed", "floors", "rest", "wide", "prices")
+OF_ENTRIES: Final = ("successors", "shares", "frequencies", "lows", "joint_shares")
+"""The arrays of `RegionRows` that have a number for each pair, and for each entry."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +84,37 @@ class Asked:
     def __init__(self, model: IntervalModel, question: Question) -> None:
         self.model, self.question = model, question
         self.rows = model.rows._replace(costs=np.ones(model.n_pairs), reset_cost=1.0)
+        self.pairs: IntArray = np.arange(model.n_pairs)
+        """The pairs that may be played, by their index in the model; rows and policies are those of these pairs."""
+
+    def following(self, policy: IntArray) -> Asked:
+        """The same question of one policy: a pair for each known state, or NO_PAIR where the bound is not sought."""
+        asked, rows = copy(self), self.rows
+        plays = (policy >= 0) & self.is_asked[: self.model.n_known]
+        pairs = policy[plays]
+        entries = entries_in(rows.row_offsets, pairs)
+        asked.pairs = self.pairs[pairs]
+        asked.rows = rows._replace(
+            state_pairs=offsets_from(plays),
+            row_offsets=offsets_from(np.diff(rows.row_offsets)[pairs]),
+            **{name: getattr(rows, name)[pairs] for name in OF_PAIRS},
+            **{name: getattr(rows, name)[entries] for name in OF_ENTRIES},
+        )
+        for name in ("is_asked", "order"):
+            asked.__dict__.pop(name, None)
+        return asked
+
+    def with_prices(self, prices: FloatArray, shares: FloatArray) -> Asked:
+        """The same question where departing from joint shares has a price (Theorem 5).
+
+        Args:
+            prices: of each pair of the model, infinite where there is none, [P].
+            shares: of each of its entries, [E].
+        """
+        asked = copy(self)
+        entries = entries_in(self.model.rows.row_offsets, self.pairs)
+        asked.rows = self.rows._replace(prices=prices[self.pairs], joint_shares=shares[entries])
+        return asked
 
     @cached_property
     def is_asked(self) -> BoolArray:

@@ -84,6 +84,8 @@ class Narrowing:
         own_visits: how often each pair was drawn itself, also where pairs share their draws, [P].
         closing: the draws after which the support of each pair is closed, infinite if never, [P].
         is_witnessed: whether the bound that any policy proves comes from episodes, so that draws serve the other one.
+        below, above: the question as the lower and the upper bound answer it, where departing from rows has a price
+            that differs; the question itself when not given.
     """
 
     def __init__(
@@ -94,8 +96,11 @@ class Narrowing:
         own_visits: IntArray,
         closing: FloatArray,
         is_witnessed: bool = False,
+        below: Asked | None = None,
+        above: Asked | None = None,
     ) -> None:
         self._asked, self._low, self._high = asked, low, high
+        self._below, self._above = (below or asked).rows, (above or asked).rows
         self._own_visits, self._closing = own_visits, closing
         maximise = asked.question.maximise
         self._sides = (float(maximise), float(not maximise)) if is_witnessed else (1.0, 1.0)
@@ -249,7 +254,7 @@ class Narrowing:
         """Weights and shares, [P] each, without a number of steps."""
         shares, gaps = np.zeros(self._model.n_pairs), np.zeros(self._model.n_pairs)
         deciding_shares(
-            self._rows, self._asked.order, self._high.values, self._low.values, self._shifts(),
+            self._above, self._below, self._asked.order, self._high.values, self._low.values, self._shifts(),
             self._asked.question.maximise, self._tied, shares, gaps, *self._sides,
         )  # fmt: skip
         occupancy = _Solved(self._transitions(shares), shares > 0.0, self._owners, self._horizon).occupancy

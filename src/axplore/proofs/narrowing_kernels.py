@@ -35,6 +35,8 @@ def _gap(
         mean_upper += rows.frequencies[entry] * upper[after]
         mean_lower += rows.frequencies[entry] * lower[after]
     gap = above * max(most - mean_upper, 0.0) + below * max(mean_lower - least, 0.0)
+    if rows.prices[pair] < np.inf:  # it falls like one over the draws at a price, and not like one over their root
+        gap *= 2.0
     if not rows.closed[pair] and rows.slack[pair] > 0.0:
         gap = max(gap, width * (1.0 - math.exp(-rows.slack[pair])))
     return gap
@@ -43,6 +45,7 @@ def _gap(
 @compiled_inner
 def _decide(
     rows: RegionRows,
+    rows_below: RegionRows,
     factors: FloatArray,
     state: int,
     upper: FloatArray,
@@ -66,7 +69,7 @@ def _decide(
     extreme = np.inf
     for pair in range(first, end):
         most = greatest_chance(rows, factors, pair, upper, shifts, 0.0)
-        least = least_chance(rows, factors, pair, lower, other_shifts, 0.0)
+        least = least_chance(rows_below, factors, pair, lower, other_shifts, 0.0)
         extremes[pair] = -most if maximise else least
         gaps[pair] = _gap(rows, pair, most, least, upper, lower, width, above, below)
         extreme = min(extreme, extremes[pair])
@@ -80,6 +83,7 @@ def _decide(
 @compiled
 def deciding_shares(
     rows: RegionRows,
+    rows_below: RegionRows,
     order: IntArray,
     upper: FloatArray,
     lower: FloatArray,
@@ -94,7 +98,7 @@ def deciding_shares(
     """Writes which actions decide the bound that is farther from the truth, as shares of each state, and gaps, [P].
 
     Args:
-        rows: region and counts.
+        rows, rows_below: region and counts, with the prices of the upper bound and of the lower one.
         order: the states that are asked for, [m].
         upper, lower: the bounds, [n + others].
         shifts: the best shifts for similar values, [P].
@@ -110,7 +114,7 @@ def deciding_shares(
         if width <= LEAST_WIDTH:
             continue
         limit, n_tied = _decide(
-            rows, factors, state, upper, lower, width, shifts, other_shifts, maximise, tied, extremes, gaps,
+            rows, rows_below, factors, state, upper, lower, width, shifts, other_shifts, maximise, tied, extremes, gaps,
             above, below,
         )  # fmt: skip
         for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
@@ -168,7 +172,7 @@ def stage_weights(
             if here[state] <= 0.0 or width <= LEAST_WIDTH:
                 continue
             limit, n_tied = _decide(
-                rows, factors, state, uppers[left - 1], lowers[left - 1], width, shifts, other_shifts, maximise,
+                rows, rows, factors, state, uppers[left - 1], lowers[left - 1], width, shifts, other_shifts, maximise,
                 tied, extremes, gaps, above, below,
             )  # fmt: skip
             mass = here[state] / n_tied

@@ -59,6 +59,8 @@ class RegionRows(NamedTuple):
             entries. Their distance is 0.
         wide: whether each pair has so many successors that each has bets of its own, [P].
         lows: the least probability of each entry by these bets, [E]; 0 where there are none.
+        prices: what a nat of distance from the joint shares costs in a pair, [P]; infinite where there is no price.
+        joint_shares: the shares of a ball that pairs have in common, [E] (Theorem 5 of docs/algorithms/questions.md).
     """
 
     state_pairs: IntArray
@@ -74,6 +76,8 @@ class RegionRows(NamedTuple):
     rest: FloatArray
     wide: npt.NDArray[np.bool_]
     lows: FloatArray
+    prices: FloatArray
+    joint_shares: FloatArray
 
 
 @compiled_inner
@@ -296,6 +300,51 @@ def _best_shift(
             break
         shift = better
     return shift, log_mean
+
+
+@compiled_inner
+def priced_mean(rows: RegionRows, pair: int, values: FloatArray, free: float, sign: float) -> float:
+    """The least of the mean of z = sign * (free - value) and of what the distance from the joint shares costs.
+
+    With r the joint shares and c the price, every row p and every shift t > 0 have, by the least value of each term,
+
+        sum of p z + c KL(r || p)  >=  c (1 + sum of r log((z + t) / c)) - t                               (Theorem 5)
+
+    and it is greatest where the mean of 1 / (z + t) is 1 / c. Where the support is closed, the least z is taken off
+    beforehand, as in `least_mean`.
+    """
+    price, first, end = rows.prices[pair], rows.row_offsets[pair], rows.row_offsets[pair + 1]
+    base = np.inf if rows.closed[pair] else 0.0
+    if rows.closed[pair]:
+        for entry in range(first, end):
+            base = min(base, _distance(rows, entry, values, free, sign))
+    mean, nearest = 0.0, 0.0
+    for entry in range(first, end):
+        distance = _distance(rows, entry, values, free, sign) - base
+        mean += rows.joint_shares[entry] * distance
+        if distance <= 0.0:
+            nearest += rows.joint_shares[entry]
+    # The mean of 1 / (z + t) is at least 1 / (mean of z + t), and at least what the nearest alone have: the root is
+    # not less, and Newton's method rises to it, because the function is convex and falls.
+    shift = max(price - mean, nearest * price, LEAST_SHIFT)
+    for _ in range(NEWTON_STEPS):
+        inverse, square = 0.0, 0.0
+        for entry in range(first, end):
+            share = rows.joint_shares[entry]
+            if share > 0.0:
+                distance = _distance(rows, entry, values, free, sign) - base + shift
+                inverse += share / distance
+                square += share / (distance * distance)
+        move = (inverse - 1.0 / price) / square
+        if move <= LEAST_MOVE * shift:
+            break
+        shift += move
+    taken, total = price - shift, 0.0  # with these the large terms cancel beforehand
+    for entry in range(first, end):
+        share = rows.joint_shares[entry]
+        if share > 0.0:
+            total += share * math.log1p((_distance(rows, entry, values, free, sign) - base - taken) / price)
+    return base + taken + price * total
 
 
 @compiled_inner

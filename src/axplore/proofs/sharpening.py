@@ -87,7 +87,7 @@ def _copied(rows: RegionRows) -> RegionRows:
 def _with_balls(rows: RegionRows, shares: FloatArray, slack: FloatArray) -> RegionRows:
     return RegionRows(
         rows.state_pairs, rows.row_offsets, rows.successors, shares, slack, rows.frequencies, rows.costs,
-        rows.reset_cost, rows.closed, rows.floors, rows.rest, rows.wide, rows.lows,
+        rows.reset_cost, rows.closed, rows.floors, rows.rest, rows.wide, rows.lows, rows.prices, rows.joint_shares,
     )  # fmt: skip
 
 

@@ -14,6 +14,9 @@ from axplore.types import FloatArray, IntArray
 NO_CHOICE: Final = -1
 """In place of an action in a state where a property asks for none, and of the rank of a state that needs none."""
 
+NO_BOUND: Final = -1.0
+"""In place of the bound of the plays of a pair that has none."""
+
 
 class NamedStates(Record, frozen=True):
     """The states that a name in a property stands for.
@@ -52,6 +55,42 @@ class Witness(Record, frozen=True):
     successes: int
 
 
+class JointDraws(Record, frozen=True):
+    """Draws of pairs that were named before the first of them, so that one level serves them together (Theorem 5).
+
+    Attributes:
+        line: whose level they have, counted from 1; tests by episodes have other lines.
+        pairs: the named pairs, ascending, [m].
+        before: how often each entry of these pairs was drawn before they were named, [e].
+    """
+
+    line: int
+    pairs: IntArray
+    before: IntArray
+
+
+class JointBound(Record, frozen=True):
+    """A bound from the initial state that rests on joint draws (Theorem 5).
+
+    Attributes:
+        bound: the bound.
+        price: what a nat of all named pairs costs.
+        values: a bound from each known state of what is left where departing costs its price, [n].
+        most_plays: a bound of the expected plays of each named pair, or NO_BOUND: such a pair has no price, [m].
+        plays: the vectors that prove it, from each known state, [m, n].
+        policy: the policy that the bound is of, as `PropertyClaim.policy`; empty if it is of all.
+        ranks: as `PropertyClaim.ranks`; empty for an upper bound.
+    """
+
+    bound: float
+    price: float
+    values: FloatArray
+    most_plays: FloatArray
+    plays: FloatArray
+    policy: IntArray
+    ranks: IntArray
+
+
 class PropertyClaim(Record, frozen=True, omit_defaults=True):
     """Bounds of the probability of reaching a goal before something bad, or of what that costs, from every known state.
 
@@ -69,6 +108,8 @@ class PropertyClaim(Record, frozen=True, omit_defaults=True):
         ranks: the fewest seen transitions out of the states of positive probability, or NO_CHOICE, [n]; empty if the
             number of steps is limited, and for costs.
         witness: episodes that prove a bound from the initial state which the vectors do not; None if there are none.
+        joint: draws of pairs that were named together; None if there are none.
+        joint_lower, joint_upper: bounds from the initial state that follow from them; None where the vectors say more.
     """
 
     text: str
@@ -79,3 +120,6 @@ class PropertyClaim(Record, frozen=True, omit_defaults=True):
     policy: IntArray
     ranks: IntArray
     witness: Witness | None = None
+    joint: JointDraws | None = None
+    joint_lower: JointBound | None = None
+    joint_upper: JointBound | None = None
