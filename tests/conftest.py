@@ -21,6 +21,14 @@ settings.register_profile("axplore", deadline=None, derandomize="AXPLORE_RANDOM_
 settings.load_profile("axplore")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begins with the tests of workers: no process that has nothing left to do takes some of these from another.
+
+    It would have to start a cluster of its own for them. And whoever waits for workers leaves its processor to others.
+    """
+    items.sort(key=lambda item: "workers" not in item.path.parts)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _files_need_not_survive_a_power_cut() -> Iterator[None]:
     """Does not wait for the disk: what a killed process has written is not lost."""

@@ -15,7 +15,7 @@ from axplore.certificate.assumptions.min_probability import FALSE_ALARM, MinProb
 from axplore.certificate.assumptions.outcomes import Outcomes
 from axplore.certificate.assumptions.tied import pooled
 from axplore.certificate.bellman import Sweeper, bounds_along_way
-from axplore.certificate.bounds import proven_upper, upper_steps
+from axplore.certificate.bounds import LARGEST, UnprovenError, _numbers, proven_upper, upper_steps
 from axplore.certificate.claim_checks import ClaimCheck
 from axplore.certificate.conclusions import conclusions_of
 from axplore.certificate.doubts import summed_faults
@@ -25,8 +25,9 @@ from axplore.certificate.kinds.kind import Checking
 from axplore.certificate.kinds.properties import PropertyKind
 from axplore.certificate.levels import CLOSING, SHARED
 from axplore.certificate.promise import promise
+from axplore.certificate.property_proofs import MARGIN
 from axplore.certificate.ranges import LEAST_PROBABILITY, check_named
-from axplore.certificate.region import confidence_region
+from axplore.certificate.region import ROUNDING, SERIES, _rounded_down, confidence_region
 from axplore.certificate.situations import misplaced_situation
 from axplore.errors import InvalidInputError
 from axplore.memory import Memory
@@ -161,6 +162,19 @@ def test_what_is_concluded_of_a_policy_is_the_bound_that_is_proven() -> None:
     assert upper_steps(claim) == pytest.approx(proven_upper(Sweeper.of(subject), claim)[0], rel=1e-12)
 
 
+def test_bounds_go_up_to_the_largest() -> None:
+    largest = np.array([LARGEST])
+    assert _numbers(largest, 1) is largest
+    for number in (math.nextafter(LARGEST, math.inf), -math.nextafter(0.0, 1.0), math.nan):
+        with pytest.raises(UnprovenError):
+            _numbers(np.array([number]), 1)
+
+
+def test_sums_of_logarithms_lack_what_rounding_may_have_added() -> None:
+    terms = np.array([1e6]), np.array([-1e6])
+    assert _rounded_down(*terms)[0] == pytest.approx(-2 * ROUNDING * (SERIES + 1e6), rel=1e-2)
+
+
 class TestConclusions:
     def test_the_promise_of_a_goal_says_how_it_is_reached(self) -> None:
         goal = NamedStates("", np.array([1]))
@@ -251,8 +265,30 @@ class TestProperties:
     def claim(self, lower: list[float], upper: list[float], policy: list[int], ranks: list[int]) -> PropertyClaim:
         return PropertyClaim(
             text='Pmax=? [ F "goal" ]', names=(), costs=np.zeros(0), lower=np.array(lower), upper=np.array(upper),
-            policy=np.array(policy), ranks=np.array(ranks),
+            policy=np.array(policy, dtype=np.int64), ranks=np.array(ranks, dtype=np.int64),
         )  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("within", "ranks", "enough"), [("", [0], math.inf), ("<=1", [], -math.inf)], ids=["at some time", "in a step"]
+    )
+    def test_what_rounding_might_add_to_a_mean_is_no_proof(self, within: str, ranks: list[int], enough: float) -> None:
+        """Forged by less than the margin: the bounds are the means themselves."""
+        counts = made_counts([[(1, 5000, 1), (2, 5000, 2)]], [1], labels=["s0", "goal", "bad"])
+        subject = self.question(counts)
+        region = Sweeper.of(subject).region
+        least = float(region.least_means(np.array([0.0, 1.0, 0.0]), enough)[0])
+        greatest = 1.0 - float(region.least_means(np.array([0.0, 0.0, 1.0]), enough)[0])
+
+        def holds(lower: float, upper: float) -> bool:
+            claim = structs.replace(
+                self.claim([lower], [upper], [0] if ranks else [], ranks),
+                text=f'Pmax=? [ !"bad" U{within} "goal" ]',
+            )
+            return self.checked(claim, subject).holds
+
+        assert holds(least - 2 * MARGIN, greatest + 2 * MARGIN)
+        assert not holds(least, greatest + 2 * MARGIN)
+        assert not holds(least - 2 * MARGIN, greatest)
 
     def test_a_state_that_is_not_known_may_lead_to_the_goal(self) -> None:
         subject = self.question(made_counts([[(1, MANY, 1), (2, 2, 5)]], [1], labels=["s0", "other", "goal"]))
