@@ -381,6 +381,17 @@ class TestProperties:
         assert cost + least - lower >= 0.9 * margin(np.array([lower]))
         assert upper - (cost + greatest) >= 0.9 * margin(np.array([upper]))
 
+    @pytest.mark.parametrize(("upper", "holds"), [(1.0 + 1e-9, True), (1.0, False), (0.995, False), (0.5, False)])
+    def test_no_policy_costs_less_than_its_first_action(self, upper: float, holds: bool) -> None:
+        """After it nothing more is to be paid, and what would be left for that is not negative."""
+        rows = made_counts([[(1, 5, 1)]], [1], labels=["s0", "goal"])
+        claim = PropertyClaim(
+            text='Rmin=? [ F "goal" ]', names=(), costs=np.array([1.0]), lower=np.zeros(1), upper=np.array([upper]),
+            policy=np.array([0]), ranks=np.zeros(0, dtype=np.int64),
+        )  # fmt: skip
+        subject = self.question(rows, assumed=Assumed({"deterministic": np.ones(1)}))
+        assert self.checked(claim, subject).holds == holds
+
     @pytest.mark.parametrize(("last", "holds"), [(0.25, True), (0.0, False)])
     def test_a_policy_of_bounded_cost_plays_nothing_for_free(self, last: float, holds: bool) -> None:
         counts = made_counts([[(1, MANY, 1)], [(2, MANY, 1)]], labels=["s0", "s1", "goal"])
