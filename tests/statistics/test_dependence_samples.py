@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 
 import pytest
 
@@ -16,7 +16,7 @@ from axplore.statistics.dependence import (
 )
 
 
-def given(counts: Mapping[str, int], kinds: int) -> float:
+def given(counts: Mapping[Hashable, int], kinds: int) -> float:
     """What Jeffreys' predictor gives to draws that come one kind after the other."""
     product, drawn = 1.0, 0
     for times in counts.values():
@@ -35,8 +35,8 @@ def explained(*counts: int) -> float:
     ("first", "second"),
     [({"a": 5}, {"b": 4}), ({"a": 3, "b": 2}, {"b": 4, "c": 1}), ({"a": 1}, {"a": 6}), ({"a": 2, "b": 2}, {"a": 2})],
 )
-def test_of_successors_without_names(first: dict[str, int], second: dict[str, int]) -> None:
-    kinds = sorted({*first, *second})
+def test_of_successors_without_names(first: dict[Hashable, int], second: dict[Hashable, int]) -> None:
+    kinds = [*{**first, **second}]
     m = len(kinds)
     named = math.factorial(m) / (m * (m + 1))  # the orders of names, and how likely it is that there are so many
     repeats = [first.get(kind, 0) + second.get(kind, 0) - 1 for kind in kinds]
@@ -55,8 +55,9 @@ def test_of_shares(first: tuple[int, int], second: tuple[int, int]) -> None:
 
 
 def test_of_one_law_against_two() -> None:
-    one, other = {"a": 3, "b": 2}, {"b": 4, "c": 1}
-    joint = {"a": 3, "b": 6, "c": 1}
+    one: dict[Hashable, int] = {"a": 3, "b": 2}
+    other: dict[Hashable, int] = {"b": 4, "c": 1}
+    joint: dict[Hashable, int] = {"a": 3, "b": 6, "c": 1}
     expected = given(one, 3) * given(other, 3) / given(joint, 3)
     assert log_difference(one, other) == pytest.approx(math.log(expected))
 
