@@ -12,7 +12,7 @@ LOWEST_STAMP := $(LOWEST)/.installed
 # Tests start some two hundred processes, each of which would compile every module where bytecode is not kept.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup explore docs pictures release-check test test-lowest random-examples mutants kernels lint bench bench-against study studies steps-budget clean
+.PHONY: help setup explore docs pictures release-check test test-lowest random-examples mutants kernels other-kernels lint bench bench-against study studies steps-budget clean
 
 help:
 	@echo "make explore      explore a small slippery maze, prove what was found, and write a page to look at"
@@ -38,7 +38,7 @@ explore: $(RUNS)
 
 # Kernels are compiled by one process, beside the checks of the text: each of those that test would compile them.
 test: $(STAMP)
-	$(MAKE) --jobs 2 --output-sync lint kernels
+	$(MAKE) --jobs 2 --output-sync lint kernels other-kernels
 	$(BIN)/python -m pytest $(PARALLEL) --durations 25
 
 # Each process begins with half of the files, in order, and takes tests from the other when it has none left: the tests
@@ -47,6 +47,10 @@ PARALLEL := --numprocesses 2 --dist worksteal
 
 kernels: $(STAMP)
 	@$(BIN)/python tools/compile_kernels.py
+
+# Compiled as soon as the checks of the text, which are done first, have ended.
+other-kernels: $(STAMP)
+	@$(BIN)/python tools/compile_kernels.py --others
 
 # Compiled code is kept apart: each version of Numba would replace that of the other.
 test-lowest: $(LOWEST_STAMP)

@@ -36,6 +36,9 @@ PATIENCE = 60
 PICTURES = os.environ.get("AXPLORE_PICTURES")
 """The folder for screenshots; None to throw them away."""
 
+PAUSE = 0.01
+"""Seconds between two looks at a page; by itself Selenium would wait half a second, which adds up."""
+
 COLOURS, LARGEST_PICTURE = 256, 150_000
 """The colours of a screenshot, and its largest number of bytes."""
 
@@ -62,7 +65,7 @@ class Browser:
         address = address.as_uri() if isinstance(address, Path) else address
         self.driver.get(address + (f"#{fragment}" if fragment else ""))
         done = "return document.body.dataset.ready === 'true' || !document.getElementById('content')"
-        WebDriverWait(self.driver, PATIENCE).until(lambda _: self.run(done))
+        self.wait(lambda: bool(self.run(done)))
 
     def open_text(self, page: str, fragment: str = "") -> None:
         path = self._folder / "page.html"
@@ -118,7 +121,7 @@ class Browser:
         )
 
     def wait(self, condition: Callable[[], bool]) -> None:
-        WebDriverWait(self.driver, PATIENCE).until(lambda _: condition())
+        WebDriverWait(self.driver, PATIENCE, PAUSE).until(lambda _: condition())
 
     def complaints(self) -> list[str]:
         """Errors and warnings on the console since the last call."""

@@ -1,12 +1,20 @@
-"""Compiles the kernels by using each once, so that processes that test side by side do not each compile them."""
+"""Compiles the kernels by using each once, so that processes that test side by side do not each compile them.
+
+Those of explorations, and of what is computed from their answers; with `--others` those of exact solutions and studies,
+which another process can compile meanwhile.
+"""
 
 from __future__ import annotations
 
 import logging
+import sys
 
 import axplore
+from axplore.domains import slippery_grid
 from axplore.explorers.certified import Certified
+from axplore.graphs.value_iteration import value_iteration
 from axplore.target import Target
+from axplore_studies.lower_bounds import lower_bound
 
 WORLD = "confusing-chain"
 
@@ -34,6 +42,16 @@ def use_kernels() -> None:
     axplore.verify(axplore.explore(WORLD, explorer=large))
 
 
+def use_other_kernels() -> None:
+    """Solves a model with so many states and goals that several are solved at once, and bounds what a model takes."""
+    grid = slippery_grid(rows=35, columns=30, slip=0.3)
+    value_iteration(grid, grid.states[7::40], precision=1e-3)
+    lower_bound(axplore.domain(WORLD), 2.5, 0.5, 0.1)
+
+
 if __name__ == "__main__":
     logging.getLogger("axplore").setLevel(logging.ERROR)
-    use_kernels()
+    if "--others" in sys.argv:
+        use_other_kernels()
+    else:
+        use_kernels()

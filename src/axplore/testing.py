@@ -37,6 +37,7 @@ from axplore.worlds.contract import (
     Trials,
     Visit,
     World,
+    WorldSnapshot,
     snapshot_of,
 )
 
@@ -205,6 +206,13 @@ class _CheckedWorld:
         )
         self.calls.append((orders, answers))
         return answers
+
+    def restore(self, snapshot: WorldSnapshot) -> None:
+        """Restores the world, and forgets the transitions to and from states that it does not know any more."""
+        self.world.restore(snapshot)  # type: ignore[attr-defined]
+        n_states = len(self.world.states)
+        known = ((pair, successors) for pair, successors in self._edges.items() if pair[0] < n_states)
+        self._edges = {pair: {state for state in successors if state < n_states} for pair, successors in known}
 
     def next_orders(self) -> list[Order]:
         """Returns orders of all kinds to the states discovered last."""
@@ -467,7 +475,7 @@ def _check_resuming(checked: _CheckedWorld) -> None:
     orders = checked.next_orders()
     first = checked.carry_out(orders) if snapshot.position != NOWHERE else None
     for _ in range(2):
-        world.restore(snapshot)
+        checked.restore(snapshot)
         _require(
             (tuple(world.states), world.steps) == (labels, snapshot.steps),
             "a restored world does not have the states and steps of its snapshot",

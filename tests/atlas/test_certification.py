@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,12 @@ from axplore.atlas.certification import CertifyProgress
 from axplore.certificate import Decision
 from axplore.errors import DamagedFileError, InvalidInputError, InvalidSettingError, UnknownActionError, WorldError
 from axplore.workers.distributed import DistributedWorld
-from axplore.worlds.contract import Answer, Order, World
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedWorld
 from axplore_studies.in_process import InProcess
 from axplore_studies.systems.aliased import random_model, random_policy
 from commands import run
+from takes_orders import TakesOrders
 
 
 class TwoCoins:
@@ -216,27 +215,6 @@ def test_workers_whose_systems_end_episodes_do_not_count_them_as_late_where_rest
     certificate = axplore.certify(lambda _: 0, world, 1, chance=0.9, steps=8, restarts=True, max_steps=2_000)
     assert certificate.decision is Decision.UNDECIDED
     assert certificate.lost > 0 == certificate.missed
-
-
-class TakesOrders(World):
-    """A system of which nothing but orders is known, as that of workers."""
-
-    def __init__(self, inner: SteppedWorld) -> None:
-        self._inner = inner
-
-    @property
-    def states(self) -> Sequence[Any]:
-        return self._inner.states
-
-    @property
-    def steps(self) -> int:
-        return self._inner.steps
-
-    def actions_of(self, state: int) -> tuple[Any, ...]:
-        return self._inner.actions_of(state)
-
-    def carry_out(self, orders: Sequence[Order]) -> list[Answer]:
-        return self._inner.carry_out(orders)
 
 
 def test_an_episode_that_a_world_had_to_run_again_is_lost() -> None:

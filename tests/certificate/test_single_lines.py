@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,17 @@ from axplore.certificate.assumptions.min_probability import FALSE_ALARM, MinProb
 from axplore.certificate.assumptions.outcomes import Outcomes
 from axplore.certificate.assumptions.tied import pooled
 from axplore.certificate.bellman import Sweeper, bounds_along_way
-from axplore.certificate.bounds import proven_upper, upper_steps
+from axplore.certificate.bounds import (
+    LARGEST,
+    UnprovenError,
+    _numbers,
+    corrected_lower,
+    corrected_upper,
+    margin,
+    proven_lower,
+    proven_upper,
+    upper_steps,
+)
 from axplore.certificate.claim_checks import ClaimCheck
 from axplore.certificate.conclusions import conclusions_of
 from axplore.certificate.doubts import summed_faults
@@ -25,8 +36,9 @@ from axplore.certificate.kinds.kind import Checking
 from axplore.certificate.kinds.properties import PropertyKind
 from axplore.certificate.levels import CLOSING, SHARED
 from axplore.certificate.promise import promise
+from axplore.certificate.property_proofs import MARGIN
 from axplore.certificate.ranges import LEAST_PROBABILITY, check_named
-from axplore.certificate.region import confidence_region
+from axplore.certificate.region import ROUNDING, SERIES, _rounded_down, confidence_region
 from axplore.certificate.situations import misplaced_situation
 from axplore.errors import InvalidInputError
 from axplore.memory import Memory
@@ -161,6 +173,59 @@ def test_what_is_concluded_of_a_policy_is_the_bound_that_is_proven() -> None:
     assert upper_steps(claim) == pytest.approx(proven_upper(Sweeper.of(subject), claim)[0], rel=1e-12)
 
 
+def test_bounds_go_up_to_the_largest() -> None:
+    largest = np.array([LARGEST])
+    assert _numbers(largest, 1) is largest
+    for number in (math.nextafter(LARGEST, math.inf), -math.nextafter(0.0, 1.0), math.nan):
+        with pytest.raises(UnprovenError):
+            _numbers(np.array([number]), 1)
+
+
+def last_that_holds(holds: Callable[[float], bool], good: float, bad: float) -> float:
+    """The number next to the border, on its good side."""
+    while good != (middle := (good + bad) / 2) != bad:
+        good, bad = (middle, bad) if holds(middle) else (good, middle)
+    return good
+
+
+class TestMargins:
+    """No bound is accepted that holds by less than its margin: it is what a sweep might owe to rounding."""
+
+    @pytest.fixture
+    def sweeper(self) -> Sweeper:
+        return Sweeper.of(certificate(made_counts([[(0, 3000, 1), (1, 7000, 2)]], [1], labels=["s0", "other"])))
+
+    def test_of_upper_bounds(self, sweeper: Sweeper) -> None:
+        policy = np.array([0])
+
+        def holds(upper: float) -> bool:
+            claim = Reachable(1, Vector.complete(policy), floats(upper))
+            try:
+                return bool(proven_upper(sweeper, claim)[0])
+            except UnprovenError:
+                return False
+
+        least = corrected_upper(np.array([last_that_holds(holds, 3.0, 1.0)]))
+        mean = sweeper.greatest_means(least, 1, 1.0 + least[0], policy, np.full(1, -np.inf))[0]
+        assert 0.9 * margin(least) <= least[0] - (1.0 + mean) <= 1.1 * margin(least) + 1e-15
+
+    def test_of_lower_bounds(self, sweeper: Sweeper) -> None:
+        def holds(lower: float) -> bool:
+            try:
+                return bool(proven_lower(sweeper, TooFar(1, floats(lower)))[0])
+            except UnprovenError:
+                return False
+
+        greatest = corrected_lower(np.array([last_that_holds(holds, 1.0, 3.0)]))
+        mean = sweeper.least_means(greatest, 1, np.full(1, np.inf))[0]
+        assert 0.9 * margin(greatest) <= 1.0 + mean - greatest[0] <= 1.1 * margin(greatest) + 1e-15
+
+
+def test_sums_of_logarithms_lack_what_rounding_may_have_added() -> None:
+    terms = np.array([1e6]), np.array([-1e6])
+    assert _rounded_down(*terms)[0] == pytest.approx(-2 * ROUNDING * (SERIES + 1e6), rel=1e-2)
+
+
 class TestConclusions:
     def test_the_promise_of_a_goal_says_how_it_is_reached(self) -> None:
         goal = NamedStates("", np.array([1]))
@@ -251,8 +316,30 @@ class TestProperties:
     def claim(self, lower: list[float], upper: list[float], policy: list[int], ranks: list[int]) -> PropertyClaim:
         return PropertyClaim(
             text='Pmax=? [ F "goal" ]', names=(), costs=np.zeros(0), lower=np.array(lower), upper=np.array(upper),
-            policy=np.array(policy), ranks=np.array(ranks),
+            policy=np.array(policy, dtype=np.int64), ranks=np.array(ranks, dtype=np.int64),
         )  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("within", "ranks", "enough"), [("", [0], math.inf), ("<=1", [], -math.inf)], ids=["at some time", "in a step"]
+    )
+    def test_what_rounding_might_add_to_a_mean_is_no_proof(self, within: str, ranks: list[int], enough: float) -> None:
+        """Forged by less than the margin: the bounds are the means themselves."""
+        counts = made_counts([[(1, 5000, 1), (2, 5000, 2)]], [1], labels=["s0", "goal", "bad"])
+        subject = self.question(counts)
+        region = Sweeper.of(subject).region
+        least = float(region.least_means(np.array([0.0, 1.0, 0.0]), enough)[0])
+        greatest = 1.0 - float(region.least_means(np.array([0.0, 0.0, 1.0]), enough)[0])
+
+        def holds(lower: float, upper: float) -> bool:
+            claim = structs.replace(
+                self.claim([lower], [upper], [0] if ranks else [], ranks),
+                text=f'Pmax=? [ !"bad" U{within} "goal" ]',
+            )
+            return self.checked(claim, subject).holds
+
+        assert holds(least - 2 * MARGIN, greatest + 2 * MARGIN)
+        assert not holds(least, greatest + 2 * MARGIN)
+        assert not holds(least - 2 * MARGIN, greatest)
 
     def test_a_state_that_is_not_known_may_lead_to_the_goal(self) -> None:
         subject = self.question(made_counts([[(1, MANY, 1), (2, 2, 5)]], [1], labels=["s0", "other", "goal"]))
@@ -272,6 +359,38 @@ class TestProperties:
             self.checked(self.claim([0.9, 1.0], [1.05, 1.0], [0, NO_CHOICE], ranks), subject)
         with pytest.raises(InvalidInputError, match="an action that does not exist"):
             self.checked(self.claim([0.9, 1.0], [1.0, 1.0], [0, 0], ranks), subject)
+
+    def test_what_rounding_might_add_to_a_cost_is_no_proof(self) -> None:
+        rows = made_counts([[(0, 3000, 1), (1, 7000, 2)]], [1], labels=["s0", "goal"])
+        subject = self.question(rows, assumed=Assumed({"outcomes": np.full(1, 2.0)}))
+        checking, empty, cost = Checking(subject, set()), np.zeros(0, dtype=np.int64), 1.0
+
+        def holds(lower: float, upper: float) -> bool:
+            claim = PropertyClaim(
+                text='Rmin=? [ F "goal" ]', names=(), costs=np.array([cost]), lower=np.array([lower]),
+                upper=np.array([upper]), policy=np.array([0]), ranks=empty,
+            )  # fmt: skip
+            (check,) = self.kind.checks([claim], checking)
+            return check.holds
+
+        region = checking.sweeper.region
+        lower = last_that_holds(lambda lower: holds(lower, 9.0), 1.0, 3.0)
+        upper = last_that_holds(lambda upper: holds(1.0, upper), 9.0, 1.0)
+        least = float(region.least_means(np.array([lower, 0.0]))[0])
+        greatest = upper - float(region.least_means(np.array([0.0, upper]))[0])
+        assert cost + least - lower >= 0.9 * margin(np.array([lower]))
+        assert upper - (cost + greatest) >= 0.9 * margin(np.array([upper]))
+
+    @pytest.mark.parametrize(("upper", "holds"), [(1.0 + 1e-9, True), (1.0, False), (0.995, False), (0.5, False)])
+    def test_no_policy_costs_less_than_its_first_action(self, upper: float, holds: bool) -> None:
+        """After it nothing more is to be paid, and what would be left for that is not negative."""
+        rows = made_counts([[(1, 5, 1)]], [1], labels=["s0", "goal"])
+        claim = PropertyClaim(
+            text='Rmin=? [ F "goal" ]', names=(), costs=np.array([1.0]), lower=np.zeros(1), upper=np.array([upper]),
+            policy=np.array([0]), ranks=np.zeros(0, dtype=np.int64),
+        )  # fmt: skip
+        subject = self.question(rows, assumed=Assumed({"deterministic": np.ones(1)}))
+        assert self.checked(claim, subject).holds == holds
 
     @pytest.mark.parametrize(("last", "holds"), [(0.25, True), (0.0, False)])
     def test_a_policy_of_bounded_cost_plays_nothing_for_free(self, last: float, holds: bool) -> None:

@@ -4,11 +4,21 @@ import itertools
 import math
 import random
 from collections.abc import Hashable
+from functools import partial
 
 import pytest
 
 from axplore.errors import InvalidSettingError
-from axplore.statistics.dependence import HistoryTest, _BatchBet, two_that_differ
+from axplore.statistics.dependence import (
+    SPLITS,
+    HistoryTest,
+    _BatchBet,
+    _is_from,
+    _log_mean,
+    _Predictors,
+    _Splits,
+    two_that_differ,
+)
 
 
 @pytest.mark.parametrize("is_ordered", [False, True])
@@ -56,6 +66,34 @@ def test_the_same_holds_if_they_came_in_several_contexts(row: tuple[float, ...])
         bet.add([(0, sequence[6], 1), (2, sequence[7], 1)])
         expected += math.prod(row[successor] for successor in sequence) * math.exp(bet.log_evidence)
     assert expected <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("n_draws", range(1, 7))
+def test_what_is_given_to_draws_before_any_batch_sums_to_a_probability(n_draws: int) -> None:
+    """Over the orders in which successors that have no names yet can come: half of it is on one successor."""
+    total = 0.0
+    for sequence in itertools.product(range(n_draws), repeat=n_draws):
+        met = list(dict.fromkeys(sequence))
+        if met == sorted(met) == list(range(len(met))):  # named in the order of their first sight
+            bet = _BatchBet()
+            bet.begin_with("before", {successor: sequence.count(successor) for successor in met})
+            total += math.exp(bet._each.log_predicted)
+    assert 0.5 - 1e-9 <= total <= 1 + 1e-9
+
+
+def test_splits_that_are_one_until_a_class_comes_say_what_each_says_by_itself() -> None:
+    noise = random.Random(0)
+    splits, alone = _Splits(), [_Predictors(partial(_is_from, first)) for first in SPLITS]
+    for turn in range(60):
+        batch: dict[Hashable, dict[Hashable, int]] = {}
+        for _ in range(3):
+            row = batch.setdefault(noise.randint(0, turn // 4), {})
+            row[noise.randint(0, 2)] = noise.randint(1, 4)
+        for predictors in (*splits.that_meet(batch), *alone):
+            predictors.bet(batch, {0: 0.5, 1: 0.3, 2: 0.1})
+            for context, counts in batch.items():
+                predictors.count(context, counts)
+        assert splits.log_predicted == _log_mean([predictors.log_predicted for predictors in alone])
 
 
 def test_contexts_that_differ_before_any_batch_are_found_at_the_next_draw() -> None:

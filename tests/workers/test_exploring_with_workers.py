@@ -33,7 +33,7 @@ from waiting import PATIENCE, comes_true
 
 HERE = Path(__file__).parent
 FILES = ("atlas.json", "atlas.npz", "certificate.json", "certificate.npz")
-FROZEN_LAKE: dict[str, Any] = {"radius": 8.0, "epsilon": 2.0}
+FROZEN_LAKE: dict[str, Any] = {"radius": 6.0, "epsilon": 2.0}
 
 
 def files_of(folder: Path) -> dict[str, bytes]:

@@ -40,7 +40,7 @@ PROMPT = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 300, "he
 """By this Ray counts a lost machine out within seconds, so that no later test is given an actor there."""
 
 WALK = {"radius": 5.0, "epsilon": 2.0}
-FROZEN_LAKE = {"radius": 8.0, "epsilon": 2.0}
+FROZEN_LAKE = {"radius": 5.0, "epsilon": 2.0}
 
 
 class WalkThatHangsOnce(Walk):
@@ -125,11 +125,31 @@ def cluster(_apart: None) -> Iterator[Any]:
         cluster.shutdown()
 
 
+@pytest.fixture(scope="module")
+def held(cluster: Any) -> Iterator[list[RayCluster]]:  # noqa: ARG001 (it ends before the cluster does)
+    """An engine that does nothing, if any: to connect takes a second, and others share its connection while it is."""
+    engines: list[RayCluster] = []
+    yield engines
+    for engine in engines:
+        engine.close()
+
+
 @pytest.fixture
-def engine(cluster: Any) -> Iterator[RayCluster]:
+def engine(cluster: Any, held: list[RayCluster]) -> Iterator[RayCluster]:
+    if not held:
+        held.append(RayCluster(cluster.address, None))
     engine = RayCluster(cluster.address, None)
     yield engine
     engine.close()
+
+
+@pytest.fixture
+def unconnected(held: list[RayCluster]) -> Iterator[None]:
+    """This process is connected to no cluster when a test begins, and when it has ended."""
+    while held:
+        held.pop().close()
+    assert not ray.is_initialized()
+    yield
     assert not ray.is_initialized()
 
 
@@ -408,6 +428,7 @@ def test_a_dismissed_worker_makes_room_for_another(engine: RayCluster) -> None:
         worker.stop()
 
 
+@pytest.mark.usefixtures("unconnected")
 def test_a_connection_that_was_there_before_stays(cluster: Any) -> None:
     ray.init(address=cluster.address, log_to_driver=False, logging_level=logging.ERROR)
     try:
@@ -431,16 +452,20 @@ def ask_until_lost(engine: RayCluster, worker: RayWorker) -> None:
         answer_of(engine, worker)
 
 
-def test_engines_share_a_connection_until_the_last_is_closed(engine: RayCluster) -> None:
-    other = RayCluster("auto", 1)
+@pytest.mark.usefixtures("unconnected")
+def test_engines_share_a_connection_until_the_last_is_closed(cluster: Any) -> None:
+    engine, other = RayCluster(cluster.address, None), RayCluster("auto", 1)
     with pytest.raises(InvalidSettingError, match="is connected to the Ray cluster"):
         RayCluster("127.0.0.1:1", 1)
     other.close()
+    assert ray.is_initialized()
     worker = engine.start(Clerk)
     assert answer_of(engine, worker) == Reply()
+    engine.close()
+    assert not ray.is_initialized()
 
 
-@pytest.mark.usefixtures("cluster")
+@pytest.mark.usefixtures("unconnected")
 def test_auto_finds_the_running_cluster() -> None:
     engine = RayCluster("auto", None)
     try:
@@ -449,6 +474,7 @@ def test_auto_finds_the_running_cluster() -> None:
         engine.close()
 
 
+@pytest.mark.usefixtures("unconnected")
 def test_auto_starts_a_cluster_where_the_last_one_has_ended(
     cluster: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -465,11 +491,11 @@ def test_auto_starts_a_cluster_where_the_last_one_has_ended(
             assert answer_of(engine, worker) == Reply("good morning")
         finally:
             engine.close()
-    assert not ray.is_initialized()
     assert capfd.readouterr().out == ""
     assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
 
 
+@pytest.mark.usefixtures("unconnected")
 def test_an_address_where_nothing_answers_is_refused() -> None:
     with pytest.raises(InvalidSettingError, match=r"there is no Ray cluster at 127\.0\.0\.1:1: .*refused"):
         RayCluster("127.0.0.1:1", 1)
@@ -477,9 +503,9 @@ def test_an_address_where_nothing_answers_is_refused() -> None:
         RayCluster("ray://127.0.0.1:1", 1)
     with pytest.raises(InvalidSettingError, match="there is no Ray cluster at nowhere"):
         RayCluster("nowhere.invalid:6379", 1)
-    assert not ray.is_initialized()
 
 
+@pytest.mark.usefixtures("unconnected")
 def test_an_address_in_the_environment_where_nothing_answers_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
     with pytest.raises(InvalidSettingError, match="there is no Ray cluster at 127"):
@@ -492,6 +518,7 @@ def test_what_is_no_address_is_refused(address: str) -> None:
         RayCluster(address, 1)
 
 
+@pytest.mark.usefixtures("unconnected")
 def test_an_address_where_something_else_answers_is_refused() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
 

@@ -10,10 +10,11 @@ import pytest
 from axplore.errors import UnknownActionError
 from axplore.mdp import TabularMdp
 from axplore.types import RESET
-from axplore.worlds.contract import Answer, Miss, Order, Restarts, World
-from axplore.worlds.playing import LARGEST_BATCH, PlayedPolicy, player_of
+from axplore.worlds.contract import Miss, Restarts, World
+from axplore.worlds.playing import PlayedPolicy, player_of
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedWorld
+from takes_orders import TakesOrders
 
 ROWS: dict[Any, dict[str, dict[Any, float]]] = {
     "start": {"go": {"goal": 0.5, "hole": 0.25, "mud": 0.25}},
@@ -42,28 +43,6 @@ class Stepped:
         row = ROWS[self._state][action]
         (self._state,) = self._random.choices(list(row), list(row.values()))
         return self._state
-
-
-class TakesOrders(World):
-    """A world of which nothing but orders is known."""
-
-    def __init__(self, inner: World) -> None:
-        self._inner = inner
-
-    @property
-    def states(self) -> Sequence[Any]:
-        return self._inner.states
-
-    @property
-    def steps(self) -> int:
-        return self._inner.steps
-
-    def actions_of(self, state: int) -> tuple[Any, ...]:
-        return self._inner.actions_of(state)
-
-    def carry_out(self, orders: Sequence[Order]) -> list[Answer]:
-        assert len(orders) <= LARGEST_BATCH
-        return self._inner.carry_out(orders)
 
 
 WORLDS: dict[str, Any] = {

@@ -70,8 +70,8 @@ class Side:
     Attributes:
         price: of a nat, per play.
         steps: those of the world when the plays were bounded; 0 if they never were.
-        n_known, n_shown: the number of counted states, and of outcomes that pairs had shown then. The process ends where
-            there are others, so that with more of them a pair may be played more often.
+        n_known, n_shown: the number of counted states, and of outcomes that pairs had shown then. The process ends
+            where there are others, so that with more of them a pair may be played more often.
         plays: a bound of the expected plays of each pair, [m]; infinite if there is none.
         policy: the pair in each known state that the plays are those of, or RESET_PAIR, [n]; empty for any policy.
     """
