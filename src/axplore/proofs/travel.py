@@ -51,7 +51,10 @@ class Travel:
 
     def steps(self, draws: FloatArray) -> float:
         """The steps that draws, [P], take in all."""
-        return float(draws @ self.per_draw(draws > 0.0))
+        drawn = np.flatnonzero(draws > 0.0)
+        per_draw = self.per_draw(draws > 0.0)
+        # Of few pairs as a rule; a product of long arrays would depend on the number of processors.
+        return float((draws[drawn] * per_draw[drawn]).sum())
 
 
 @compiled
