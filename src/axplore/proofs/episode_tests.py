@@ -217,6 +217,7 @@ class EpisodeTests:
         """The tests of a goal that are not decided."""
         return [test for test in self._by_goal.get(goal, ()) if not test.proven]
 
+    @cached_property
     def line_for_next(self) -> tuple[int, int]:
         """The first line with room for a new test, and which turn of that line it would be."""
         last = self._last_of_lines
@@ -299,7 +300,7 @@ def new_test(
     tail = 1.0 + bound if tail is None else tail
     longest = math.ceil(min(LONGEST * bound + 10, LONGEST_HORIZON))
     forecast = forecast_horizon(arrivals_by_frequency(model, path.goal, path.policy, longest), bound, tail)
-    line, turn = tests.line_for_next()
+    line, turn = tests.line_for_next
     test = EpisodeTest(
         goal=int(model.numbers[path.goal]),
         policy=np.where(path.policy == RESET_PAIR, RESET_ACTION, path.policy - model.rows.state_pairs[:-1]),

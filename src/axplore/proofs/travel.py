@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -34,27 +35,48 @@ class Travel:
         self._is_found = np.zeros(model.n_known, dtype=np.bool_)
         self._owners = np.repeat(np.arange(model.n_known), np.diff(model.rows.state_pairs))
 
-    def per_draw(self, pairs: npt.NDArray[np.bool_]) -> FloatArray:
+    def per_draw(self, wanted: npt.NDArray[np.bool_]) -> FloatArray:
         """The steps for a draw of each of these pairs, and anything above 0 for the others, [P]."""
-        is_wanted = np.zeros(self._model.n_known, dtype=np.bool_)
-        is_wanted[self._owners[pairs]] = True
-        states = np.flatnonzero(is_wanted & ~self._is_found)
+        return self._found(np.flatnonzero(wanted))
+
+    def per_draw_of_all(self) -> FloatArray:
+        """The steps for a draw of every pair, [P]."""
+        return self._found(np.arange(self._model.n_pairs))
+
+    def steps(self, draws: FloatArray) -> float:
+        """The steps that draws, [P], take in all."""
+        drawn = np.flatnonzero(draws > 0.0)
+        # Of few pairs as a rule; a product of long arrays would depend on the number of processors.
+        return float((draws[drawn] * self._found(drawn)[drawn]).sum())
+
+    def along(self, pairs: IntArray) -> TravelAlong:
+        """The same for some of the pairs."""
+        return TravelAlong(self._found(pairs)[pairs])
+
+    def _found(self, pairs: IntArray) -> FloatArray:
+        """The steps for a draw of every pair, [P], of which those of these pairs have been found."""
+        states = self._owners[pairs]
+        states = np.unique(states[~self._is_found[states]])
         if len(states):
             model = self._model
             _find_travel(model.rows, model.predecessors, len(model.numbers), model.limit, states, self._per_draw)
             self._is_found[states] = True
         return self._per_draw
 
-    def per_draw_of_all(self) -> FloatArray:
-        """The steps for a draw of every pair, [P]."""
-        return self.per_draw(np.ones(self._model.n_pairs, dtype=np.bool_))
+
+@dataclass(frozen=True, eq=False)
+class TravelAlong:
+    """What `Travel` says of some pairs, in the model of a way: the steps that a draw of each takes, [m]."""
+
+    steps_per_draw: FloatArray
+
+    def per_draw(self, wanted: npt.NDArray[np.bool_]) -> FloatArray:  # noqa: ARG002
+        """The steps for a draw of each pair, [m]."""
+        return self.steps_per_draw
 
     def steps(self, draws: FloatArray) -> float:
-        """The steps that draws, [P], take in all."""
-        drawn = np.flatnonzero(draws > 0.0)
-        per_draw = self.per_draw(draws > 0.0)
-        # Of few pairs as a rule; a product of long arrays would depend on the number of processors.
-        return float((draws[drawn] * per_draw[drawn]).sum())
+        """The steps that draws, [m], take in all."""
+        return float((draws * self.steps_per_draw).sum())
 
 
 @compiled
