@@ -13,7 +13,7 @@ import numpy as np
 from axplore.compilation import compiled, compiled_inline, compiled_part
 from axplore.graphs.search import Graph
 from axplore.graphs.search_kernels import spread
-from axplore.proofs.bound_kernels import SAME, evaluate, spread_values
+from axplore.proofs.bound_kernels import SAME, evaluate
 from axplore.proofs.row_kernels import NEGLIGIBLE, RegionRows
 from axplore.types import RESET_PAIR, FloatArray, IntArray
 
@@ -68,10 +68,31 @@ def empirical_values(
         policy: what attains it, [n].
         limit: of the value of the initial state.
     """
-    n_known = len(policy)
-    order = _leading_to(predecessors, goal, n_allowed)
     policy.fill(RESET_PAIR)
     values.fill(UNKNOWN_VALUE)
+    found, _ = _values_near(rows, predecessors, goal, n_allowed, values, policy, limit)
+    for state in range(len(values)):
+        if values[state] == UNKNOWN_VALUE:
+            values[state] = rows.reset_cost + values[0]
+    return found
+
+
+@compiled_part
+def _values_near(
+    rows: RegionRows,
+    predecessors: Graph,
+    goal: int,
+    n_allowed: int,
+    values: FloatArray,
+    policy: IntArray,
+    limit: float,
+) -> tuple[bool, IntArray]:
+    """`empirical_values` for the states that may lead to the goal, the goal, and those that follow them alone.
+
+    Returns the indices of all of these, too. Before, all values are unknown, and the policy resets everywhere.
+    """
+    n_known = len(policy)
+    order = _leading_to(predecessors, goal, n_allowed)
     if goal < len(values):
         values[goal] = 0.0
     # In the order of hops every state has a successor whose value is known, so that the first policy arrives with
@@ -80,13 +101,15 @@ def empirical_values(
         values[state], policy[state] = _going_nearer(rows, state, values)
     # No way to the goal was seen: every policy would go on for ever.
     if goal != 0 and values[0] == UNKNOWN_VALUE:
-        return False
-    chance = np.zeros(n_known)
-    for state in range(n_known):
-        chance[state] = 1.0 if values[state] == UNKNOWN_VALUE else 0.0
-    resetting = np.flatnonzero(chance)
+        return False, np.append(order, goal)
+    chance = np.ones(n_known)
+    chance[order] = 0.0
+    if goal < n_known:
+        chance[goal] = 0.0
     change = 0.0
+    resetting = _following(rows, order, values)
     _reset(rows, resetting, values)
+    near = np.concatenate((order, resetting, np.full(1, goal)))
     for _ in range(MOST_IMPROVEMENTS):
         evaluate(
             rows,
@@ -103,7 +126,6 @@ def empirical_values(
             chance,
         )
         _reset(rows, resetting, values)
-        spread_values(rows, values, n_known, goal)
         change = 0.0
         for state in order:
             value, policy[state] = _best_by_frequency(rows, state, values)
@@ -111,9 +133,23 @@ def empirical_values(
             values[state] = value
         if change <= ESTIMATE_CHANGE:
             _reset(rows, resetting, values)
-            spread_values(rows, values, n_known, goal)
-            return bool(values[0] <= limit)
-    return False
+            return bool(values[0] <= limit), near
+    return False, near
+
+
+@compiled_part
+def _following(rows: RegionRows, states: IntArray, values: FloatArray) -> IntArray:
+    """The states of unknown value that some pair of these states leads to; their values are overwritten."""
+    following, n_found = np.empty(len(values), np.int64), 0
+    for state in states:
+        first, end = rows.row_offsets[rows.state_pairs[state]], rows.row_offsets[rows.state_pairs[state + 1]]
+        for entry in range(first, end):
+            successor = rows.successors[entry]
+            if values[successor] == UNKNOWN_VALUE:
+                values[successor] = 0.0
+                following[n_found] = successor
+                n_found += 1
+    return following[:n_found]
 
 
 @compiled_inline
@@ -127,11 +163,16 @@ def _reset(rows: RegionRows, states: IntArray, values: FloatArray) -> None:
 def estimated_steps(rows: RegionRows, predecessors: Graph, n_seen: int, limit: float) -> FloatArray:
     """The empirical value of the initial state for each other state seen, [others]; infinite beyond the limit."""
     n_known = len(rows.state_pairs) - 1
-    values, policy = np.empty(n_seen), np.empty(n_known, np.int64)
+    values, policy = np.full(n_seen, UNKNOWN_VALUE), np.full(n_known, RESET_PAIR)
     steps = np.full(n_seen - n_known, np.inf)
     for index in range(len(steps)):
-        if empirical_values(rows, predecessors, n_known + index, n_known, values, policy, limit):
+        found, near = _values_near(rows, predecessors, n_known + index, n_known, values, policy, limit)
+        if found:
             steps[index] = values[0]
+        for state in near:
+            values[state] = UNKNOWN_VALUE
+            if state < n_known:
+                policy[state] = RESET_PAIR
     return steps
 
 
