@@ -45,7 +45,7 @@ class KeptRegret:
         """What the policy may lose from the initial state: the better of the two ways to bound it."""
         return min(self.first, float(self.upper.upper[0] - self.lower.lower[0]))
 
-    @property
+    @cached_property
     def at_most(self) -> float:
         """What is decided by: the same from corrected bounds."""
         steps = self.upper.upper
