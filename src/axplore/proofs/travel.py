@@ -59,7 +59,9 @@ class Travel:
         states = np.unique(states[~self._is_found[states]])
         if len(states):
             model = self._model
-            _find_travel(model.rows, model.predecessors, len(model.numbers), model.limit, states, self._per_draw)
+            _find_travel(
+                model.rows, model.predecessors, model.leading, len(model.numbers), model.limit, states, self._per_draw
+            )
             self._is_found[states] = True
         return self._per_draw
 
@@ -81,13 +83,19 @@ class TravelAlong:
 
 @compiled
 def _find_travel(
-    rows: RegionRows, predecessors: Graph, n_seen: int, limit: float, states: IntArray, per_draw: FloatArray
+    rows: RegionRows,
+    predecessors: Graph,
+    leading: Graph,
+    n_seen: int,
+    limit: float,
+    states: IntArray,
+    per_draw: FloatArray,
 ) -> None:
     n_known = len(rows.state_pairs) - 1
     policy = np.empty(n_known, np.int64)
     values = np.empty(n_seen)
     for state in states:
-        if not empirical_values(rows, predecessors, state, n_known, values, policy, 10.0 * limit):
+        if not empirical_values(rows, predecessors, leading, state, n_known, values, policy, 10.0 * limit):
             values[:] = limit
         for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
             for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
