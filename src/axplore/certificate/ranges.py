@@ -41,9 +41,9 @@ def check_whole(name: str, value: object, least: int, most: int = MOST_DRAWS) ->
         raise InvalidInputError(f"{name} is {_shown(value)}, not a whole number from {least} to {most}")
 
 
-def check_each_whole(name: str, values: Sequence[object], least: int, most: int = MOST_DRAWS) -> None:
+def check_each_whole(name: str, values: Sequence[int], least: int, most: int = MOST_DRAWS) -> None:
     """Refuses anything but whole numbers in this range; there may be many."""
-    if set(map(type, values)) - {int} or (values and not least <= min(values) <= max(values) <= most):  # type: ignore[type-var]
+    if set(map(type, values)) - {int} or (values and not least <= min(values) <= max(values) <= most):
         for value in values:
             check_whole(name, value, least, most)
 
