@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 import numpy as np
 
+import axplore
+from axplore.explorers.base import run
+from axplore.explorers.certified import Certified
 from axplore.mdp import TabularMdp
 from axplore.proofs.bounds import IntervalModel, interval_model
 from axplore.records.counts import Counts
 from axplore.statistics.confidence import ConfidenceRegion, confidence_region
+from axplore.target import Target
 from axplore.types import RESET_PAIR, FloatArray, IntArray
+from axplore.worlds.simulated import SimulatedWorld
+from axplore_studies.coverage_models import case
 from made_counts import made_counts
 
 
@@ -99,3 +106,16 @@ def made_up_model(rows: Sequence[Sequence[Mapping[int, float]]], slack: float) -
     counts = made_counts(entries, [len(options) for options in rows])
     shares = np.array([share for pair in pairs for share in pair.values()], dtype=np.float64)
     return interval_model(counts, ConfidenceRegion(shares, np.full(len(pairs), slack), 0.0), limit=100.0)
+
+
+@cache
+def explored_model(name: str, steps: int = 4000) -> IntervalModel:
+    """What is known of a world after some steps."""
+    if name == "star":
+        mdp, target = axplore.domain("star", arms=40, arm_length=1), Target(radius=2, epsilon=1, delta=0.1)
+    else:
+        made = case(name, 1)
+        mdp, target = made.mdp, Target(radius=made.radius, epsilon=1, delta=0.1)
+    explored = run(Certified(target=target), SimulatedWorld(mdp, 3), max_steps=steps)
+    assert explored.evidence is not None
+    return explored.evidence.model

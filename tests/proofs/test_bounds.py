@@ -559,6 +559,23 @@ def test_estimates_are_those_of_plain_value_iteration(seed: int, kind: str, know
             assert values[0] > 1000
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_estimates_where_a_state_has_many_actions_are_the_same(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    hub = {}
+    for action in range(80):  # most lead to states that reset, and a few to those near the goals
+        successors = generator.choice(60, size=2, replace=False)
+        hub[action] = dict(zip(successors.tolist(), (0.7, 0.3), strict=True))
+    others = {state: {0: {(state + 1) % 60: 0.8, state: 0.2}} for state in range(1, 60)}
+    model = model_of(expected_counts(TabularMdp.from_rows({0: hub, **others}, 0), [0, 7, 8, 30], 50))
+    assert model.n_pairs == 83
+    for goal in range(1, len(model.numbers)):
+        estimate, values = empirical_path(model, goal), iterated_values(model, goal, model.n_known)
+        assert np.allclose(estimate.values, values, rtol=1e-4) if np.isfinite(estimate.steps) else values[0] > 1000
+        if goal in model.frontier:
+            assert model.frontier_steps[goal - model.n_known] == estimate.steps
+
+
 @pytest.mark.parametrize(("seed", "kind", "known"), situations())
 def test_no_upper_bound_falls_below_what_is_said_of_all(seed: int, kind: str, known: tuple[int, ...]) -> None:
     model = model_of(counts_for(random_model(seed), seed, kind, known))

@@ -71,16 +71,16 @@ def a_test(line: int, turn: int, *, proven: bool, goal: int = 1) -> EpisodeTest:
 
 def test_a_line_has_room_after_a_proof_and_never_after_a_test_that_is_open() -> None:
     tests = EpisodeTests()
-    assert tests.line_for_next() == (1, 1)
+    assert tests.line_for_next == (1, 1)
     tests = tests.with_test(a_test(1, 1, proven=True))
-    assert tests.line_for_next() == (1, 2)
+    assert tests.line_for_next == (1, 2)
     tests = tests.with_test(a_test(1, 2, proven=False, goal=2))
-    assert tests.line_for_next() == (2, 1)
+    assert tests.line_for_next == (2, 1)
     tests = tests.with_test(a_test(2, 1, proven=False, goal=2))
-    assert tests.line_for_next() == (3, 1)
+    assert tests.line_for_next == (3, 1)
     tests = tests.with_test(a_test(1, 2, proven=True, goal=2))
     assert [(test.line, test.turn) for test in tests] == [(1, 1), (1, 2), (2, 1)]
-    assert tests.line_for_next() == (1, 3)
+    assert tests.line_for_next == (1, 3)
 
 
 def test_a_proof_counts_for_its_goal_and_bound_alone() -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ import pytest
 import axplore
 from axplore import TabularMdp
 from axplore.certificate import NearOptimal
-from axplore.explorers.base import run
 from axplore.explorers.certified import Certified
 from axplore.proofs import shared_bounds
 from axplore.proofs.bound_kernels import lower_residual
@@ -24,21 +22,8 @@ from axplore.proofs.row_kernels import UNKNOWN_SHIFT, single_factors
 from axplore.proofs.shared_bounds import ProvenClaims, SharedBounds
 from axplore.records.vectors import Vector
 from axplore.target import Target
-from axplore.worlds.simulated import SimulatedWorld
 from axplore_studies.coverage_models import KINDS, case
-
-
-@cache
-def model_of(name: str, steps: int = 4000) -> IntervalModel:
-    """What is known of a world after some steps."""
-    if name == "star":
-        mdp, target = axplore.domain("star", arms=40, arm_length=1), Target(radius=2, epsilon=1, delta=0.1)
-    else:
-        made = case(name, 1)
-        mdp, target = made.mdp, Target(radius=made.radius, epsilon=1, delta=0.1)
-    explored = run(Certified(target=target), SimulatedWorld(mdp, 3), max_steps=steps)
-    assert explored.evidence is not None
-    return explored.evidence.model
+from observed import explored_model
 
 
 def residual(model: IntervalModel, goal: int, bound: Vector[np.float64]) -> float:
@@ -52,7 +37,7 @@ def residual(model: IntervalModel, goal: int, bound: Vector[np.float64]) -> floa
 @pytest.mark.parametrize("name", ["star", *KINDS])
 def test_what_is_kept_is_a_lower_bound_with_the_same_steps(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_bounds, "MOST_KEPT", 1.0)  # so that all share the first one
-    model = model_of(name)
+    model = explored_model(name)
     bounds = SharedBounds(model)
     for goal in range(1, len(model.numbers) + 1):
         whole = lower_path(model, goal)
@@ -63,7 +48,7 @@ def test_what_is_kept_is_a_lower_bound_with_the_same_steps(name: str, monkeypatc
 
 
 def test_goals_that_are_alike_share_nearly_all_numbers() -> None:
-    model = model_of("star")
+    model = explored_model("star")
     bounds = SharedBounds(model)
     first, *others = (bounds.kept(lower_path(model, goal)) for goal in range(1, model.n_known))
     assert len(others) == 39
@@ -73,7 +58,7 @@ def test_goals_that_are_alike_share_nearly_all_numbers() -> None:
 
 @pytest.mark.parametrize("name", ["star", "deterministic", "terminal"])
 def test_the_bound_along_a_way_is_what_the_solver_finds(name: str) -> None:
-    model = model_of(name)
+    model = explored_model(name)
     bounds, n_found = SharedBounds(model), 0
     for goal in range(1, model.n_known):
         way, solved = certain_path(model, empirical_path(model, goal)), lower_path(model, goal)
@@ -90,7 +75,7 @@ def test_the_bound_along_a_way_is_what_the_solver_finds(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["star", "sparse", "deterministic", "ties", "terminal"])
 def test_large_models_prove_the_same_claims(name: str) -> None:
-    model = model_of(name, 1500)
+    model = explored_model(name, 1500)
     claims = [ToOptimise(goal, epsilon) for goal in range(1, model.n_known) for epsilon in (0.5, 1.0, 4.0)]
     one_by_one = [claim.gain(model).proven for claim in claims]
     proven = ProvenClaims(replace(model, whole_up_to=0))

@@ -6,6 +6,7 @@ the numbers that a computer has, so it comes to a verdict on whatever it is give
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -38,6 +39,13 @@ def check_whole(name: str, value: object, least: int, most: int = MOST_DRAWS) ->
     """Refuses anything but a whole number in this range."""
     if type(value) is not int or not least <= value <= most:
         raise InvalidInputError(f"{name} is {_shown(value)}, not a whole number from {least} to {most}")
+
+
+def check_each_whole(name: str, values: Sequence[int], least: int, most: int = MOST_DRAWS) -> None:
+    """Refuses anything but whole numbers in this range; there may be many."""
+    if set(map(type, values)) - {int} or (values and not least <= min(values) <= max(values) <= most):
+        for value in values:
+            check_whole(name, value, least, most)
 
 
 def check_real(name: str, value: object, least: float, most: float) -> None:

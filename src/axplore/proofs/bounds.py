@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import structs
 
-from axplore.compressed import offsets_from
+from axplore.compressed import offsets_from, offsets_of
 from axplore.graphs.search import Graph, graph_from, reversed_graph
 from axplore.proofs.bound_kernels import (
     ANY_POLICY,
@@ -263,7 +263,7 @@ class IntervalModel:
     @cached_property
     def frontier_steps(self) -> FloatArray:
         """The steps to each frontier state if frequencies were probabilities; infinite far beyond the limit."""
-        return estimated_steps(self.rows, self.predecessors, len(self.numbers), 10 * self.limit)
+        return estimated_steps(self.rows, self.predecessors, self.leading, len(self.numbers), 10 * self.limit)
 
     @cached_property
     def least_upper(self) -> FloatArray:
@@ -292,6 +292,14 @@ class IntervalModel:
     def predecessors(self) -> Graph:
         """From which known states each state was met."""
         return reversed_graph(self.graph)
+
+    @cached_property
+    def leading(self) -> Graph:
+        """The pairs that lead to each state, ascending."""
+        rows = self.rows
+        pairs = np.repeat(np.arange(self.n_pairs), np.diff(rows.row_offsets))
+        by_successor = np.argsort(rows.successors, kind="stable")
+        return graph_from(offsets_of(rows.successors[by_successor], len(self.numbers)), pairs[by_successor])
 
     @cached_property
     def min_cost(self) -> float:
@@ -456,7 +464,7 @@ def _estimate(model: IntervalModel, goal: int, n_allowed: int, limit: float) -> 
     """Keeps the empirical path to a goal and returns True, unless it takes more than the limit."""
     values = np.zeros(len(model.numbers))
     policy = np.full(model.n_known, RESET_PAIR)
-    found = empirical_values(model.rows, model.predecessors, goal, n_allowed, values, policy, limit)
+    found = empirical_values(model.rows, model.predecessors, model.leading, goal, n_allowed, values, policy, limit)
     if found:
         _remember_estimate(model, n_allowed, GoalValues(goal, values, policy, proven=False))
     return found

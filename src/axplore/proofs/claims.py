@@ -27,10 +27,12 @@ from axplore.proofs.bounds import (
     gain_of_regret,
     gain_of_upper,
     lower_path,
+    quick_path,
     regret_path,
     upper_path,
 )
-from axplore.proofs.travel import Travel
+from axplore.proofs.travel import Travel, TravelAlong
+from axplore.proofs.ways import WayModel, model_along
 from axplore.types import RESET_PAIR, FloatArray, IntArray
 
 LEAST_GROWTH, MOST_GROWTH = 1.1, 2.0
@@ -123,7 +125,25 @@ class ToReach(_AboutGoal):
 
     def any_path(self, model: IntervalModel) -> GoalValues:
         """A policy whose upper bound proves the claim, if there is one."""
-        return upper_path(model, self.goal, n_allowed=self.n_allowed, at_most=self.steps)
+        return self._path_along(model) or upper_path(model, self.goal, n_allowed=self.n_allowed, at_most=self.steps)
+
+    def _path_along(self, model: IntervalModel) -> GoalValues | None:
+        """What looks best, if its upper bound proves the claim, in large models; found along its way."""
+        quick = quick_path(model, self.goal, self.n_allowed) if model.is_large and model.imagined is None else None
+        if quick is not None and quick.at_most <= self.steps:
+            return quick
+        part = self.along_way(model)
+        if part is None:
+            return None
+        found = upper_path(part[1].model, part[0].goal, follow=part[1].path, at_most=self.steps)
+        return part[1].in_whole(found, model, self.goal) if found.at_most <= self.steps else None
+
+    def along_way(self, model: IntervalModel) -> tuple[ToReach, WayModel] | None:
+        """The claim in the model of the way that looks best, in large models: trials there take less time."""
+        if not model.is_large or model.groups is not None:
+            return None
+        way = model_along(model, empirical_path(model, self.goal, self.n_allowed))
+        return None if way is None else (ToReach(way.path.goal, self.steps), way)
 
     def gain(self, model: IntervalModel) -> Gain:
         if model.imagined is None and self.is_proven(model):
@@ -219,6 +239,8 @@ class Draws:
 def cheapest_draws(claim: ToProve, model: IntervalModel, travel: Travel, at_most: float = np.inf) -> Draws:
     """The draws that would prove a claim soonest; all zero if it is proven.
 
+    In large models, draws for a state to be reached are sought along the way that looks best.
+
     Where the gains give no hint, every pair is drawn a little more: with more draws the estimates change. Of pairs that
     share their draws, the one is drawn that takes the fewest steps.
 
@@ -228,10 +250,20 @@ def cheapest_draws(claim: ToProve, model: IntervalModel, travel: Travel, at_most
         travel: the steps that one more draw of each pair takes.
         at_most: draws that take more steps are not followed to their end, because others are cheaper.
     """
+    part = claim.along_way(model) if isinstance(claim, ToReach) else None
+    if part is None:
+        return _cheapest_draws(claim, model, travel, at_most)
+    own_claim, way = part
+    draws, more = _cheapest_draws(own_claim, way.model, travel.along(way.pairs), at_most), np.zeros(model.n_pairs)
+    more[way.pairs] = draws.more
+    return Draws(more, draws.travel)
+
+
+def _cheapest_draws(claim: ToProve, model: IntervalModel, travel: Travel | TravelAlong, at_most: float) -> Draws:
     visits = model.visits.astype(np.float64)
     # A draw in one pair of a group is a draw in all: each of them counts with its part of the steps and of the gain.
     sizes, drawn, shared = model.group_sizes(), np.ones(model.n_pairs, dtype=np.bool_), None
-    if model.groups is not None:
+    if model.groups is not None and isinstance(travel, Travel):
         least, drawn = model.cheapest_of_group(travel.per_draw_of_all())
         shared = least / sizes
     for _ in range(TRIALS):
@@ -247,7 +279,7 @@ def cheapest_draws(claim: ToProve, model: IntervalModel, travel: Travel, at_most
     return Draws(more * drawn, _steps(more, travel, shared))
 
 
-def _steps(draws: FloatArray, travel: Travel, shared: FloatArray | None) -> float:
+def _steps(draws: FloatArray, travel: Travel | TravelAlong, shared: FloatArray | None) -> float:
     """The steps that draws take, [P]; `shared` are those for a draw of each pair, where pairs share their draws."""
     return travel.steps(draws) if shared is None else float(draws @ shared)
 

@@ -190,6 +190,11 @@ class EpisodeTests:
         """The place of the newest test of each line; only that may be undecided."""
         return {test.line: place for place, test in enumerate(self.begun)}
 
+    @cached_property
+    def _undecided_below(self) -> int:
+        """A line: no line before it has room for a new test."""
+        return self.spent + 1
+
     @property
     def goals(self) -> list[int]:
         """The goals of which there are tests, by their numbers."""
@@ -217,10 +222,11 @@ class EpisodeTests:
         """The tests of a goal that are not decided."""
         return [test for test in self._by_goal.get(goal, ()) if not test.proven]
 
+    @cached_property
     def line_for_next(self) -> tuple[int, int]:
         """The first line with room for a new test, and which turn of that line it would be."""
         last = self._last_of_lines
-        every = range(self.spent + 1, self.spent + len(last) + 2)
+        every = range(self._undecided_below, self.spent + len(last) + 2)
         line = next(line for line in every if line not in last or self.begun[last[line]].proven)
         return line, self.begun[last[line]].turn + 1 if line in last else 1
 
@@ -241,6 +247,8 @@ class EpisodeTests:
             vars(after)["_places"] = {**self._places, (test.line, test.turn): place}
             vars(after)["_last_of_lines"] = {**self._last_of_lines, test.line: place}
         # What follows from the tests is carried over: with thousands of them, finding it anew takes most of a round.
+        full = self.line_for_next[0] if "line_for_next" in vars(self) else self._undecided_below
+        vars(after)["_undecided_below"] = min(full, test.line)
         vars(after)["_by_goal"] = {**self._by_goal, test.goal: own}
         return after
 
@@ -299,7 +307,7 @@ def new_test(
     tail = 1.0 + bound if tail is None else tail
     longest = math.ceil(min(LONGEST * bound + 10, LONGEST_HORIZON))
     forecast = forecast_horizon(arrivals_by_frequency(model, path.goal, path.policy, longest), bound, tail)
-    line, turn = tests.line_for_next()
+    line, turn = tests.line_for_next
     test = EpisodeTest(
         goal=int(model.numbers[path.goal]),
         policy=np.where(path.policy == RESET_PAIR, RESET_ACTION, path.policy - model.rows.state_pairs[:-1]),

@@ -10,10 +10,10 @@ from typing import Final
 
 import numpy as np
 
-from axplore.compilation import compiled, compiled_inline, compiled_part
+from axplore.compilation import compiled, compiled_inline, compiled_inner, compiled_part
 from axplore.graphs.search import Graph
 from axplore.graphs.search_kernels import spread
-from axplore.proofs.bound_kernels import SAME, evaluate, spread_values
+from axplore.proofs.bound_kernels import SAME, evaluate
 from axplore.proofs.row_kernels import NEGLIGIBLE, RegionRows
 from axplore.types import RESET_PAIR, FloatArray, IntArray
 
@@ -30,6 +30,9 @@ MOST_COST: Final = 1e12
 """Estimates are cut here."""
 
 UNKNOWN_VALUE: Final = -1.0
+
+MANY_PAIRS: Final = 8
+"""A state with more pairs than this number for each state that leads to a goal is not asked for each of them."""
 
 
 @compiled_part
@@ -48,6 +51,7 @@ def _leading_to(predecessors: Graph, goal: int, n_allowed: int) -> IntArray:
 def empirical_values(
     rows: RegionRows,
     predecessors: Graph,
+    leading: Graph,
     goal: int,
     n_allowed: int,
     values: FloatArray,
@@ -62,31 +66,57 @@ def empirical_values(
     Args:
         rows: counts.
         predecessors: the edges that were seen, turned round.
+        leading: the pairs that lead to each state, ascending.
         goal: the index of a state, or the one after the last for a state that was never seen.
         n_allowed: later states only reset.
         values: the result, [n + others].
         policy: what attains it, [n].
         limit: of the value of the initial state.
     """
-    n_known = len(policy)
-    order = _leading_to(predecessors, goal, n_allowed)
     policy.fill(RESET_PAIR)
     values.fill(UNKNOWN_VALUE)
+    found, _ = _values_near(rows, predecessors, leading, goal, n_allowed, values, policy, limit)
+    for state in range(len(values)):
+        if values[state] == UNKNOWN_VALUE:
+            values[state] = rows.reset_cost + values[0]
+    return found
+
+
+@compiled_part
+def _values_near(
+    rows: RegionRows,
+    predecessors: Graph,
+    leading: Graph,
+    goal: int,
+    n_allowed: int,
+    values: FloatArray,
+    policy: IntArray,
+    limit: float,
+) -> tuple[bool, IntArray]:
+    """`empirical_values` for the states that may lead to the goal, the goal, and those that follow them alone.
+
+    Returns the indices of all of these, too. Before, all values are unknown, and the policy resets everywhere.
+    """
+    n_known = len(policy)
+    order = _leading_to(predecessors, goal, n_allowed)
     if goal < len(values):
         values[goal] = 0.0
+    first, pairs = _useful_pairs(rows, leading, goal, order)
     # In the order of hops every state has a successor whose value is known, so that the first policy arrives with
     # probability 1.
-    for state in order:
-        values[state], policy[state] = _going_nearer(rows, state, values)
+    for index, state in enumerate(order):
+        values[state], policy[state] = _going_nearer(rows, pairs[first[index] : first[index + 1]], values)
     # No way to the goal was seen: every policy would go on for ever.
     if goal != 0 and values[0] == UNKNOWN_VALUE:
-        return False
-    chance = np.zeros(n_known)
-    for state in range(n_known):
-        chance[state] = 1.0 if values[state] == UNKNOWN_VALUE else 0.0
-    resetting = np.flatnonzero(chance)
+        return False, np.append(order, goal)
+    chance = np.ones(n_known)
+    chance[order] = 0.0
+    if goal < n_known:
+        chance[goal] = 0.0
     change = 0.0
+    resetting = _following(rows, pairs, values)
     _reset(rows, resetting, values)
+    near = np.concatenate((order, resetting, np.full(1, goal)))
     for _ in range(MOST_IMPROVEMENTS):
         evaluate(
             rows,
@@ -103,17 +133,73 @@ def empirical_values(
             chance,
         )
         _reset(rows, resetting, values)
-        spread_values(rows, values, n_known, goal)
         change = 0.0
-        for state in order:
-            value, policy[state] = _best_by_frequency(rows, state, values)
+        for index, state in enumerate(order):
+            value, policy[state] = _best_by_frequency(rows, state, pairs[first[index] : first[index + 1]], values)
             change = max(change, abs(value - values[state]))
             values[state] = value
         if change <= ESTIMATE_CHANGE:
             _reset(rows, resetting, values)
-            spread_values(rows, values, n_known, goal)
-            return bool(values[0] <= limit)
-    return False
+            return bool(values[0] <= limit), near
+    return False, near
+
+
+@compiled_part
+def _useful_pairs(rows: RegionRows, leading: Graph, goal: int, order: IntArray) -> tuple[IntArray, IntArray]:
+    """The pairs to choose from in each state of the order, one after the other, and where those of each begin.
+
+    All others lead to states alone that reset, so that none is better than a RESET. A state may have thousands of
+    them, and they are passed over where that is quicker than to look at each.
+    """
+    first, n_pairs = np.zeros(len(order) + 1, np.int64), 0
+    for state in order:
+        n_pairs += rows.state_pairs[state + 1] - rows.state_pairs[state]
+    pairs, n_pairs = np.empty(n_pairs, np.int64), 0
+    for index, state in enumerate(order):
+        own, end, before = rows.state_pairs[state], rows.state_pairs[state + 1], n_pairs
+        if end - own > MANY_PAIRS * (len(order) + 1):
+            for place in range(-1, len(order)):
+                n_pairs = _add_leading(leading, goal if place < 0 else order[place], own, end, pairs, n_pairs)
+            found = np.unique(pairs[before:n_pairs])
+            n_pairs = before + len(found) if n_pairs < len(pairs) else before
+            pairs[before:n_pairs] = found[: n_pairs - before]
+        if n_pairs == before:  # none was left out, or there was no room for what leads to many of these states
+            for pair in range(own, end):
+                pairs[n_pairs] = pair
+                n_pairs += 1
+        first[index + 1] = n_pairs
+    return first, pairs[:n_pairs]
+
+
+@compiled_inner
+def _add_leading(leading: Graph, successor: int, first: int, end: int, pairs: IntArray, n_pairs: int) -> int:
+    """Adds those of a range of pairs that lead to a state, as far as there is room; returns how many there are."""
+    low, high = leading.offsets[successor], leading.offsets[successor + 1]
+    last = high
+    while low < high:
+        middle = (low + high) // 2
+        if leading.heads[middle] < first:
+            low = middle + 1
+        else:
+            high = middle
+    while low < last and leading.heads[low] < end and n_pairs < len(pairs):
+        pairs[n_pairs] = leading.heads[low]
+        n_pairs, low = n_pairs + 1, low + 1
+    return n_pairs
+
+
+@compiled_part
+def _following(rows: RegionRows, pairs: IntArray, values: FloatArray) -> IntArray:
+    """The states of unknown value that some of these pairs leads to; their values are overwritten."""
+    following, n_found = np.empty(len(values), np.int64), 0
+    for pair in pairs:
+        for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
+            successor = rows.successors[entry]
+            if values[successor] == UNKNOWN_VALUE:
+                values[successor] = 0.0
+                following[n_found] = successor
+                n_found += 1
+    return following[:n_found]
 
 
 @compiled_inline
@@ -124,22 +210,27 @@ def _reset(rows: RegionRows, states: IntArray, values: FloatArray) -> None:
 
 
 @compiled
-def estimated_steps(rows: RegionRows, predecessors: Graph, n_seen: int, limit: float) -> FloatArray:
+def estimated_steps(rows: RegionRows, predecessors: Graph, leading: Graph, n_seen: int, limit: float) -> FloatArray:
     """The empirical value of the initial state for each other state seen, [others]; infinite beyond the limit."""
     n_known = len(rows.state_pairs) - 1
-    values, policy = np.empty(n_seen), np.empty(n_known, np.int64)
+    values, policy = np.full(n_seen, UNKNOWN_VALUE), np.full(n_known, RESET_PAIR)
     steps = np.full(n_seen - n_known, np.inf)
     for index in range(len(steps)):
-        if empirical_values(rows, predecessors, n_known + index, n_known, values, policy, limit):
+        found, near = _values_near(rows, predecessors, leading, n_known + index, n_known, values, policy, limit)
+        if found:
             steps[index] = values[0]
+        for state in near:
+            values[state] = UNKNOWN_VALUE
+            if state < n_known:
+                policy[state] = RESET_PAIR
     return steps
 
 
 @compiled_inline
-def _going_nearer(rows: RegionRows, state: int, values: FloatArray) -> tuple[float, int]:
-    """The best pair if outcomes of unknown value led back to the state, and its value."""
+def _going_nearer(rows: RegionRows, pairs: IntArray, values: FloatArray) -> tuple[float, int]:
+    """The best of these pairs if outcomes of unknown value led back to the state, and its value."""
     best, choice = np.inf, RESET_PAIR
-    for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
+    for pair in pairs:
         value, known = rows.costs[pair], 0.0
         for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
             if values[rows.successors[entry]] != UNKNOWN_VALUE:
@@ -152,10 +243,10 @@ def _going_nearer(rows: RegionRows, state: int, values: FloatArray) -> tuple[flo
 
 
 @compiled_inline
-def _best_by_frequency(rows: RegionRows, state: int, values: FloatArray) -> tuple[float, int]:
-    """The least value of a pair, or of RESET, if frequencies were probabilities, and the choice that has it."""
+def _best_by_frequency(rows: RegionRows, state: int, pairs: IntArray, values: FloatArray) -> tuple[float, int]:
+    """The least value of one of these pairs, or of RESET, by the frequencies, and the choice that has it."""
     best, choice = np.inf, RESET_PAIR
-    for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
+    for pair in pairs:
         first, end = rows.row_offsets[pair], rows.row_offsets[pair + 1]
         if first == end:
             continue

@@ -45,7 +45,7 @@ class KeptRegret:
         """What the policy may lose from the initial state: the better of the two ways to bound it."""
         return min(self.first, float(self.upper.upper[0] - self.lower.lower[0]))
 
-    @property
+    @cached_property
     def at_most(self) -> float:
         """What is decided by: the same from corrected bounds."""
         steps = self.upper.upper
@@ -187,7 +187,7 @@ def gather_evidence(
     regrets: tuple[KeptRegret, ...] = ()
     if objective is Objective.OPTIMAL:
         regrets = tuple(_kept_regret(ToOptimise(goal, target.epsilon), model, lowers) for goal in known)
-    beyond = (ToSetAside(goal, target.radius).path(model) for goal in range(len(regrets), len(model.numbers)))
+    beyond = (ToSetAside(goal, target.radius) for goal in range(len(regrets), len(model.numbers)))
     lower = (regret.lower for regret in regrets)
     return Evidence(
         model=model,
@@ -195,7 +195,7 @@ def gather_evidence(
         objective=objective,
         reachable=reachable,
         regrets=regrets,
-        lower=(*lower, *(_kept_lower(model, path, lowers) for path in beyond)),
+        lower=(*lower, *(_kept_lower(claim, model, lowers) for claim in beyond)),
         unseen=_bound(model, ToSetAside(model.unseen, target.radius).path(model)),
         tests=tests or EpisodeTests(),
     )
@@ -222,8 +222,11 @@ def _kept_reachable(claim: ToReach, model: IntervalModel) -> Way:
     return _on_its_way(model, claim.any_path(model) if model.is_large else claim.path(model))
 
 
-def _kept_lower(model: IntervalModel, path: GoalValues, lowers: SharedBounds) -> Bound:
-    return Bound(path.goal, lowers.kept(path)) if model.is_large else _bound(model, path)
+def _kept_lower(claim: ToSetAside, model: IntervalModel, lowers: SharedBounds) -> Bound:
+    if not model.is_large:
+        return _bound(model, claim.path(model))
+    inherited = lowers.inherited(claim.goal)
+    return Bound(claim.goal, lowers.kept(claim.path(model)) if inherited is None else inherited)
 
 
 def _on_its_way(model: IntervalModel, path: GoalValues) -> Way:
@@ -262,7 +265,7 @@ def _kept_regret(claim: ToOptimise, model: IntervalModel, lowers: SharedBounds) 
     upper, first = regret.upper, float(regret.values[0])
     if regret.at_most <= claim.steps < upper.at_most - regret.lower.at_least:
         return KeptRegret(_way(model, upper), _bound(model, regret.lower), first, _on_their_way(model, regret))
-    return KeptRegret(_on_its_way(model, upper), _kept_lower(model, regret.lower, lowers), first)
+    return KeptRegret(_on_its_way(model, upper), Bound(claim.goal, lowers.kept(regret.lower)), first)
 
 
 def _on_their_way(model: IntervalModel, regret: Regret) -> Vector[np.float64]:

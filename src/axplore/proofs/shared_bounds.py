@@ -7,6 +7,8 @@ kept that the value of the initial state needs. The inequalities of all other st
 
 from __future__ import annotations
 
+import math
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -23,7 +25,8 @@ from axplore.proofs.bounds import (
     least_steps,
     quick_path,
 )
-from axplore.proofs.claims import ToOptimise, ToProve
+from axplore.proofs.claims import ToOptimise, ToProve, ToSetAside
+from axplore.proofs.inherited_bounds import InheritedBounds
 from axplore.proofs.row_kernels import MANY, RegionRows, lower_backup, single_factors
 from axplore.proofs.sharpening import certain_way
 from axplore.records.vectors import Vector
@@ -31,6 +34,10 @@ from axplore.types import FloatArray, IntArray
 
 MOST_KEPT: Final = 0.25
 """A bound of which more than this part would have to be kept becomes the base of later ones."""
+
+LEAST_LACK: Final = 1e-3
+LACK_STEP: Final = 1.25
+"""What bases of inherited bounds lack to that of the unseen, as a part of it: the least, and from one to the next."""
 
 NO_VALUES: Final[FloatArray] = np.zeros(0)
 
@@ -41,7 +48,43 @@ class SharedBounds:
     def __init__(self, model: IntervalModel) -> None:
         self._model = model
         self._base: Vector[np.float64] | None = None
+        self._scaled: dict[float, Vector[np.float64]] = {}
         self._factors = single_factors(model.rows)
+
+    @cached_property
+    def _inherited(self) -> InheritedBounds:
+        return InheritedBounds(self._model)
+
+    def inherited(self, goal: int) -> Vector[np.float64] | None:
+        """Returns a lower bound that follows from that of the unseen, [n]; None if a solver should look for it.
+
+        Its base is that of the unseen times a number: the greatest of few with which the states outside are no farther.
+        """
+        found = self._inherited.towards(goal)
+        if found is None:
+            return None
+        path, rows = found
+        base = self._scaled_base(self._inherited.scale(path))
+        margin = MARGIN * (1.0 + float(path.values.max()))
+        lowered = _lowered(rows, self._model.predecessors, goal, path.values, base.numbers, margin)
+        return Vector.of(lowered, 1.0 + path.steps, base)
+
+    def sets_aside(self, claim: ToSetAside) -> bool:
+        """Whether a claim is proven by an inherited bound, which takes less time than to solve for one."""
+        if not self._inherited.unseen.at_least > claim.steps:
+            return False
+        found = self._inherited.towards(claim.goal)
+        return found is not None and found[0].at_least > claim.steps
+
+    def _scaled_base(self, scale: float) -> Vector[np.float64]:
+        lack = 1.0 - scale
+        if lack > 0.0:
+            power = max(0, math.ceil(math.log(lack / LEAST_LACK) / math.log(LACK_STEP)))
+            lack = min(LEAST_LACK * LACK_STEP**power, 1.0)
+        if lack not in self._scaled:
+            whole = (1.0 - lack) * self._inherited.unseen.values[: self._model.n_known]
+            self._scaled[lack] = Vector.complete(whole)
+        return self._scaled[lack]
 
     def along(self, path: GoalValues) -> Vector[np.float64] | None:
         """Returns the greatest lower bound that a way to a goal allows, if valid together with the base; else None.
@@ -109,6 +152,8 @@ class ProvenClaims:
         self._lowers = SharedBounds(model) if model.is_large else None
 
     def __contains__(self, claim: ToProve) -> bool:
+        if self._lowers is not None and isinstance(claim, ToSetAside) and self._lowers.sets_aside(claim):
+            return True
         if self._lowers is None or not isinstance(claim, ToOptimise):
             return claim.gain(self._model).proven
         if self._lowers.proof_of(claim) is not None:

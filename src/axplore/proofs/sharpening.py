@@ -72,6 +72,19 @@ def sharp_for_lower(
     return sharp.shares, sharp.slack
 
 
+@compiled_part
+def sharpened_pair(
+    rows: RegionRows, counts: FloatArray, log_levels: FloatArray, pair: int, values: FloatArray, row: FloatArray
+) -> None:
+    """Replaces the ball of a pair, in place, by one that is sharp for lower bounds about these values, if there is one.
+
+    `row` has room for the probabilities of all entries, [E].
+    """
+    if _may_be_sharper(rows, pair):
+        found = least_mean(rows, pair, values, 0.0, -1.0, rows.slack[pair])
+        _sharpen(rows, counts, log_levels, pair, values, 0.0, -1.0, found, row)
+
+
 @compiled_inner
 def _may_be_sharper(rows: RegionRows, pair: int) -> bool:
     """Whether a pair has several successors, and a ball: with one, the ball is exact."""

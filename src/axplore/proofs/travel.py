@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -34,35 +35,67 @@ class Travel:
         self._is_found = np.zeros(model.n_known, dtype=np.bool_)
         self._owners = np.repeat(np.arange(model.n_known), np.diff(model.rows.state_pairs))
 
-    def per_draw(self, pairs: npt.NDArray[np.bool_]) -> FloatArray:
+    def per_draw(self, wanted: npt.NDArray[np.bool_]) -> FloatArray:
         """The steps for a draw of each of these pairs, and anything above 0 for the others, [P]."""
-        is_wanted = np.zeros(self._model.n_known, dtype=np.bool_)
-        is_wanted[self._owners[pairs]] = True
-        states = np.flatnonzero(is_wanted & ~self._is_found)
-        if len(states):
-            model = self._model
-            _find_travel(model.rows, model.predecessors, len(model.numbers), model.limit, states, self._per_draw)
-            self._is_found[states] = True
-        return self._per_draw
+        return self._found(np.flatnonzero(wanted))
 
     def per_draw_of_all(self) -> FloatArray:
         """The steps for a draw of every pair, [P]."""
-        return self.per_draw(np.ones(self._model.n_pairs, dtype=np.bool_))
+        return self._found(np.arange(self._model.n_pairs))
 
     def steps(self, draws: FloatArray) -> float:
         """The steps that draws, [P], take in all."""
-        return float(draws @ self.per_draw(draws > 0.0))
+        drawn = np.flatnonzero(draws > 0.0)
+        # Of few pairs as a rule; a product of long arrays would depend on the number of processors.
+        return float((draws[drawn] * self._found(drawn)[drawn]).sum())
+
+    def along(self, pairs: IntArray) -> TravelAlong:
+        """The same for some of the pairs."""
+        return TravelAlong(self._found(pairs)[pairs])
+
+    def _found(self, pairs: IntArray) -> FloatArray:
+        """The steps for a draw of every pair, [P], of which those of these pairs have been found."""
+        states = self._owners[pairs]
+        states = np.unique(states[~self._is_found[states]])
+        if len(states):
+            model = self._model
+            _find_travel(
+                model.rows, model.predecessors, model.leading, len(model.numbers), model.limit, states, self._per_draw
+            )
+            self._is_found[states] = True
+        return self._per_draw
+
+
+@dataclass(frozen=True, eq=False)
+class TravelAlong:
+    """What `Travel` says of some pairs, in the model of a way: the steps that a draw of each takes, [m]."""
+
+    steps_per_draw: FloatArray
+
+    def per_draw(self, wanted: npt.NDArray[np.bool_]) -> FloatArray:  # noqa: ARG002
+        """The steps for a draw of each pair, [m]."""
+        return self.steps_per_draw
+
+    def steps(self, draws: FloatArray) -> float:
+        """The steps that draws, [m], take in all."""
+        return float((draws * self.steps_per_draw).sum())
 
 
 @compiled
 def _find_travel(
-    rows: RegionRows, predecessors: Graph, n_seen: int, limit: float, states: IntArray, per_draw: FloatArray
+    rows: RegionRows,
+    predecessors: Graph,
+    leading: Graph,
+    n_seen: int,
+    limit: float,
+    states: IntArray,
+    per_draw: FloatArray,
 ) -> None:
     n_known = len(rows.state_pairs) - 1
     policy = np.empty(n_known, np.int64)
     values = np.empty(n_seen)
     for state in states:
-        if not empirical_values(rows, predecessors, state, n_known, values, policy, 10.0 * limit):
+        if not empirical_values(rows, predecessors, leading, state, n_known, values, policy, 10.0 * limit):
             values[:] = limit
         for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
             for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):

@@ -34,7 +34,7 @@ from axplore.certificate.kinds.kind import Checking, Kind, subject_of
 from axplore.certificate.kinds.tested_optimality import optimal_by_test, played
 from axplore.certificate.levels import EPISODES
 from axplore.certificate.promise import lower_text, upper_text
-from axplore.certificate.ranges import LEAST_STEPS, MOST_STEPS, check_real, check_whole
+from axplore.certificate.ranges import LEAST_STEPS, MOST_STEPS, check_each_whole, check_real, check_whole
 from axplore.records.counts import Counts
 from axplore.records.episodes import EpisodeRecord
 from axplore.records.vectors import Vector
@@ -109,8 +109,7 @@ def check_ranges(record: EpisodeRecord) -> None:
     for name in ("goal", "horizon", "line", "turn"):
         check_whole(f"{name!r} in a record of episodes", getattr(record, name), 1)
     for name, least in (("policy", RESET_ACTION), ("outcomes", 0)):
-        for item in getattr(record, name):
-            check_whole(f"{name!r} in a record of episodes", item, least)
+        check_each_whole(f"{name!r} in a record of episodes", getattr(record, name), least)
     for name in ("bound", "tail"):
         check_real(f"{name!r} in a record of episodes", getattr(record, name), LEAST_STEPS, MOST_STEPS)
     for name in ("fractions", "weights"):
