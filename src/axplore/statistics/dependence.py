@@ -35,7 +35,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
@@ -271,7 +271,7 @@ class _BatchBet:
         self._totals: dict[Hashable, int] = {}
         self._repeats: dict[Hashable, int] = {}  # draws of successors that were known by then
         self._each = _Predictors(lambda context: context)
-        self._split = [_Predictors(partial(_is_from, first)) for first in SPLITS] if is_ordered else []
+        self._splits = _Splits() if is_ordered else None
 
     @property
     def table(self) -> dict[Hashable, dict[Hashable, int]]:
@@ -282,9 +282,8 @@ class _BatchBet:
     def log_evidence(self) -> float:
         """The logarithm of E."""
         predicted = self._each.log_predicted
-        if self._split:
-            splits = _log_mean([split.log_predicted for split in self._split])
-            predicted = _log_mean([predicted, splits])
+        if self._splits is not None:
+            predicted = _log_mean([predicted, self._splits.log_predicted])
         explained = sum(map(_x_log_x, self._repeats.values())) - _x_log_x(sum(self._repeats.values()))
         return predicted - explained
 
@@ -297,11 +296,12 @@ class _BatchBet:
         predicted = math.lgamma(kinds + 1) - math.log(kinds * (kinds + 1.0))
         predicted += math.lgamma(kinds / 2) - math.lgamma(total + kinds / 2) - kinds * math.lgamma(0.5)
         predicted += sum(math.lgamma(times + 0.5) for times in counts.values())
-        for predictors in (self._each, *self._split):
+        everyone = self._predictors([context])
+        for predictors in everyone:
             predictors.gain(predicted)
         for successor, times in counts.items():
             self._repeats[successor] = self._repeats.get(successor, 0) + times - 1
-        self._count(context, counts)
+        self._count(context, counts, everyone)
 
     def add(self, rows: Iterable[tuple[Hashable, Hashable, int]]) -> None:
         """Adds a batch of contexts, successors and times."""
@@ -310,20 +310,25 @@ class _BatchBet:
         batch: _Table = {}
         for context, successor, times in rows:
             _add_to(batch, context, successor, times)
-        for predictors in (self._each, *self._split):
+        everyone = self._predictors(batch)
+        for predictors in everyone:
             predictors.bet(batch, shares, NOVELTY / mass)
         for context, counts in batch.items():
             for successor, times in counts.items():
                 if successor in shares:
                     self._repeats[successor] = self._repeats.get(successor, 0) + times
-            self._count(context, counts)
+            self._count(context, counts, everyone)
 
-    def _count(self, context: Hashable, counts: Mapping[Hashable, int]) -> None:
+    def _count(self, context: Hashable, counts: Mapping[Hashable, int], everyone: Iterable[_Predictors]) -> None:
         for successor, times in counts.items():
             self._totals[successor] = self._totals.get(successor, 0) + times
             self.draws += times
-        for predictors in (self._each, *self._split):
+        for predictors in everyone:
             predictors.count(context, counts)
+
+    def _predictors(self, contexts: Iterable[Hashable]) -> list[_Predictors]:
+        """Returns all predictors, which from now on tell these contexts apart."""
+        return [self._each] if self._splits is None else [self._each, *self._splits.for_classes(contexts)]
 
 
 _Table: TypeAlias = dict[Hashable, dict[Hashable, int]]
@@ -341,6 +346,13 @@ class _Predictors:
         self._group_of = group_of
         self._draws: dict[Hashable, int] = {}
         self._log_predicted = [0.0] * len(TIES)
+
+    def copy_with(self, group_of: Callable[[Hashable], Hashable]) -> _Predictors:
+        """Returns what they would be if contexts had been grouped in another way, which made no difference so far."""
+        copied = _Predictors(group_of)
+        copied.rows = {group: dict(row) for group, row in self.rows.items()}
+        copied._draws, copied._log_predicted = dict(self._draws), list(self._log_predicted)
+        return copied
 
     @property
     def log_predicted(self) -> float:
@@ -373,6 +385,39 @@ class _Predictors:
         for successor, times in counts.items():
             _add_to(self.rows, group, successor, times)
             self._draws[group] = self._draws.get(group, 0) + times
+
+
+class _Splits:
+    """Predictors for each of `SPLITS`; neighbours that no class met so far tells apart are one and the same."""
+
+    def __init__(self) -> None:
+        self._met: set[Hashable] = set()
+        self._parts = [(SPLITS, _Predictors(partial(_is_from, SPLITS[0])))]  # neighbours, and what they share
+
+    @property
+    def log_predicted(self) -> float:
+        """The logarithm of the mean of what all of them gave to all draws so far."""
+        return _log_mean([gain for splits, shared in self._parts for gain in [shared.log_predicted] * len(splits)])
+
+    def for_classes(self, classes: Iterable[Any]) -> Iterator[_Predictors]:
+        """Yields the predictors that differ once these classes are met."""
+        for number in classes:
+            if number not in self._met:
+                self._met.add(number)
+                self._parts = [part for shared in self._parts for part in _parted(*shared, number)]
+        for _, predictors in self._parts:
+            yield predictors
+
+
+def _parted(splits: tuple[int, ...], shared: _Predictors, number: int) -> Iterator[tuple[tuple[int, ...], _Predictors]]:
+    """Yields neighbouring splits with what they share: apart where a class comes after some and before others."""
+    after = tuple(split for split in splits if _is_from(split, number))
+    before = splits[len(after) :]
+    if not after or not before:
+        yield splits, shared
+        return
+    yield after, shared
+    yield before, shared.copy_with(partial(_is_from, before[0]))
 
 
 _NEW: Final = object()
