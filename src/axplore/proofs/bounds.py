@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import structs
 
-from axplore.compressed import offsets_from
+from axplore.compressed import offsets_from, without
 from axplore.graphs.search import Graph, graph_from, reversed_graph
 from axplore.proofs.bound_kernels import (
     ANY_POLICY,
@@ -258,6 +258,8 @@ class IntervalModel:
     @cached_property
     def has_several(self) -> bool:
         """Whether some pair has shown several successors; if none has, no ball can be sharper for one goal."""
+        if self.imagined is not None:
+            return self.imagined[0].has_several
         return bool((np.diff(self.rows.row_offsets) > 1).any())
 
     @cached_property
@@ -312,7 +314,7 @@ class IntervalModel:
 
 def interval_model(counts: Counts, region: ConfidenceRegion, limit: float) -> IntervalModel:
     """Joins counts and region. The states of the counts are the known ones."""
-    others = np.setdiff1d(counts.successors, counts.states)
+    others = without(counts.successors, counts.states)
     numbers = np.concatenate((counts.states, others))
     indices = np.full(int(numbers.max()) + 1, NOT_SEEN)
     indices[numbers] = np.arange(len(numbers))

@@ -31,18 +31,18 @@ class Travel:
     def __init__(self, model: IntervalModel) -> None:
         self._model = model
         self._per_draw = np.ones(model.n_pairs)
-        self._is_found = np.zeros(model.n_known, dtype=np.bool_)
+        self._is_missing = np.ones(model.n_pairs, dtype=np.bool_)
         self._owners = np.repeat(np.arange(model.n_known), np.diff(model.rows.state_pairs))
 
     def per_draw(self, pairs: npt.NDArray[np.bool_]) -> FloatArray:
         """The steps for a draw of each of these pairs, and anything above 0 for the others, [P]."""
-        is_wanted = np.zeros(self._model.n_known, dtype=np.bool_)
-        is_wanted[self._owners[pairs]] = True
-        states = np.flatnonzero(is_wanted & ~self._is_found)
-        if len(states):
+        if (missing := pairs & self._is_missing).any():
             model = self._model
+            is_wanted = np.zeros(model.n_known, dtype=np.bool_)
+            is_wanted[self._owners[missing]] = True
+            states = np.flatnonzero(is_wanted)
             _find_travel(model.rows, model.predecessors, len(model.numbers), model.limit, states, self._per_draw)
-            self._is_found[states] = True
+            self._is_missing[is_wanted[self._owners]] = False
         return self._per_draw
 
     def per_draw_of_all(self) -> FloatArray:
