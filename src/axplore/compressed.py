@@ -28,7 +28,7 @@ def entries_in(offsets: IntArray, rows: IntArray) -> IntArray:
 
 
 def without(numbers: IntArray, others: IntArray) -> IntArray:
-    """Returns the numbers that are none of the others, each once and ascending; all are from 0 on, and not too large."""
+    """Returns the numbers that are none of the others, each once and ascending; all are from 0 on and not large."""
     is_left = np.zeros(max(numbers.max(initial=-1), others.max(initial=-1)) + 1, dtype=np.bool_)
     is_left[numbers] = True
     is_left[others] = False
