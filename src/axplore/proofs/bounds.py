@@ -456,7 +456,10 @@ def _estimate(model: IntervalModel, goal: int, n_allowed: int, limit: float) -> 
     """Keeps the empirical path to a goal and returns True, unless it takes more than the limit."""
     values = np.zeros(len(model.numbers))
     policy = np.full(model.n_known, RESET_PAIR)
-    found = empirical_values(model.rows, model.predecessors, goal, n_allowed, values, policy, limit)
+    # Before the first draw there is one state, and nothing to compile: the first step comes sooner.
+    found = len(model.numbers) == 1 or empirical_values(
+        model.rows, model.predecessors, goal, n_allowed, values, policy, limit
+    )
     if found:
         _remember_estimate(model, n_allowed, GoalValues(goal, values, policy, proven=False))
     return found
