@@ -8,7 +8,7 @@ from collections.abc import Hashable
 import pytest
 
 from axplore.errors import InvalidSettingError
-from axplore.statistics.dependence import HistoryTest, _BatchBet, two_that_differ
+from axplore.statistics.dependence import SPLITS, HistoryTest, _BatchBet, _Splits, two_that_differ
 
 
 @pytest.mark.parametrize("is_ordered", [False, True])
@@ -115,3 +115,24 @@ def test_nothing_is_found_where_contexts_are_alike(is_ordered: bool) -> None:
 def test_a_level_that_is_no_probability_is_refused() -> None:
     with pytest.raises(InvalidSettingError):
         HistoryTest(0.0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_splits_that_share_their_bets_give_what_each_alone_would(seed: int) -> None:
+    generator = random.Random(seed)
+    shared, apart = _Splits(), _Splits()
+    assert len(list(apart.for_classes(range(SPLITS[-1] + 1)))) == len(SPLITS)
+    shares: dict[Hashable, float] = {"x": 0.5, "y": 0.25}
+    for number in range(12):
+        classes = [generator.randrange(number + 3) for _ in range(2)]
+        batch: dict[Hashable, dict[Hashable, int]] = {
+            context: {"x": generator.randint(1, 4), "y": generator.randint(1, 9)} for context in classes
+        }
+        for splits in (shared, apart):
+            for predictors in splits.for_classes(batch):
+                predictors.bet(batch, shares, 0.25)
+                for context, counts in batch.items():
+                    predictors.count(context, counts)
+        assert shared.log_predicted == apart.log_predicted
+        if number == 0:
+            assert len(list(shared.for_classes([]))) < len(SPLITS)
