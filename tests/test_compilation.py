@@ -15,6 +15,8 @@ from axplore.compilation import is_kept
 from axplore.statistics.confidence import least_mass
 kept_before = is_kept(least_mass)
 print(kept_before, round(least_mass(0.5, 0.0), 3), is_kept(least_mass))
+import gc
+assert gc.isenabled()  # it is off while a kernel is compiled
 """
 
 

@@ -13,6 +13,7 @@ the processor. So it is either the right one or not there.
 from __future__ import annotations
 
 import contextlib
+import gc
 import hashlib
 import logging
 import os
@@ -240,11 +241,15 @@ def _source(name: str) -> bytes | None:
 
 
 class _Compilations(Listener):
-    """Counts kernels that are compiled in this process; those loaded from the cache do not count."""
+    """Counts kernels that are compiled in this process; those loaded from the cache do not count.
+
+    While one is compiled no garbage is collected.
+    """
 
     def __init__(self) -> None:
         self.kernels: list[Any] = []
         self._under_way = 0
+        self._collects = False  # whether garbage was collected before
         self._done: set[int] = set()
         self._kept: dict[int, bool] = {}
 
@@ -252,11 +257,15 @@ class _Compilations(Listener):
         if not self._under_way:
             for kernel in self.kernels:
                 self._kept.setdefault(id(kernel), is_kept(kernel))
+            self._collects = gc.isenabled()
+            gc.disable()  # a tenth of the time: what a compiler makes lives until it is done
         self._under_way += 1
 
     def on_end(self, event: Event) -> None:
         self._under_way -= 1
         self._done.add(id(event.data["dispatcher"]))
+        if not self._under_way and self._collects:
+            gc.enable()
 
     def in_words(self) -> str | None:
         if not self._under_way:

@@ -25,3 +25,11 @@ def entries_in(offsets: IntArray, rows: IntArray) -> IntArray:
     ends = np.cumsum(lengths)
     entries: IntArray = np.repeat(offsets[rows] - ends + lengths, lengths) + np.arange(ends[-1] if len(ends) else 0)
     return entries
+
+
+def without(numbers: IntArray, others: IntArray) -> IntArray:
+    """Returns the numbers that are none of the others, each once and ascending; all are from 0 on and not large."""
+    is_left = np.zeros(max(numbers.max(initial=-1), others.max(initial=-1)) + 1, dtype=np.bool_)
+    is_left[numbers] = True
+    is_left[others] = False
+    return np.flatnonzero(is_left)

@@ -4,7 +4,6 @@ import itertools
 import math
 import random
 from collections.abc import Hashable
-from functools import partial
 
 import pytest
 
@@ -13,9 +12,6 @@ from axplore.statistics.dependence import (
     SPLITS,
     HistoryTest,
     _BatchBet,
-    _is_from,
-    _log_mean,
-    _Predictors,
     _Splits,
     two_that_differ,
 )
@@ -81,21 +77,6 @@ def test_what_is_given_to_draws_before_any_batch_sums_to_a_probability(n_draws: 
     assert 0.5 - 1e-9 <= total <= 1 + 1e-9
 
 
-def test_splits_that_are_one_until_a_class_comes_say_what_each_says_by_itself() -> None:
-    noise = random.Random(0)
-    splits, alone = _Splits(), [_Predictors(partial(_is_from, first)) for first in SPLITS]
-    for turn in range(60):
-        batch: dict[Hashable, dict[Hashable, int]] = {}
-        for _ in range(3):
-            row = batch.setdefault(noise.randint(0, turn // 4), {})
-            row[noise.randint(0, 2)] = noise.randint(1, 4)
-        for predictors in (*splits.that_meet(batch), *alone):
-            predictors.bet(batch, {0: 0.5, 1: 0.3, 2: 0.1})
-            for context, counts in batch.items():
-                predictors.count(context, counts)
-        assert splits.log_predicted == _log_mean([predictors.log_predicted for predictors in alone])
-
-
 def test_contexts_that_differ_before_any_batch_are_found_at_the_next_draw() -> None:
     test = HistoryTest(1e-3)
     test.begin_with("class", "here", {"on": 90, "stay": 10})
@@ -153,3 +134,24 @@ def test_nothing_is_found_where_contexts_are_alike(is_ordered: bool) -> None:
 def test_a_level_that_is_no_probability_is_refused() -> None:
     with pytest.raises(InvalidSettingError):
         HistoryTest(0.0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_splits_that_share_their_bets_give_what_each_alone_would(seed: int) -> None:
+    generator = random.Random(seed)
+    shared, apart = _Splits(), _Splits()
+    assert len(list(apart.for_classes(range(SPLITS[-1] + 1)))) == len(SPLITS)
+    shares: dict[Hashable, float] = {"x": 0.5, "y": 0.25}
+    for number in range(12):
+        classes = [generator.randrange(number + 3) for _ in range(2)]
+        batch: dict[Hashable, dict[Hashable, int]] = {
+            context: {"x": generator.randint(1, 4), "y": generator.randint(1, 9)} for context in classes
+        }
+        for splits in (shared, apart):
+            for predictors in splits.for_classes(batch):
+                predictors.bet(batch, shares, 0.25)
+                for context, counts in batch.items():
+                    predictors.count(context, counts)
+        assert shared.log_predicted == apart.log_predicted
+        if number == 0:
+            assert len(list(shared.for_classes([]))) < len(SPLITS)

@@ -95,7 +95,9 @@ def test_the_mean_of_the_scale_is_the_one_asked_for(mean: float) -> None:
 def test_dear_ways_back_make_resets_rare() -> None:
     renewals, steps, times = Renewals(0, 0), 0, 0
     while steps < 200_000:
-        steps = renewals.due_after(steps)
+        never_before = renewals.begin(steps)
+        steps = renewals.due
+        assert steps >= never_before
         renewals.pay(50)
         renewals.pay_way_back(49)
         times += 1

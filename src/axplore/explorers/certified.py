@@ -20,7 +20,7 @@ import numpy as np
 
 from axplore.assumptions import NOTHING, Assumptions
 from axplore.assumptions.applied import contradicted_pairs, is_single, region_given
-from axplore.compressed import entries_in
+from axplore.compressed import entries_in, without
 from axplore.errors import InvalidInputError, InvalidSettingError
 from axplore.explorers.base import (
     Exploration,
@@ -716,7 +716,7 @@ class Certified(Explorer[CertifiedState]):
     def _known_are(state: CertifiedState, counts: Counts, known: tuple[int, ...]) -> CertifiedState:
         """The state with these counts and known states, and the frontier that follows from them."""
         rows = rows_of(counts, np.array(known, dtype=np.int64))
-        frontier = np.setdiff1d(rows.successors, rows.states)
+        frontier = without(rows.successors, rows.states)
         return replace(state, counts=counts, known=known, frontier=tuple(frontier.tolist()), evidence=None)
 
     def _tested_claims(self, tests: EpisodeTests, model: IntervalModel) -> list[ToProve]:
@@ -869,6 +869,8 @@ class Certified(Explorer[CertifiedState]):
 
 def _with_tests(indices: range, tests: EpisodeTests, model: IntervalModel) -> list[int]:
     """Of these indices those of which tests by episodes were begun, ascending."""
+    if not tests.goals:
+        return []
     is_begun = np.isin(model.numbers[indices.start : indices.stop], tests.goals)
     return [int(index) for index in indices.start + np.flatnonzero(is_begun)]
 

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import structs
 
-from axplore.compressed import offsets_from, offsets_of
+from axplore.compressed import offsets_from, offsets_of, without
 from axplore.graphs.search import Graph, graph_from, reversed_graph
 from axplore.proofs.bound_kernels import (
     ANY_POLICY,
@@ -258,6 +258,8 @@ class IntervalModel:
     @cached_property
     def has_several(self) -> bool:
         """Whether some pair has shown several successors; if none has, no ball can be sharper for one goal."""
+        if self.imagined is not None:
+            return self.imagined[0].has_several
         return bool((np.diff(self.rows.row_offsets) > 1).any())
 
     @cached_property
@@ -320,7 +322,7 @@ class IntervalModel:
 
 def interval_model(counts: Counts, region: ConfidenceRegion, limit: float) -> IntervalModel:
     """Joins counts and region. The states of the counts are the known ones."""
-    others = np.setdiff1d(counts.successors, counts.states)
+    others = without(counts.successors, counts.states)
     numbers = np.concatenate((counts.states, others))
     indices = np.full(int(numbers.max()) + 1, NOT_SEEN)
     indices[numbers] = np.arange(len(numbers))
@@ -464,7 +466,10 @@ def _estimate(model: IntervalModel, goal: int, n_allowed: int, limit: float) -> 
     """Keeps the empirical path to a goal and returns True, unless it takes more than the limit."""
     values = np.zeros(len(model.numbers))
     policy = np.full(model.n_known, RESET_PAIR)
-    found = empirical_values(model.rows, model.predecessors, model.leading, goal, n_allowed, values, policy, limit)
+    # Before the first draw there is one state, and nothing to compile: the first step comes sooner.
+    found = len(model.numbers) == 1 or empirical_values(
+        model.rows, model.predecessors, model.leading, goal, n_allowed, values, policy, limit
+    )
     if found:
         _remember_estimate(model, n_allowed, GoalValues(goal, values, policy, proven=False))
     return found

@@ -9,6 +9,7 @@ samples by; no proof rests on it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, Protocol, Self
@@ -291,25 +292,32 @@ def _grown_visits(visits: FloatArray, gain: FloatArray, travel: FloatArray, lack
     Gains are taken to fall like the root of the visits. Most fall faster, so that this asks for too little rather than
     too much, and the next trial for the rest.
     """
-    by_step = gain / (travel * visits)
-    best = by_step.max()
+    # In loops, which compile in a third of the time that expressions of arrays take.
+    best = 0.0
+    for pair in range(len(visits)):
+        best = max(best, gain[pair] / (travel[pair] * visits[pair]))
     if not best > 0.0:  # no hint
         return visits * LEAST_GROWTH + 0.5
-    bringing = np.flatnonzero(by_step > 0.0)
-    gain, part = gain[bringing], (by_step[bringing] / best) ** LEVELLING
-    low, high = np.log(LEAST_GROWTH), np.log(MOST_GROWTH)
+    part = np.zeros(len(visits))
+    for pair in range(len(visits)):
+        by_step = gain[pair] / (travel[pair] * visits[pair])
+        if by_step > 0.0:
+            part[pair] = (by_step / best) ** LEVELLING
+    low, high = math.log(LEAST_GROWTH), math.log(MOST_GROWTH)
     if lacking == np.inf:
-        low = high = np.log(BLIND_GROWTH)
+        low = high = math.log(BLIND_GROWTH)
     for _ in range(8):
         middle = (low + high) / 2
-        growth = np.maximum(part * np.exp(middle), 1.0)
-        if 2.0 * (gain * (1.0 - growth**-0.5)).sum() < lacking:
+        factor, brought = math.exp(middle), 0.0
+        for pair in range(len(visits)):
+            if part[pair] > 0.0:
+                brought += gain[pair] * (1.0 - max(part[pair] * factor, 1.0) ** -0.5)
+        if 2.0 * brought < lacking:
             low = middle
         else:
             high = middle
     grown = visits.copy()
-    for index, pair in enumerate(bringing):
-        growth_of_pair = part[index] * np.exp(high)
-        if growth_of_pair > 1.0:
-            grown[pair] = visits[pair] * growth_of_pair + 0.5
+    for pair in range(len(visits)):
+        if part[pair] * math.exp(high) > 1.0:
+            grown[pair] = visits[pair] * (part[pair] * math.exp(high)) + 0.5
     return grown

@@ -56,9 +56,8 @@ class Travel:
     def _found(self, pairs: IntArray) -> FloatArray:
         """The steps for a draw of every pair, [P], of which those of these pairs have been found."""
         states = self._owners[pairs]
-        states = np.unique(states[~self._is_found[states]])
-        if len(states):
-            model = self._model
+        if not self._is_found[states].all():
+            states, model = np.unique(states[~self._is_found[states]]), self._model
             _find_travel(
                 model.rows, model.predecessors, model.leading, len(model.numbers), model.limit, states, self._per_draw
             )

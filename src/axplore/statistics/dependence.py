@@ -35,7 +35,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
@@ -271,7 +271,7 @@ class _BatchBet:
         self._totals: dict[Hashable, int] = {}
         self._repeats: dict[Hashable, int] = {}  # draws of successors that were known by then
         self._each = _Predictors(lambda context: context)
-        self._split = _Splits() if is_ordered else None
+        self._splits = _Splits() if is_ordered else None
 
     @property
     def table(self) -> dict[Hashable, dict[Hashable, int]]:
@@ -282,8 +282,8 @@ class _BatchBet:
     def log_evidence(self) -> float:
         """The logarithm of E."""
         predicted = self._each.log_predicted
-        if self._split is not None:
-            predicted = _log_mean([predicted, self._split.log_predicted])
+        if self._splits is not None:
+            predicted = _log_mean([predicted, self._splits.log_predicted])
         explained = sum(map(_x_log_x, self._repeats.values())) - _x_log_x(sum(self._repeats.values()))
         return predicted - explained
 
@@ -296,41 +296,39 @@ class _BatchBet:
         predicted = math.lgamma(kinds + 1) - math.log(kinds * (kinds + 1.0))
         predicted += math.lgamma(kinds / 2) - math.lgamma(total + kinds / 2) - kinds * math.lgamma(0.5)
         predicted += sum(math.lgamma(times + 0.5) for times in counts.values())
-        for predictors in self._all({context: counts}):
+        everyone = self._predictors([context])
+        for predictors in everyone:
             predictors.gain(predicted)
-            predictors.count(context, counts)
         for successor, times in counts.items():
             self._repeats[successor] = self._repeats.get(successor, 0) + times - 1
-        self._count(counts)
+        self._count(context, counts, everyone)
 
     def add(self, rows: Iterable[tuple[Hashable, Hashable, int]]) -> None:
         """Adds a batch of contexts, successors and times."""
         mass = self.draws + NOVELTY * (len(self._totals) + 1)
         shares = {successor: (times + NOVELTY) / mass for successor, times in self._totals.items()}
-        shares[_NEW] = NOVELTY / mass
         batch: _Table = {}
-        named: _Table = {}  # what is new has no name yet
         for context, successor, times in rows:
             _add_to(batch, context, successor, times)
-            _add_to(named, context, successor if successor in shares else _NEW, times)
-        for predictors in self._all(batch):
-            predictors.bet(named, shares)
-            for context, counts in batch.items():
-                predictors.count(context, counts)
-        for counts in batch.values():
+        everyone = self._predictors(batch)
+        for predictors in everyone:
+            predictors.bet(batch, shares, NOVELTY / mass)
+        for context, counts in batch.items():
             for successor, times in counts.items():
                 if successor in shares:
                     self._repeats[successor] = self._repeats.get(successor, 0) + times
-            self._count(counts)
+            self._count(context, counts, everyone)
 
-    def _all(self, contexts: Iterable[Hashable]) -> list[_Predictors]:
-        """All predictors, as many as these contexts need."""
-        return [self._each] if self._split is None else [self._each, *self._split.that_meet(contexts)]
-
-    def _count(self, counts: Mapping[Hashable, int]) -> None:
+    def _count(self, context: Hashable, counts: Mapping[Hashable, int], everyone: Iterable[_Predictors]) -> None:
         for successor, times in counts.items():
             self._totals[successor] = self._totals.get(successor, 0) + times
             self.draws += times
+        for predictors in everyone:
+            predictors.count(context, counts)
+
+    def _predictors(self, contexts: Iterable[Hashable]) -> list[_Predictors]:
+        """Returns all predictors, which from now on tell these contexts apart."""
+        return [self._each] if self._splits is None else [self._each, *self._splits.for_classes(contexts)]
 
 
 _Table: TypeAlias = dict[Hashable, dict[Hashable, int]]
@@ -349,39 +347,36 @@ class _Predictors:
         self._draws: dict[Hashable, int] = {}
         self._log_predicted = [0.0] * len(TIES)
 
+    def copy_with(self, group_of: Callable[[Hashable], Hashable]) -> _Predictors:
+        """Returns what they would be if contexts had been grouped in another way, which made no difference so far."""
+        copied = _Predictors(group_of)
+        copied.rows = {group: dict(row) for group, row in self.rows.items()}
+        copied._draws, copied._log_predicted = dict(self._draws), list(self._log_predicted)
+        return copied
+
     @property
     def log_predicted(self) -> float:
         """The logarithm of the mean of what they gave to all draws so far."""
         return _log_mean(self._log_predicted)
 
-    def grouping_by(self, group_of: Callable[[Hashable], Hashable]) -> _Predictors:
-        """Returns predictors that have given and met the same, and will group contexts in another way."""
-        other = _Predictors(group_of)
-        other.rows = {group: dict(row) for group, row in self.rows.items()}
-        other._draws = dict(self._draws)
-        other._log_predicted = list(self._log_predicted)
-        return other
-
     def gain(self, log_predicted: float) -> None:
         """Multiplies what each of them gave."""
         self._log_predicted = [term + log_predicted for term in self._log_predicted]
 
-    def bet(self, batch: _Table, shares: Mapping[Hashable, float]) -> None:
-        """Predicts a batch, given the share of each successor in it in all contexts."""
+    def bet(self, batch: _Table, shares: Mapping[Hashable, float], novelty: float) -> None:
+        """Predicts a batch, given the shares of known successors and that of all new ones together."""
         grouped: _Table = {}
         for context, counts in batch.items():
             group = self._group_of(context)
             for successor, times in counts.items():
-                _add_to(grouped, group, successor, times)
-        lgamma = math.lgamma
+                _add_to(grouped, group, successor if successor in shares else _NEW, times)
         for group, counts in grouped.items():
             here, before, total = self.rows.get(group, {}), self._draws.get(group, 0), sum(counts.values())
-            terms = [(here.get(successor, 0), shares[successor], times) for successor, times in counts.items()]
             for predictor, tie in enumerate(TIES):
-                gain = lgamma(before + tie) - lgamma(before + tie + total)
-                for met, share, times in terms:
-                    expected = met + tie * share
-                    gain += lgamma(expected + times) - lgamma(expected)
+                gain = math.lgamma(before + tie) - math.lgamma(before + tie + total)
+                for successor, times in counts.items():
+                    expected = here.get(successor, 0) + tie * shares.get(successor, novelty)
+                    gain += math.lgamma(expected + times) - math.lgamma(expected)
                 self._log_predicted[predictor] += gain
 
     def count(self, context: Hashable, counts: Mapping[Hashable, int]) -> None:
@@ -389,34 +384,40 @@ class _Predictors:
         group = self._group_of(context)
         for successor, times in counts.items():
             _add_to(self.rows, group, successor, times)
-        self._draws[group] = self._draws.get(group, 0) + sum(counts.values())
+            self._draws[group] = self._draws.get(group, 0) + times
 
 
 class _Splits:
-    """Predictors of two groups of ordered contexts, those before a class and those from it on, for each of `SPLITS`.
-
-    Those that split beyond every context met so far have all contexts in one group. They say the same, so they are one
-    until a context comes that is not before the class of each.
-    """
+    """Predictors for each of `SPLITS`; neighbours that no class met so far tells apart are one and the same."""
 
     def __init__(self) -> None:
-        self._apart: list[_Predictors] = []  # of the first of SPLITS
-        self._alike = _Predictors(partial(_is_from, math.inf))
+        self._met: set[Hashable] = set()
+        self._parts = [(SPLITS, _Predictors(partial(_is_from, SPLITS[0])))]  # neighbours, and what they share
 
     @property
     def log_predicted(self) -> float:
         """The logarithm of the mean of what all of them gave to all draws so far."""
-        alike = [self._alike.log_predicted] * (len(SPLITS) - len(self._apart))
-        return _log_mean([predictors.log_predicted for predictors in self._apart] + alike)
+        return _log_mean([gain for splits, shared in self._parts for gain in [shared.log_predicted] * len(splits)])
 
-    def that_meet(self, contexts: Iterable[Any]) -> list[_Predictors]:
-        """The predictors that differ once these contexts have come."""
-        latest = max(contexts)
-        for first in SPLITS[len(self._apart) :]:
-            if latest < first:
-                break
-            self._apart.append(self._alike.grouping_by(partial(_is_from, first)))
-        return self._apart if len(self._apart) == len(SPLITS) else [*self._apart, self._alike]
+    def for_classes(self, classes: Iterable[Any]) -> Iterator[_Predictors]:
+        """Yields the predictors that differ once these classes are met."""
+        for number in classes:
+            if number not in self._met:
+                self._met.add(number)
+                self._parts = [part for shared in self._parts for part in _parted(*shared, number)]
+        for _, predictors in self._parts:
+            yield predictors
+
+
+def _parted(splits: tuple[int, ...], shared: _Predictors, number: int) -> Iterator[tuple[tuple[int, ...], _Predictors]]:
+    """Yields neighbouring splits with what they share: apart where a class comes after some and before others."""
+    after = tuple(split for split in splits if _is_from(split, number))
+    before = splits[len(after) :]
+    if not after or not before:
+        yield splits, shared
+        return
+    yield after, shared
+    yield before, shared.copy_with(partial(_is_from, before[0]))
 
 
 _NEW: Final = object()
@@ -428,14 +429,14 @@ def _add_to(table: _Table, group: Hashable, successor: Hashable, times: int) -> 
     row[successor] = row.get(successor, 0) + times
 
 
-def _is_from(first: float, context: Any) -> bool:
+def _is_from(first: int, context: Any) -> bool:
     return bool(context >= first)
 
 
 def _log_mean(logarithms: Sequence[float]) -> float:
     """Returns the logarithm of the mean of numbers, given theirs."""
     largest = max(logarithms)
-    return largest + math.log(sum([math.exp(term - largest) for term in logarithms]) / len(logarithms))
+    return largest + math.log(sum(math.exp(term - largest) for term in logarithms) / len(logarithms))
 
 
 def two_that_differ(table: Mapping[Hashable, Mapping[Hashable, int]]) -> tuple[Hashable, Hashable]:

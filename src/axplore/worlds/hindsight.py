@@ -13,10 +13,9 @@ alarms with a probability of at most `FALSE_ALARM`, however long it watches and 
 from __future__ import annotations
 
 from array import array
-from collections import Counter
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -70,6 +69,24 @@ class Alarm:
     dependence: Dependence
 
 
+class _Draws(NamedTuple):
+    """Draws among recorded steps.
+
+    Attributes:
+        kinds: the transitions that differ, each a pair and a successor, ascending.
+        first: the place of the first draw of each of them.
+        places: which of them each draw is, [n].
+        origins: the pairs that were played before one of the draws, and AFTER_RESET, ascending.
+        classes: by circumstance, the class of each draw, [n]; for `ORIGIN` the place among the origins.
+    """
+
+    kinds: list[tuple[int, int]]
+    first: IntArray
+    places: IntArray
+    origins: IntArray
+    classes: dict[Circumstance, IntArray]
+
+
 class WatchedHistory:
     """Records steps, and asks of every pair whether its successors depend on what else was known before them.
 
@@ -93,7 +110,7 @@ class WatchedHistory:
         self.steps = array("q")
         self._age = 0  # before the first of the steps
         self._draws: dict[int, int] = {}  # of each pair before them
-        self._met: set[tuple[int, ...]] = set()  # transitions
+        self._met: set[tuple[int, int]] = set()  # transitions
         self._capacity = FIRST_BATCH
         self._position = 0  # before the first of the steps
         self._pair = AFTER_RESET  # played before them,
@@ -121,37 +138,19 @@ class WatchedHistory:
         """Hands what was recorded to the tests, and begins anew."""
         if not self.steps:
             return
-        recorded: IntArray = np.frombuffer(self.steps, dtype=np.int64).reshape(-1, 2)
+        draws = self._draws_in(np.frombuffer(self.steps, dtype=np.int64).reshape(-1, 2))
         begin = 0
-        for end in [*self._first_sights(recorded), len(recorded)]:
+        for end in [*self._first_sights(draws), len(draws.places)]:
             if end > begin:
-                self._hand_over(recorded[begin:end])
+                self._hand_over(draws, slice(begin, end))
                 begin = end
         self.steps = array("q")
         self._capacity = min(2 * self._capacity, LARGEST_BATCH)
         if self.alarm is None:
             self.alarm = next(iter(self.alarms), None)
 
-    def _first_sights(self, recorded: IntArray) -> list[int]:
-        """Returns the places after the first few transitions that were never met before, in ascending order.
-
-        A batch ends there, because successors that are new in one count against the bets, and help from the next one
-        on. Whether it ends is known at each step, so that the tests stay what they are.
-        """
-        positions = np.maximum(np.concatenate(([self._position], recorded[:-1, 1])), 0)
-        places = np.flatnonzero((recorded >= 0).all(axis=1))
-        triples = np.column_stack((positions, recorded))[places]
-        distinct, first = np.unique(triples, axis=0, return_index=True)
-        fresh = [
-            int(places[place]) + 1
-            for triple, place in zip(map(tuple, distinct.tolist()), first.tolist(), strict=True)
-            if triple not in self._met
-        ]
-        self._met.update(map(tuple, distinct.tolist()))
-        return sorted(fresh)[:MOST_CUTS]
-
-    def _hand_over(self, recorded: IntArray) -> None:
-        """Hands a batch to the tests."""
+    def _draws_in(self, recorded: IntArray) -> _Draws:
+        """Returns the draws among the steps, with what was known before each, and moves on to the end of the steps."""
         actions, results = recorded[:, 0], recorded[:, 1]
         positions = np.concatenate(([self._position], results[:-1]))
         positions[positions == INTERRUPTED] = 0  # the new system stands in the initial state
@@ -161,33 +160,69 @@ class WatchedHistory:
         before = np.concatenate(([self._pair], own[:-1]))
         runs = _since(own != before, self._run)
         ages = _since(~is_draw, self._age + 1)
-        drawn = pairs[is_draw]
+        drawn, led = pairs[is_draw], results[is_draw]
         self.examined = Examined(
             watched=self.examined.watched + len(drawn),
             resets=self.examined.resets + len(is_draw) - len(drawn),
             oldest=max(self.examined.oldest, int(ages.max())),
         )
-        contexts = {
-            Circumstance.ORIGIN: before[is_draw],
-            Circumstance.RUN: dyadic_class(runs[is_draw] // SHORT_RUN),
-            Circumstance.AGE: dyadic_class(ages[is_draw]),
-            Circumstance.PERIOD: dyadic_class(self._draws_before(drawn) // EARLY_DRAWS),
-        }
-        for circumstance, known_before in contexts.items():
-            draws = _counted(known_before, drawn, results[is_draw])
-            self.tests[circumstance].add((*triple, times) for triple, times in draws.items())
         self._position, self._age = max(int(results[-1]), 0), int(ages[-1])
         self._pair, self._run = int(own[-1]), int(runs[-1]) + 1
+        distinct, pair_places = np.unique(drawn, return_inverse=True)
+        width = int(led.max(initial=0)) + 1
+        kinds, first, places = np.unique(pair_places * width + led, return_index=True, return_inverse=True)
+        origins, origin_places = np.unique(before[is_draw], return_inverse=True)
+        return _Draws(
+            kinds=list(zip(distinct[kinds // width].tolist(), (kinds % width).tolist(), strict=True)),
+            first=first,
+            places=places,
+            origins=origins,
+            classes={
+                Circumstance.ORIGIN: origin_places,
+                Circumstance.RUN: dyadic_class(runs[is_draw] // SHORT_RUN),
+                Circumstance.AGE: dyadic_class(ages[is_draw]),
+                Circumstance.PERIOD: dyadic_class(self._draws_before(drawn, pair_places, distinct) // EARLY_DRAWS),
+            },
+        )
 
-    def _draws_before(self, pairs: IntArray) -> IntArray:
-        """Returns how often the pair of each draw was drawn before it, [n], and counts these draws too."""
+    def _first_sights(self, draws: _Draws) -> list[int]:
+        """Returns the places after the first few transitions that were never met before, in ascending order.
+
+        A batch ends there, because successors that are new in one count against the bets, and help from the next one
+        on. Whether it ends is known at each step, so that the tests stay what they are.
+        """
+        places = zip(draws.kinds, draws.first.tolist(), strict=True)
+        fresh = sorted(place + 1 for kind, place in places if kind not in self._met)
+        self._met.update(draws.kinds)
+        return fresh[:MOST_CUTS]
+
+    def _hand_over(self, draws: _Draws, batch: slice) -> None:
+        """Hands a batch to the tests."""
+        for circumstance, classes in draws.classes.items():
+            codes, times = np.unique(classes[batch] * len(draws.kinds) + draws.places[batch], return_counts=True)
+            contexts, kinds = np.divmod(codes, len(draws.kinds))
+            if circumstance is Circumstance.ORIGIN:
+                contexts = draws.origins[contexts]
+            counted = zip(contexts.tolist(), kinds.tolist(), times.tolist(), strict=True)
+            self.tests[circumstance].add((context, *draws.kinds[kind], number) for context, kind, number in counted)
+
+    def _draws_before(self, pairs: IntArray, places: IntArray, distinct: IntArray) -> IntArray:
+        """Returns how often the pair of each draw was drawn before it, [n], and counts these draws too.
+
+        Args:
+            pairs: of each draw, [n].
+            places: where each of them stands among those that differ, [n].
+            distinct: the pairs that differ, ascending.
+        """
         before = np.empty(len(pairs), dtype=np.int64)
-        order = np.argsort(pairs, kind="stable")
-        distinct, first, times = np.unique(pairs[order], return_index=True, return_counts=True)
-        for pair, place, count in zip(distinct.tolist(), first.tolist(), times.tolist(), strict=True):
+        order = np.argsort(places, kind="stable")
+        times = np.bincount(places, minlength=len(distinct)).tolist()
+        place = 0
+        for pair, count in zip(distinct.tolist(), times, strict=True):
             drawn = self._draws.get(pair, 0)
-            before[order[place : place + count]] = drawn + np.arange(count)
+            before[order[place : place + count]] = np.arange(drawn, drawn + count)
             self._draws[pair] = drawn + count
+            place += count
         return before
 
     @property
@@ -218,18 +253,3 @@ def _since(begins_anew: npt.NDArray[np.bool_], before: int) -> IntArray:
     places = np.arange(len(begins_anew))
     since: IntArray = places - np.maximum.accumulate(np.where(begins_anew, places, -before))
     return since
-
-
-def _counted(before: IntArray, pairs: IntArray, successors: IntArray) -> Counter[tuple[int, int, int]]:
-    """Returns how often each triple came."""
-    if not len(pairs):
-        return Counter()
-    contexts, context_places = np.unique(before, return_inverse=True)
-    distinct, pair_places = np.unique(pairs, return_inverse=True)
-    width = int(successors.max()) + 1
-    codes = (context_places * len(distinct) + pair_places) * width + successors
-    kinds, times = np.unique(codes, return_counts=True)
-    places, led = np.divmod(kinds, width)
-    first, second = np.divmod(places, len(distinct))
-    triples = zip(contexts[first].tolist(), distinct[second].tolist(), led.tolist(), strict=True)
-    return Counter(dict(zip(triples, times.tolist(), strict=True)))

@@ -218,7 +218,9 @@ class Probe:
         try:
             if is_new:
                 plain_state(state, "reset" if self.age == 0 else "step")
-            actions = checked_actions(state, self._adapter.actions(state))
+            actions = tuple(self._adapter.actions(state))
+            if is_new or actions != self.offered[state]:
+                actions = checked_actions(state, actions)
         except SystemFaultError as error:
             raise BrokenSystemError(f"Its answer is not a state: {error}.") from error
         except SYSTEM_ERRORS as error:

@@ -47,13 +47,24 @@ class Renewals:
         """
         self._seed, self._began = seed, steps
         self._cost, self._times = 0, 0
+        self._begun = steps, 0, 0  # the last RESET, and the account then
 
-    def due_after(self, steps: int) -> int:
-        """Returns the step at which the next RESET is due, after one at this step."""
-        each = (self._cost + FIRST_COST) / (self._times + 1)
+    def begin(self, steps: int) -> int:
+        """Notes a RESET at this step, and returns a step before which the next one is never due.
+
+        Most agents reset before that, and when theirs would have been due is never computed.
+        """
+        self._begun = steps, self._cost, self._times
+        return steps + YOUNGEST
+
+    @property
+    def due(self) -> int:
+        """The step at which the next RESET is due: by the account at the last one."""
+        steps, cost, times = self._begun
+        each = (cost + FIRST_COST) / (times + 1)
         chance = random.Random(f"{self._seed} {steps}").random()
         age = YOUNGEST * math.exp(chance * math.log(oldest_age(each / share_after(steps - self._began)) / YOUNGEST))
-        affordable = self._began + steps_that_allow(self._cost - ADVANCE * each)
+        affordable = self._began + steps_that_allow(cost - ADVANCE * each)
         return max(steps + math.ceil(age), math.ceil(affordable))
 
     def pay(self, lost: int) -> None:

@@ -295,7 +295,7 @@ class SteppedWorld(Examinable):
         """Resets from now on at random ages, where that disturbs neither an episode nor a journey by steps."""
         if self._agent.renewals is None:
             self._agent.renewals = Renewals(self._seed, self._agent.steps)
-            self._agent.renewal = self._agent.renewals.due_after(self._agent.steps)
+            self._agent.renewal = self._agent.renewals.begin(self._agent.steps)
 
     def watch_history(self) -> None:
         """Tests from now on, at every step, whether what follows a pair depends on more than the pair."""

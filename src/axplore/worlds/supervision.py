@@ -157,6 +157,8 @@ class SupervisedSystem:
         self._faults_before = len(self.faults)
         if self.is_down:
             return self._restart(steps, room)
+        if not self.adapter.can_be_reseeded:
+            return 0
         try:
             self.adapter.reseed(order_seed(self._seed, *key))
         except WorldError:

@@ -42,7 +42,7 @@ class Agent:
         last_step: the steps after which it must not be stepped.
         ends: the moment after which it must not be stepped, by the clock of `time.monotonic`; None for no such moment.
         renewals: what chooses the ages at which it is reset without need; None if it never is.
-        renewal: the steps after which that is the case.
+        renewal: the steps before which that is not the case; then `is_due` says whether it is.
         is_returning: whether it is on the way back from such a RESET.
     """
 
@@ -70,7 +70,14 @@ class Agent:
         """Stands in the initial state after a RESET."""
         self.position, self.deadline = 0, self.steps + self.limit
         if self.renewals is not None:
-            self.renewal = self.renewals.due_after(self.steps)
+            self.renewal = self.renewals.begin(self.steps)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is to be reset without need."""
+        if self.renewals is not None and self.steps >= self.renewal:
+            self.renewal = self.renewals.due
+        return self.steps >= self.renewal
 
     def renew(self, lost: int) -> int:
         """Returns RESET_ACTION, which is played without need and ends a journey after this many steps."""
@@ -133,7 +140,7 @@ def _visit(order: Visit, agent: Agent) -> Walker:
                 position = yield RESET_ACTION
             if position != CUT:
                 cuts, cuts_in_a_row, journey = cuts + 1, cuts_in_a_row + 1, 0
-        elif agent.steps >= agent.renewal and not staged:
+        elif agent.steps >= agent.renewal and not staged and agent.is_due:
             lost, journey = journey, 0
             position = yield agent.renew(lost)
         elif position == target:
@@ -296,7 +303,7 @@ def _tour(order: Tour, agent: Agent) -> Walker:
             position = yield RESET_ACTION
             if position != CUT:
                 cuts, cuts_in_a_row, journey, heading = cuts + 1, cuts_in_a_row + 1, 0, None
-        elif agent.steps >= agent.renewal:
+        elif agent.steps >= agent.renewal and agent.is_due:
             lost, journey, heading = journey, 0, None
             position = yield agent.renew(lost)
         elif target is not None:
