@@ -230,7 +230,7 @@ def test_plays_are_at_least_those_of_every_policy() -> None:
     test = state.joint[-1]
     ball = joint.JointBall.of(test, state.counts, 0.01)
     bounds = joint.JointBounds(asked, low, high, test.without_sides(), ball, state.steps, anew=True)
-    labels = [MODEL.states[MODEL.states.index(state.counts.order[number])] for number in state.counts.states]
+    labels = [str(state.counts.order[number]) for number in state.counts.states]
     rng = np.random.default_rng(1)
     owners = np.repeat(np.arange(asked.model.n_known), np.diff(asked.rows.state_pairs))
     for _ in range(20):  # policies of the true model, solved for all visits at once

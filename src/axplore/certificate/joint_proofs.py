@@ -73,13 +73,13 @@ class JointBall:
         """Returns what the draws since the pairs were named prove; raises UnprovenError if there were no such draws."""
         entries, owners = entries_of(joint.pairs, counts)
         before = joint.before.astype(np.float64)
-        totals = np.bincount(owners, before, minlength=len(joint.pairs))
+        totals = np.bincount(owners, before, minlength=len(joint.pairs)).astype(np.float64)
         was_seen = counts.first_draws[entries] <= totals[owners]
         drawn = counts.counts[entries] - before
         if (drawn < 0).any() or not np.array_equal(was_seen, before > 0.0):
             raise UnprovenError("the draws before the pairs were named are none that these rows can have had")
         again = np.where(was_seen, drawn, np.maximum(drawn - 1.0, 0.0))
-        weights = np.bincount(owners, again, minlength=len(joint.pairs))
+        weights = np.bincount(owners, again, minlength=len(joint.pairs)).astype(np.float64)
         shares = again / np.maximum(weights, 1.0)[owners]
         cost, sizes = 0.0, 1.0
         for term in _terms(owners, before, drawn, totals, again, shares):

@@ -119,7 +119,8 @@ class DirectedState(ExplorerState):
     @property
     def next_line(self) -> int:
         """The first line of tests that none has."""
-        return 1 + max((test.line for test in (*self.tests, *self.joint)), default=0)
+        lines = [test.line for test in self.tests] + [test.line for test in self.joint]
+        return 1 + max(lines, default=0)
 
 
 @dataclass(frozen=True)

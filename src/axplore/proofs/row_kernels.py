@@ -344,7 +344,7 @@ def priced_mean(rows: RegionRows, pair: int, values: FloatArray, free: float, si
         share = rows.joint_shares[entry]
         if share > 0.0:
             total += share * math.log1p((_distance(rows, entry, values, free, sign) - base - taken) / price)
-    return base + taken + price * total
+    return float(base + taken + price * total)
 
 
 @compiled_inner
