@@ -98,6 +98,7 @@ class DirectedState(ExplorerState):
         assumed: what is assumed of each counted pair; None if nothing is.
         tests: of policies by episodes, in the order in which they began; the last one is continued.
         joint: pairs that were named before their draws: at most two tests, the earlier one first.
+        named_at: the steps at which pairs were named last, or none were worth it.
     """
 
     counts: Counts
@@ -109,6 +110,7 @@ class DirectedState(ExplorerState):
     assumed: Assumed | None = None
     tests: tuple[EpisodesOfPolicy, ...] = ()
     joint: tuple[JointTest, ...] = ()
+    named_at: int = 0
 
     def check(self, actions: Sequence[int]) -> None:  # noqa: ARG002 (of all explorers)
         """Refuses joint tests that do not fit the counts."""
@@ -391,18 +393,17 @@ class Directed(Explorer[DirectedState]):
         self, state: DirectedState, asked: Asked, low: Chance, high: Chance, narrowing: Narrowing
     ) -> DirectedState:
         """The state with another joint test, if there are many more steps than when the last one began."""
-        begun = state.joint[-1].steps if state.joint else 0
         is_possible = (
             self.asks.within is None and asked.model.groups is None and state.upper - state.lower <= JOINT_WIDEST
         )
-        if not is_possible or state.steps < JOINT_AGAIN * begun:
+        if not is_possible or state.steps < JOINT_AGAIN * state.named_at:
             return state
         line = state.next_line
+        state = replace(state, named_at=state.steps)
         pairs = pairs_to_name(asked, low, high, narrowing.weights, state.counts, line, self.target.delta)
         if not len(pairs):
             return state
-        new = JointTest.of(state.counts, pairs, line, state.steps)
-        return replace(state, joint=(*state.joint[-1:], new))
+        return replace(state, joint=(*state.joint[-1:], JointTest.of(state.counts, pairs, line, state.steps)))
 
     def _joined(
         self, state: DirectedState, asked: Asked, low: Chance, high: Chance

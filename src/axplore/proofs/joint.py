@@ -50,7 +50,7 @@ MOST_STEPS: Final = 24
 CLEARLY: Final = 0.8
 """Pairs are named if that makes bounds narrower by this factor at least."""
 
-OUTDATED: Final = 2
+OUTDATED: Final = 1.5
 """Plays are bounded anew when there are this many times the steps."""
 
 FIRST_PART: Final = 8.0
@@ -58,6 +58,9 @@ FIRST_PART: Final = 8.0
 
 LEAST_PLAYS: Final = 1e-9
 """A pair that is played less often counts as played this often."""
+
+UNSOUGHT: Final = -1.0
+"""In place of a price that is to be sought."""
 
 NOT_PLAYED: Final = -1
 """In place of the index of a pair that a policy does not play."""
@@ -68,7 +71,7 @@ class Side:
     """What the bound of one side rests on beside the draws; its parts are found now and then, and hold from then on.
 
     Attributes:
-        price: of a nat, per play.
+        price: of a nat, per play; 0 if none makes the bound better, and UNSOUGHT until it was sought.
         steps: those of the world when the plays were bounded; 0 if they never were.
         n_known, n_shown: the number of counted states, and of outcomes that pairs had shown then. The process ends
             where there are others, so that with more of them a pair may be played more often.
@@ -76,7 +79,7 @@ class Side:
         policy: the pair in each known state that the plays are those of, or RESET_PAIR, [n]; empty for any policy.
     """
 
-    price: float = 0.0
+    price: float = UNSOUGHT
     steps: int = 0
     n_known: int = 0
     n_shown: int = 0
@@ -89,7 +92,7 @@ class Side:
         if n_known > len(counts.states) or len(self.plays) not in (0, n_named) or not (self.plays >= 0.0).all():
             return False
         first, end = counts.state_pairs[:n_known], counts.state_pairs[1 : n_known + 1]
-        return self.price >= 0.0 and bool(((policy == RESET_PAIR) | ((policy >= first) & (policy < end))).all())
+        return self.price >= UNSOUGHT and bool(((policy == RESET_PAIR) | ((policy >= first) & (policy < end))).all())
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +148,7 @@ class JointTest:
 
     def without_prices(self) -> JointTest:
         """The same test, whose prices are to be found anew."""
-        return replace(self, below=replace(self.below, price=0.0), above=replace(self.above, price=0.0))
+        return replace(self, below=replace(self.below, price=UNSOUGHT), above=replace(self.above, price=UNSOUGHT))
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,8 +195,8 @@ class JointBounds:
         test: the named pairs.
         ball: what their draws prove.
         steps: those of the world.
-        anew: whether plays are bounded by the region as it is, as a certificate needs it; else that is done whenever
-            the steps have doubled.
+        anew: whether plays are bounded by the region as it is, as a certificate needs it; else that is done now and
+            then.
     """
 
     def __init__(
@@ -269,8 +272,10 @@ class JointBounds:
             plays = self._bounded_plays(side)
             side, is_renewed = replace(side, plays=plays[:, 0]), True
         search = _Search(self, side, chance, plays, is_upper)
-        if side.price and not is_renewed:  # the best price falls with the draws
-            return search.better(search.at(side.price), search.at(side.price / STEP))
+        if (
+            not is_renewed and side.price != UNSOUGHT
+        ):  # the best price falls with the draws; where there was none, it is sought with new plays
+            return search.better(search.at(side.price), search.at(side.price / STEP)) if side.price else search.none
         return search.best(max(self._width, ROUNDING) / (FIRST_PART * self.ball.budget))
 
     def playing(self, side: Side) -> Asked:
@@ -331,15 +336,20 @@ class _Search:
     is_upper: bool
 
     def at(self, price: float) -> _Found:
-        """The bound at a price, or that of the region alone if it is better; then the search begins anew next time."""
+        """The bound at a price, or that of the region alone if it is better."""
         side = replace(self.side, price=price)
         asked = self.bounds.priced(self.bounds.playing(side), side)
         chance = asked.upper() if self.is_upper else asked.lower()
         cost = price * self.bounds.ball.budget
         bound = float(np.clip(chance.value + (cost if self.is_upper else -cost), 0.0, 1.0))
         if (bound >= self.alone.value) if self.is_upper else (bound <= self.alone.value):
-            return _Found(replace(side, price=0.0), self.alone, self.alone.value, self.plays)
+            return self.none
         return _Found(side, chance, bound, self.plays)
+
+    @property
+    def none(self) -> _Found:
+        """The bound of the region alone."""
+        return _Found(replace(self.side, price=0.0), self.alone, self.alone.value, self.plays)
 
     def better(self, one: _Found, other: _Found) -> _Found:
         """The better of two bounds; the first if they are equal."""
