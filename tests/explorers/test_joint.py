@@ -44,7 +44,7 @@ MODEL = TabularMdp.from_rows(ROWS, "s0")
 """A path on which every state has to be passed, so that many rows decide together."""
 
 QUESTIONS = (f'Pmax=? [ F "s{LENGTH}" ]', f'Pmin=? [ F "s{LENGTH}" ]')
-SETTINGS: dict[str, Any] = {"precision": 0.06, "delta": 0.01, "assume": "min-probability=0.04"}
+SETTINGS: dict[str, Any] = {"precision": 0.03, "delta": 0.01, "assume": "min-probability=0.04"}
 
 
 def truth_of(text: str) -> float:
@@ -206,7 +206,7 @@ def test_workers_count_the_same_draws_whatever_their_number() -> None:
 
 def last_state(text: str, seed: int, **settings: Any) -> tuple[Directed, DirectedState, list[tuple[float, float]]]:
     """The state of an exploration with joint tests, and the bounds of all of its rounds."""
-    target = Target(radius=NO_RADIUS, epsilon=settings.pop("epsilon", 0.06), delta=settings.pop("delta", 0.01))
+    target = Target(radius=NO_RADIUS, epsilon=settings.pop("epsilon", 0.03), delta=settings.pop("delta", 0.01))
     explorer = Directed(target=target, question=text, assume=Assumptions(min_probability=0.04))
     states: list[DirectedState] = []
     run(explorer, SimulatedWorld(MODEL, seed), observers=[lambda report: states.append(report.state)], **settings)
@@ -218,7 +218,7 @@ def test_bounds_hold_in_every_round(text: str) -> None:
     """At δ = 0.3; the study `question-coverage` asks many more."""
     truth = truth_of(text)
     for seed in range(3):
-        _, state, bounds = last_state(text, seed, delta=0.3, epsilon=0.08)
+        _, state, bounds = last_state(text, seed, delta=0.3, epsilon=0.04)
         assert state.joint
         assert all(lower <= truth <= upper for lower, upper in bounds)
 

@@ -74,10 +74,10 @@ SPREAD: Final = 4.0
 """The steps left are expected to lie between this part of the estimate and this many times as many."""
 
 JOINT_WIDEST: Final = 0.2
-"""Pairs are named once the bounds are no farther apart, when it shows which of them matter,"""
+"""Pairs are named once the bounds are no farther apart, when it shows which of them matter;"""
 
-JOINT_AGAIN: Final = 4
-"""and again after this many times as many, when it shows better."""
+NAME_AGAIN, NAME_LATER = 4, 1.5
+"""again after this many times as many, when it shows better, and sooner where none were worth naming."""
 
 MANY_NEW: Final = 0.05
 """While a round finds more than this part of all states, plans rest on little, and rounds are short:"""
@@ -98,7 +98,7 @@ class DirectedState(ExplorerState):
         assumed: what is assumed of each counted pair; None if nothing is.
         tests: of policies by episodes, in the order in which they began; the last one is continued.
         joint: pairs that were named before their draws: at most two tests, the earlier one first.
-        named_at: the steps at which pairs were named last, or none were worth it.
+        names_from: the steps from which on pairs are to be named again.
     """
 
     counts: Counts
@@ -110,7 +110,7 @@ class DirectedState(ExplorerState):
     assumed: Assumed | None = None
     tests: tuple[EpisodesOfPolicy, ...] = ()
     joint: tuple[JointTest, ...] = ()
-    named_at: int = 0
+    names_from: int = 0
 
     def check(self, actions: Sequence[int]) -> None:  # noqa: ARG002 (of all explorers)
         """Refuses joint tests that do not fit the counts."""
@@ -396,14 +396,14 @@ class Directed(Explorer[DirectedState]):
         is_possible = (
             self.asks.within is None and asked.model.groups is None and state.upper - state.lower <= JOINT_WIDEST
         )
-        if not is_possible or state.steps < JOINT_AGAIN * state.named_at:
+        if not is_possible or state.steps < state.names_from:
             return state
         line = state.next_line
-        state = replace(state, named_at=state.steps)
         pairs = pairs_to_name(asked, low, high, narrowing.weights, state.counts, line, self.target.delta)
         if not len(pairs):
-            return state
-        return replace(state, joint=(*state.joint[-1:], JointTest.of(state.counts, pairs, line, state.steps)))
+            return replace(state, names_from=math.ceil(NAME_LATER * state.steps))
+        joint = (*state.joint[-1:], JointTest.of(state.counts, pairs, line, state.steps))
+        return replace(state, joint=joint, names_from=NAME_AGAIN * state.steps)
 
     def _joined(
         self, state: DirectedState, asked: Asked, low: Chance, high: Chance
