@@ -109,7 +109,7 @@ def asked_at_random(number: int) -> Record:
     return {
         "property": text, "value": value, "lower": last.lower, "upper": last.upper, "steps": exploration.steps,
         "bounds": bounds, "wrong": wrong, "verified": verify(atlas).holds,
-        "by_episodes": claim.witness is not None,
+        "by_episodes": claim.witness is not None, "by_joint_draws": claim.joint is not None,
     }  # fmt: skip
 
 
@@ -125,6 +125,7 @@ def summary(records: Sequence[Record]) -> Table:
                 "runs_with_a_wrong_bound": sum(run["wrong"] > 0 for run in runs),
                 "bounds": sum(run["bounds"] for run in runs),
                 "by_episodes": sum(run["by_episodes"] for run in runs),
+                "by_joint_draws": sum(run["by_joint_draws"] for run in runs),
                 "verified": sum(run["verified"] for run in runs),
                 "mean_width": round(float(np.mean([run["upper"] - run["lower"] for run in runs] or [0.0])), 4),
                 "mean_steps": round(float(np.mean([run["steps"] for run in runs] or [0.0]))),
