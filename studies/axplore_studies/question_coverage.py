@@ -27,16 +27,29 @@ DELTA: Final = 0.1
 MODELS: Final = 1000
 MOST_STEPS: Final = 20_000
 N_STATES: Final = 6
+WALKS: Final = 300
+MOST_WALKED: Final = 500_000
+LONGEST: Final = 8
 LEAST: Final = 0.1
 ACCURACY: Final = 1e-9
 
 
-def trials(models: int = MODELS) -> list[Trial]:
-    """Returns a trial for each random model, one half of which with an assumption that is true."""
-    return [
-        Trial({"model": number, "assumed": number % 2 == 1}, partial(asked_at_random, number))
+def trials(models: int = MODELS, walks: int = WALKS) -> list[Trial]:
+    """Returns a trial for each random model, one half of which with an assumption that is true.
+
+    Args:
+        models: with few states, each of which may lead anywhere.
+        walks: on which every state has to be passed, so that many rows decide together.
+    """
+    of_models = [
+        Trial({"model": number, "walk": False, "assumed": number % 2 == 1}, partial(asked_at_random, number))
         for number in range(models)
     ]
+    of_walks = [
+        Trial({"model": number, "walk": True, "assumed": True}, partial(asked_of_walk, number))
+        for number in range(walks)
+    ]
+    return of_models + of_walks
 
 
 def random_model(rng: np.random.Generator) -> TabularMdp:
@@ -61,6 +74,19 @@ def random_property(rng: np.random.Generator) -> str:
     steps = str(rng.choice(["", "<=1", "<=3", "<=10"]))
     path = rng.choice([f'F{steps} "s{goal}"', f'!"s{bad}" U{steps} "s{goal}"', f'G{steps} !"s{bad}"'])
     return f"P{rng.choice(['max', 'min'])}=? [ {path} ]"
+
+
+def random_walk(rng: np.random.Generator) -> TabularMdp:
+    """A path with two actions in every state that lead on, back or into a pit; probabilities are tenths."""
+    length = int(rng.integers(4, LONGEST + 1))
+    rows: dict[str, dict[str, dict[str, float]]] = {f"s{length}": {}, "pit": {}}
+    for place in range(length):
+        rows[f"s{place}"] = {}
+        for action in ("walk", "crawl"):
+            on, pit = int(rng.integers(4, 8)), int(rng.integers(1, 3))
+            ways = {f"s{place + 1}": on, "pit": pit, f"s{max(place - 1, 0)}": 10 - on - pit}
+            rows[f"s{place}"][action] = {after: tenths / 10 for after, tenths in ways.items()}
+    return TabularMdp.from_rows(rows, "s0")
 
 
 def value_of(mdp: TabularMdp, prop: Property) -> float:
@@ -89,6 +115,21 @@ def asked_at_random(number: int) -> Record:
     rng = np.random.default_rng([26, number])
     mdp, text = random_model(rng), random_property(rng)
     assume = Assumptions(min_probability=LEAST) if number % 2 else Assumptions()
+    return asked(mdp, text, assume, number)
+
+
+def asked_of_walk(number: int) -> Record:
+    """The same of a walk, for any number of steps, and to the precision at which draws count together."""
+    rng = np.random.default_rng([27, number])
+    mdp = random_walk(rng)
+    (goal,) = (state for state in mdp.states if state != "pit" and not mdp.actions_of(state))
+    path = rng.choice([f'F "{goal}"', 'F "pit"', f'!"pit" U "{goal}"'])
+    text = f"P{rng.choice(['max', 'min'])}=? [ {path} ]"
+    return asked(mdp, text, Assumptions(min_probability=LEAST), number, MOST_WALKED)
+
+
+def asked(mdp: TabularMdp, text: str, assume: Assumptions, seed: int, most_steps: int = MOST_STEPS) -> Record:
+    """Asks a property of a model, and compares every bound with the value."""
     explorer = Directed(
         target=Target(radius=NO_RADIUS, epsilon=0.02, delta=DELTA), question=text, assume=assume, least_round=200
     )
@@ -100,8 +141,8 @@ def asked_at_random(number: int) -> Record:
         bounds += 1
         wrong += not lower - ACCURACY <= value <= upper + ACCURACY
 
-    world = SimulatedWorld(mdp, number)
-    exploration = run_explorer(explorer, world, observers=[look], max_steps=MOST_STEPS)
+    world = SimulatedWorld(mdp, seed)
+    exploration = run_explorer(explorer, world, observers=[look], max_steps=most_steps)
     atlas = atlas_of(exploration, world, world_name="random", explorer_name=explorer.name)
     (last,) = atlas.properties
     assert atlas.certificate is not None
@@ -116,11 +157,15 @@ def asked_at_random(number: int) -> Record:
 def summary(records: Sequence[Record]) -> Table:
     """Returns a row for each kind of assumption, and whether no more runs are wrong than δ allows for."""
     rows: list[dict[str, Any]] = []
-    for assumed in (False, True):
-        runs = [record for record in records if record["assumed"] == assumed]
+    kinds = {
+        "random, nothing assumed": [record for record in records if not record["assumed"]],
+        f"random, min-probability={LEAST}": [record for record in records if record["assumed"] and not record["walk"]],
+        f"walks, min-probability={LEAST}": [record for record in records if record["walk"]],
+    }
+    for models, runs in kinds.items():
         rows.append(
             {
-                "assumed": f"min-probability={LEAST}" if assumed else "nothing",
+                "models": models,
                 "runs": len(runs),
                 "runs_with_a_wrong_bound": sum(run["wrong"] > 0 for run in runs),
                 "bounds": sum(run["bounds"] for run in runs),
