@@ -28,7 +28,7 @@ from axplore.certificate.bounds import UnprovenError
 from axplore.certificate.kinds.episodes import level_of
 from axplore.certificate.levels import EPISODES
 from axplore.certificate.property_proofs import MARGIN, Asked, PropertyProof
-from axplore.certificate.region import ROUNDING, SERIES, log_gamma
+from axplore.certificate.region import ROUNDING, SERIES, TINY, log_gamma
 from axplore.records.counts import Counts
 from axplore.records.properties import JointBound, JointDraws, PropertyClaim
 from axplore.types import BoolArray, FloatArray, IntArray
@@ -116,7 +116,7 @@ class JointBall:
         high = np.minimum(np.bincount(self.owners, self.shares * distances, minlength=len(price)), price)
         for _ in range(BISECTIONS):
             middle = (low + high) / 2
-            shifted = np.maximum(distances - middle[self.owners] + price[self.owners], LEAST_PLAYS**4)
+            shifted = np.maximum(distances - middle[self.owners] + price[self.owners], TINY)
             inverse = np.bincount(self.owners, self.shares / shifted, minlength=len(price)) * price
             low, high = np.where(inverse < 1.0, middle, low), np.where(inverse < 1.0, high, middle)
         terms = np.where(

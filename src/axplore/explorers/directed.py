@@ -194,12 +194,12 @@ class Directed(Explorer[DirectedState]):
         """
 
         def widened(states: StateSet) -> StateSet:
-            named = (
-                [] if callable(states) else [named for name in map(text_of, states) if (named := world.names.get(name))]
-            )
-            return (
-                (lambda label: is_in(label, states) or any(is_in(label, more) for more in named)) if named else states
-            )
+            if callable(states):
+                return states
+            named = [more for name in map(text_of, states) if (more := world.names.get(name))]
+            if not named:
+                return states
+            return lambda label: is_in(label, states) or any(is_in(label, more) for more in named)
 
         return {**world.names, **{name: widened(states) for name, states in self.names.items()}}
 

@@ -18,7 +18,7 @@ from axplore.compressed import entries_in, offsets_from
 from axplore.graphs.search import hops_from, policy_graph, reversed_graph
 from axplore.proofs.bounds import IntervalModel
 from axplore.proofs.chance_kernels import NO_PAIR, lower_chances, raise_chances, ranks_under_all, step_chances
-from axplore.proofs.row_kernels import UNKNOWN_SHIFT
+from axplore.proofs.row_kernels import UNKNOWN_SHIFT, rows_of_pairs
 from axplore.types import RESET_PAIR, BoolArray, FloatArray, IntArray
 
 TOLERANCE: Final = 1e-7
@@ -33,11 +33,6 @@ RAISED: Final = (0.0, 1e-6, 1e-5, 1e-4, 1e-3)
 MOST_SWEEPS: Final = 20_000
 MOST_LOWERING: Final = 300
 """The sweeps after which value iteration, or a trial to prove an upper bound, is given up."""
-
-
-OF_PAIRS: Final = ("slack", "costs", "closed", "floors", "rest", "wide", "prices")
-OF_ENTRIES: Final = ("successors", "shares", "frequencies", "lows", "joint_shares")
-"""The arrays of `RegionRows` that have a number for each pair, and for each entry."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,17 +84,10 @@ class Asked:
 
     def following(self, policy: IntArray) -> Asked:
         """The same question of one policy: a pair for each known state, or NO_PAIR where the bound is not sought."""
-        asked, rows = copy(self), self.rows
+        asked = copy(self)
         plays = (policy >= 0) & self.is_asked[: self.model.n_known]
-        pairs = policy[plays]
-        entries = entries_in(rows.row_offsets, pairs)
-        asked.pairs = self.pairs[pairs]
-        asked.rows = rows._replace(
-            state_pairs=offsets_from(plays),
-            row_offsets=offsets_from(np.diff(rows.row_offsets)[pairs]),
-            **{name: getattr(rows, name)[pairs] for name in OF_PAIRS},
-            **{name: getattr(rows, name)[entries] for name in OF_ENTRIES},
-        )
+        asked.pairs = self.pairs[policy[plays]]
+        asked.rows = rows_of_pairs(self.rows, policy[plays], offsets_from(plays))
         for name in ("is_asked", "order"):
             asked.__dict__.pop(name, None)
         return asked

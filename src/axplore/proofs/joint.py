@@ -272,11 +272,10 @@ class JointBounds:
             plays = self._bounded_plays(side)
             side, is_renewed = replace(side, plays=plays[:, 0]), True
         search = _Search(self, side, chance, plays, is_upper)
-        if (
-            not is_renewed and side.price != UNSOUGHT
-        ):  # the best price falls with the draws; where there was none, it is sought with new plays
-            return search.better(search.at(side.price), search.at(side.price / STEP)) if side.price else search.none
-        return search.best(max(self._width, ROUNDING) / (FIRST_PART * self.ball.budget))
+        if is_renewed or side.price == UNSOUGHT:
+            return search.best(max(self._width, ROUNDING) / (FIRST_PART * self.ball.budget))
+        # The best price falls with the draws; where there was none, it is sought with new plays only.
+        return search.better(search.at(side.price), search.at(side.price / STEP)) if side.price else search.none
 
     def playing(self, side: Side) -> Asked:
         """The question of all policies, or of the one that a side is about."""

@@ -25,7 +25,7 @@ LEAST_COST: Final = 0.1
 """A pair with one successor costs less, in nats; none counts as cheaper."""
 
 LEAST_PART: Final = 5e-3
-"""Nor is a pair that has a smaller part in the width."""
+"""A pair that has a smaller part in the width is not named."""
 
 LATER: Final = 6.0
 """Pairs are named with a view to this many times as many draws as there were."""

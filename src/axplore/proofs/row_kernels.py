@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from axplore.compilation import compiled, compiled_inner, compiled_part
+from axplore.compressed import entries_in, offsets_from
 from axplore.types import FloatArray, IntArray
 
 NEWTON_STEPS: Final = 40
@@ -78,6 +79,22 @@ class RegionRows(NamedTuple):
     lows: FloatArray
     prices: FloatArray
     joint_shares: FloatArray
+
+
+OF_PAIRS: Final = ("slack", "costs", "closed", "floors", "rest", "wide", "prices")
+OF_ENTRIES: Final = ("successors", "shares", "frequencies", "lows", "joint_shares")
+"""The arrays of `RegionRows` that have a number for each pair, and for each entry."""
+
+
+def rows_of_pairs(rows: RegionRows, pairs: IntArray, state_pairs: IntArray) -> RegionRows:
+    """Returns the rows of some pairs, in this order, which are now those of the states that `state_pairs` says."""
+    entries = entries_in(rows.row_offsets, pairs)
+    return rows._replace(
+        state_pairs=state_pairs,
+        row_offsets=offsets_from(np.diff(rows.row_offsets)[pairs]),
+        **{name: getattr(rows, name)[pairs] for name in OF_PAIRS},
+        **{name: getattr(rows, name)[entries] for name in OF_ENTRIES},
+    )
 
 
 @compiled_inner

@@ -8,13 +8,17 @@ takes time that grows with the way alone.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
-from axplore.compressed import entries_in, offsets_from
+from axplore.compressed import entries_in
 from axplore.proofs.bounds import GoalValues, IntervalModel, states_met
-from axplore.proofs.row_kernels import RegionRows
+from axplore.proofs.row_kernels import rows_of_pairs
 from axplore.types import RESET_PAIR, IntArray
+
+NO_NUMBER: Final = -1
+"""In place of the number of all states outside."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +60,8 @@ def model_along(model: IntervalModel, path: GoalValues) -> WayModel | None:
     pairs, n_way = path.policy[states], len(states)
     index_of = np.full(len(model.numbers), n_way + 1)
     index_of[states], index_of[path.goal] = np.arange(n_way), n_way
-    rows = _rows_of(model.rows, pairs, index_of)
+    rows = rows_of_pairs(model.rows, pairs, np.arange(len(pairs) + 1))
+    rows = rows._replace(successors=index_of[rows.successors])
     entries = entries_in(model.rows.row_offsets, pairs)
     own = GoalValues(
         n_way,
@@ -79,26 +84,3 @@ def model_along(model: IntervalModel, path: GoalValues) -> WayModel | None:
         whole_up_to=n_way,
     )
     return WayModel(along, own, states, pairs)
-
-
-NO_NUMBER = -1
-"""In place of the number of all states outside."""
-
-
-def _rows_of(rows: RegionRows, pairs: IntArray, index_of: IntArray) -> RegionRows:
-    """The rows of some pairs, one for each state, with other indices."""
-    entries = entries_in(rows.row_offsets, pairs)
-    return rows._replace(
-        state_pairs=np.arange(len(pairs) + 1),
-        row_offsets=offsets_from(np.diff(rows.row_offsets)[pairs]),
-        successors=index_of[rows.successors[entries]],
-        shares=rows.shares[entries],
-        slack=rows.slack[pairs],
-        frequencies=rows.frequencies[entries],
-        costs=rows.costs[pairs],
-        closed=rows.closed[pairs],
-        floors=rows.floors[pairs],
-        rest=rows.rest[pairs],
-        wide=rows.wide[pairs],
-        lows=rows.lows[entries],
-    )
