@@ -78,6 +78,10 @@ class Allocation:
     steps: float
     draws: FloatArray
 
+    def mean(self, other: Allocation) -> Allocation:
+        """Half of the draws of both, which can be travelled as well as they can."""
+        return Allocation((self.steps + other.steps) / 2, (self.draws + other.draws) / 2)
+
 
 @dataclass(frozen=True, eq=False)
 class Oracle:
@@ -99,7 +103,9 @@ class Oracle:
     def model(self) -> IntervalModel:
         """The true rows of the known states, with hardly any slack."""
         counts = _as_counts(self.mdp, self.known)
-        return interval_model(counts, confidence_region(counts, self.target.delta), self.target.value_limit)
+        region = confidence_region(counts, self.target.delta)
+        region = replace(region, lows=np.zeros(len(region.lows)))  # those of so many draws
+        return interval_model(counts, region, self.target.value_limit)
 
     @cached_property
     def claims(self) -> list[ToProve]:
@@ -132,6 +138,17 @@ class Oracle:
             model, rows=rows, visits=draws, counts=counts, log_levels=log_levels, shared_budget=budget, starts={},
             sharp={},
         )  # fmt: skip
+
+    def model_within(self, distances: FloatArray) -> IntervalModel:
+        """All models with rows at most as far from the true ones, [P], in nats."""
+        model = self.model
+        rows = model.rows._replace(shares=model.rows.frequencies, slack=distances)
+        return replace(model, rows=rows, counts=None, log_levels=None, starts={}, sharp={})
+
+    def cheapest(self, cuts: FloatArray, level: float) -> Allocation:
+        """The draws with cuts @ draws >= level, [n, P], that take the least expected steps."""
+        n_pairs = self.model.n_pairs
+        return self._programme(np.zeros(n_pairs), np.full(n_pairs, np.inf), cuts, np.full(len(cuts), level))
 
     def best(self) -> Allocation:
         """The best draws that were found."""
