@@ -1,19 +1,19 @@
-"""The least steps of an oracle whose region is one ball around all rows together: one budget, in place of one per row.
+"""The least steps of an oracle whose region is one ball around all rows together, in place of one around each row.
 
-A model is in the *joint ball* of the draws n if the sum over pairs of n KL(true row || its row) is at most kl(δ, 1 − δ).
-This is what `limits` asks for, but that the answer is given here, its policies included, where a limit asks for
-alternatives in which no answer of the model is right. So the oracle of the joint ball takes no less than any limit, and
-what it takes beyond the limit says how loose that is, rather than what could be saved.
+A model is in the *joint ball* of the draws n if the sum over pairs of n KL(true row || its row) is at most a budget.
+With kl(δ, 1 − δ) nats this is what a limit asks for (docs/algorithms/lower-bound.md), but that the answer is given
+here, its policies included, and proven as the explorer proves it. A limit asks only for what tells the model from those
+in which *no* answer is right that is right here. So it is no larger; the quotient is what one answer costs beyond that.
 
 An adversary splits the budget among the rows. A split is kept as the *distances* that it allows each row; if some claim
-fails with these, draws n can only prove it if n @ distances >= kl(δ, 1 − δ), which is linear in n. So the least steps
-are those of a linear programme with such cuts. The adversary is sought for draws between those of the last programme
-and the best with which nothing was found to fail. These draws are the answer; the adversary is a local one.
+fails with these, draws n can only prove it if n @ distances >= budget, which is linear in n. So the least steps are
+those of a linear programme with such cuts. The adversary is sought for draws half-way from the best with which nothing
+was found to fail to those of the last programme. He is a local one: the best draws are an estimate, and no bound.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Final, TypeAlias
@@ -30,18 +30,21 @@ from axplore.proofs.bounds import (
     upper_path,
 )
 from axplore.proofs.claims import ToOptimise, ToProve, ToReach, ToSetAside
-from axplore.types import RESET_PAIR, FloatArray, IntArray
+from axplore.types import RESET_PAIR, BoolArray, FloatArray, IntArray
 from axplore_studies.oracle import Allocation, Oracle
 
-TOTALS: Final = (16.0, 8.0, 4.0, 2.0, 1.0, 1.0, 1.0, 1.0)
-"""The parts of the budget that the adversary splits one after the other: with more of it, claims show what they fear."""
+TOTALS: Final = ((16.0, 8.0, 4.0, 2.0, 1.0, 1.0, 1.0, 1.0), (0.06, 0.12, 0.25, 0.5, 1.0, 1.0, 1.0, 1.0))
+"""The parts of the budget that the adversary splits one after the other. From above and from below, policies differ."""
+
+CORNERS: Final = 3
+"""Of so many pairs with one successor each is tried as the only one of them that takes part in a split."""
 
 HALVINGS: Final = 6
 """How finely is asked which part of a split suffices to let a claim fail."""
 
 ROUNDS: Final = 150
 SETTLED: Final = 0.01
-"""The search ends when what is proven takes no more than this part more than what cuts ask for."""
+"""By what part the best draws may miss those of the programme, and what is proven the budget, while they are sought."""
 
 Attack: TypeAlias = Callable[[IntervalModel], tuple[float, FloatArray]]
 """By how much a claim fails in a model, and what it would gain by the logarithm of the draws of each pair, [P]."""
@@ -52,7 +55,7 @@ class JointBall:
     """The search.
 
     Attributes:
-        oracle: who allocates the draws, with a ball of its own for each row.
+        oracle: who allocates the draws, with a ball of the same budget around each row.
         begin: its draws: they prove all claims, and fix the policies of the answer.
         budget: what all rows share, in nats.
     """
@@ -63,61 +66,81 @@ class JointBall:
 
     def best(self) -> Allocation:
         """The best draws that were found."""
-        proven, cuts = self.begin, np.zeros((0, self.oracle.model.n_pairs))
+        proven, cuts = self.begin, np.zeros((0, len(self.begin.draws)))
         for _ in range(ROUNDS):
             programme = self.oracle.cheapest(cuts, self.budget)
             if programme.steps >= proven.steps * (1.0 - SETTLED):
                 break
-            between = proven.mean(programme)
+            between = proven.mixed(programme, 0.5)
             found = [cut for attack in self._attacks if (cut := self._cut(attack, between.draws)) is not None]
             cuts = np.vstack((cuts, *found))
-            if not found:
-                proven = between
-        return proven
+            proven = self._mended(proven, cuts) if found else between
+        return proven.times(1.0 / (1.0 - SETTLED))
+
+    def _mended(self, proven: Allocation, cuts: FloatArray) -> Allocation:
+        """Draws with which no claim fails by any of the cuts, [n, P]: as many of the first instead as are needed."""
+        here = cuts @ proven.draws
+        needed = np.maximum(self.budget - here, 0.0) / np.maximum(cuts @ self.begin.draws - here, 1e-12)
+        return proven.mixed(self.begin, min(float(needed.max()), 1.0))
 
     @cached_property
     def _attacks(self) -> list[Attack]:
-        """Those on the claims of the answer, with the policies that are proven by the first draws."""
+        """Those on the claims of the answer, with the policies that the first draws prove."""
         model = self.oracle.model_after(self.begin.draws)
         return [_attack(claim, model) for claim in self.oracle.claims]
 
     def _cut(self, attack: Attack, draws: FloatArray) -> FloatArray | None:
         """Distances, [P], that let a claim fail and are within the budget; None if none are found."""
-        distances = self._worst_split(attack, draws)
-        if self._lacking(attack, distances) <= 0.0:
+        distances = max(self._splits(attack, draws), key=lambda split: self._failure(attack, split))
+        low, high = 0.0, 1.0 - SETTLED
+        if self._failure(attack, high * distances) <= 0.0:
             return None
-        low, high = 0.0, 1.0
         for _ in range(HALVINGS):
             middle = (low + high) / 2.0
-            low, high = (low, middle) if self._lacking(attack, middle * distances) > 0.0 else (middle, high)
+            low, high = (low, middle) if self._failure(attack, middle * distances) > 0.0 else (middle, high)
         return high * distances
 
-    def _worst_split(self, attack: Attack, draws: FloatArray) -> FloatArray:
-        """The distances, [P], of the split with which a claim fails most.
+    def _splits(self, attack: Attack, draws: FloatArray) -> Iterator[FloatArray]:
+        """The distances, [P], of splits that may be the worst for a claim.
 
-        What a row takes from a bound falls like the root of its part. So the parts are those of the worst split where
-        they are in proportion to what rows bring, and a few rounds of that find it.
+        Of the pairs with one successor one alone takes part in the worst split, as on certain ways (Eq. 18).
         """
-        distances, worst, most = self.budget / draws, np.zeros(len(draws)), -np.inf
-        for total in TOTALS:
-            lacking, gain = attack(self._within(distances))
+        _, gain = attack(self.oracle.model_within(self.budget / draws))
+        certain = np.flatnonzero(self._is_certain & (gain > 0.0))
+        corners = certain[np.argsort(-gain[certain])[:CORNERS]]
+        for corner in np.split(corners, max(len(corners), 1)):  # a single pair, or none
+            taking_part = ~self._is_certain
+            taking_part[corner] = True
+            for totals in TOTALS:
+                yield self._split(attack, draws, taking_part, totals)
+
+    def _split(self, attack: Attack, draws: FloatArray, taking_part: BoolArray, totals: Sequence[float]) -> FloatArray:
+        """The distances, [P], of a split among some pairs, [P], that cannot be made worse by a little.
+
+        There, what a claim gains by a part of the budget is the same for all rows that have one: the parts are in
+        proportion to what it gains by their logarithms. A few rounds find that, since bounds are concave in the parts.
+        """
+        distances = totals[0] * self.budget / draws * taking_part
+        for total in totals:
+            _, gain = attack(self.oracle.model_within(distances))
+            gain = gain * taking_part
             if not gain.any():
                 break
             distances = gain / gain.sum() * total * self.budget / draws
-            if total == 1.0 and (lacking := self._lacking(attack, distances)) > most:
-                worst, most = distances, lacking
-        return worst
+        return distances * (self.budget / max(float(distances @ draws), self.budget))
 
-    def _lacking(self, attack: Attack, distances: FloatArray) -> float:
-        return attack(self._within(distances))[0]
+    def _failure(self, attack: Attack, distances: FloatArray) -> float:
+        return attack(self.oracle.model_within(distances))[0]
 
-    def _within(self, distances: FloatArray) -> IntervalModel:
-        """All models with rows at most as far from the true ones, [P]."""
-        return self.oracle.model_within(distances)
+    @cached_property
+    def _is_certain(self) -> BoolArray:
+        """Which pairs have one successor, [P]."""
+        certain: BoolArray = np.diff(self.oracle.model.rows.row_offsets) == 1
+        return certain
 
 
 def _attack(claim: ToProve, model: IntervalModel) -> Attack:
-    """What lets a claim fail; `model` proves it, and with it the policy, if there is one in it."""
+    """How a claim may fail. The model proves it; so it fixes the policy, if there is one in the claim."""
     if isinstance(claim, ToReach):
         return partial(_of_reaching, claim, upper_path(model, claim.goal, n_allowed=claim.n_allowed))
     if isinstance(claim, ToOptimise):
@@ -148,6 +171,7 @@ def _of_setting_aside(claim: ToSetAside, model: IntervalModel) -> tuple[float, F
 def _of_pairs(gain: FloatArray, *policies: IntArray) -> FloatArray:
     """The gain of the pairs that are played, [P]: of pairs that tie, an adversary spends on one alone."""
     played = np.concatenate(policies)
+    played = played[played != RESET_PAIR]
     kept = np.zeros(len(gain))
-    kept[played[played != RESET_PAIR]] = gain[played[played != RESET_PAIR]]
+    kept[played] = gain[played]
     return kept

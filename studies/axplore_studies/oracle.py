@@ -8,14 +8,14 @@ least steps of any algorithm is the price of the region, and that is told apart 
 The least steps are found by a sequence of convex programmes. A claim that is just proven with the draws n, and would
 gain g by the logarithm of each of them, is taken to hold for other draws m where sum of g sqrt(n / m) <= sum of g: what
 is lacking to a proof is about a sum of terms that fall like the root of the draws. Each programme is solved by cutting
-planes, for draws near the last ones; then all draws are scaled to where every claim is proven indeed. What is found is
+planes, for draws near the best ones; then all draws are scaled to where every claim is proven indeed. What is found is
 a local optimum: an upper bound of what the best oracle takes, and proven to suffice.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import pairwise
@@ -44,9 +44,10 @@ ONE_LEVEL: Final = "one level"
 ONE_LOOK: Final = "one look"
 INFORMATION: Final = "kl"
 
-REGIONS: Final = (REGION, ONE_LEVEL, ONE_LOOK, INFORMATION)
-"""The region as it is; with δ for each row; looked at once, where ln(1/δ) nats suffice; and with the kl(δ, 1 − δ) nats
-that any algorithm needs."""
+REGIONS: Final = (INFORMATION, ONE_LOOK, ONE_LEVEL, REGION)
+"""From the least honest one: balls of the kl(δ, 1 − δ) nats that any algorithm needs; of the ln(1/δ) nats that suffice
+for one fixed functional of one row that is looked at once; with martingales, and the level δ for every row; and the
+region as it is."""
 
 AS_IF: Final = 10**9
 """Counts that stand for a true row add up to about this."""
@@ -60,6 +61,9 @@ BINDING: Final = 35
 ROUNDS: Final = 25
 REACH, LEAST_REACH, NARROWING = 2.0, 1.05, 0.7
 """The factor within which the draws of a round are sought, at first and at last, and its power after one in vain."""
+
+REMEMBERED: Final = 6
+"""The number of rounds whose claims that bind are kept: those of one alone let draws go to and fro."""
 
 CUTS: Final = 12
 SETTLED: Final = 1e-3
@@ -78,9 +82,15 @@ class Allocation:
     steps: float
     draws: FloatArray
 
-    def mean(self, other: Allocation) -> Allocation:
-        """Half of the draws of both, which can be travelled as well as they can."""
-        return Allocation((self.steps + other.steps) / 2, (self.draws + other.draws) / 2)
+    def mixed(self, other: Allocation, part: float) -> Allocation:
+        """Another in place of a part of this one: it can be travelled as well as they can."""
+        return Allocation(
+            (1.0 - part) * self.steps + part * other.steps, (1.0 - part) * self.draws + part * other.draws
+        )
+
+    def times(self, factor: float) -> Allocation:
+        """The same, so many times."""
+        return Allocation(factor * self.steps, factor * self.draws)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +114,7 @@ class Oracle:
         """The true rows of the known states, with hardly any slack."""
         counts = _as_counts(self.mdp, self.known)
         region = confidence_region(counts, self.target.delta)
-        region = replace(region, lows=np.zeros(len(region.lows)))  # those of so many draws
+        region = replace(region, lows=np.zeros(len(region.lows)))  # those of so many draws; none are used (Eq. 21)
         return interval_model(counts, region, self.target.value_limit)
 
     @cached_property
@@ -118,46 +128,61 @@ class Oracle:
 
     def model_after(self, draws: FloatArray) -> IntervalModel:
         """What is known after these numbers of draws, [P], if the frequencies are the true rows."""
-        model, level = self.model, -math.log(self.target.delta)
-        frequencies, offsets = model.rows.frequencies, model.rows.row_offsets
+        if self.region == INFORMATION:
+            return self.model_within(needed_information(self.target.delta) / draws)
+        if self.region == ONE_LOOK:
+            return self.model_within(-math.log(self.target.delta) / draws)
+        if self.region == ONE_LEVEL:
+            log_level = math.log(self.target.delta)
+            return self._model_by_bets(draws, np.full(len(draws), log_level), -log_level)
+        assert self.model.log_levels is not None
+        return self._model_by_bets(draws, self.model.log_levels, self.model.shared_budget)
+
+    def model_within(self, distances: FloatArray) -> IntervalModel:
+        """All models whose rows are at most so far from the true ones, in nats, [P]."""
+        rows = self.model.rows._replace(shares=self.model.rows.frequencies, slack=distances)
+        return replace(self.model, rows=rows, counts=None, log_levels=None, starts={}, sharp={})
+
+    def _model_by_bets(self, draws: FloatArray, log_levels: FloatArray, budget: float) -> IntervalModel:
+        """The region of the explorer with these levels, [P], and what pairs with one successor share, in nats."""
+        frequencies, offsets = self.model.rows.frequencies, self.model.rows.row_offsets
         counts = np.maximum(frequencies * np.repeat(draws, np.diff(offsets)), 1.0)
         shares, slack = frequencies.copy(), np.empty(len(draws))
-        if self.region in {ONE_LOOK, INFORMATION}:
-            slack = (level if self.region == ONE_LOOK else needed_information(self.target.delta)) / draws
-            rows = model.rows._replace(shares=shares, slack=slack)
-            return replace(model, rows=rows, visits=draws, counts=None, starts={}, sharp={})
-        log_levels = model.log_levels if self.region == REGION else np.full(len(draws), -level)
-        budget = model.shared_budget if self.region == REGION else level
-        assert log_levels is not None
         for pair, (first, end) in enumerate(pairwise(offsets)):
             slack[pair] = central_ball(counts[first:end], log_levels[pair], shares[first:end])
             if end == first + 1:
                 slack[pair] = min(slack[pair], budget / max(draws[pair] - 1.0, 1e-9))
-        rows = model.rows._replace(shares=shares, slack=slack)
+        rows = self.model.rows._replace(shares=shares, slack=slack)
         return replace(
-            model, rows=rows, visits=draws, counts=counts, log_levels=log_levels, shared_budget=budget, starts={},
+            self.model,
+            rows=rows,
+            visits=draws,  # type: ignore[arg-type]  # expected ones, and no integers
+            counts=counts,
+            log_levels=log_levels,
+            shared_budget=budget,
+            starts={},
             sharp={},
-        )  # fmt: skip
+        )
 
-    def model_within(self, distances: FloatArray) -> IntervalModel:
-        """All models with rows at most as far from the true ones, [P], in nats."""
-        model = self.model
-        rows = model.rows._replace(shares=model.rows.frequencies, slack=distances)
-        return replace(model, rows=rows, counts=None, log_levels=None, starts={}, sharp={})
+    def best(self, starts: Iterable[FloatArray] = ()) -> Allocation:
+        """The best draws that are found, begun with equal ones and with others, [P]."""
+        equal = np.ones(self.model.n_pairs)
+        return min((self._best_from(start) for start in (equal, *starts)), key=lambda found: found.steps)
 
     def cheapest(self, cuts: FloatArray, level: float) -> Allocation:
-        """The draws with cuts @ draws >= level, [n, P], that take the least expected steps."""
+        """The draws with cuts @ draws >= level, [n, P], that take the fewest steps."""
         n_pairs = self.model.n_pairs
         return self._programme(np.zeros(n_pairs), np.full(n_pairs, np.inf), cuts, np.full(len(cuts), level))
 
-    def best(self) -> Allocation:
-        """The best draws that were found."""
-        best, binding = self._enough(np.ones(self.model.n_pairs))
-        reach = REACH
+    def _best_from(self, start: FloatArray) -> Allocation:
+        best, binding = self._enough(start)
+        reach, rounds = REACH, [binding]
         for _ in range(ROUNDS):
-            found, of_found = self._enough(self._sought(best.draws, binding, reach))
+            remembered = [claim for binding in rounds[-REMEMBERED:] for claim in binding]
+            found, binding = self._enough(self._sought(best.draws, remembered, reach))
+            rounds.append(binding)
             if found.steps < best.steps:
-                best, binding = found, of_found
+                best = found
             else:
                 reach = reach**NARROWING
             if reach < LEAST_REACH:
@@ -168,29 +193,26 @@ class Oracle:
         """Draws in proportion to some, [P], with which every claim is proven, and the claims that bind then."""
         after = cache(lambda power: self.model_after(draws * FINENESS**power))
         powers: dict[ToProve, int] = {}
-        greatest = 0
-        while not self.claims[-1].gain(after(greatest)).proven:
-            greatest += BINDING
+        greatest = _least_power(self.claims[-1], after, 0)
         for claim in self.claims:
-            if powers and claim.gain(after(greatest - BINDING)).proven:
-                continue
-            powers[claim] = _least_power(claim, after, greatest)
-            greatest = max(greatest, powers[claim]) if len(powers) > 1 else powers[claim]
+            if not claim.gain(after(greatest - BINDING)).proven:
+                powers[claim] = _least_power(claim, after, greatest)
+                greatest = max(greatest, powers[claim])
         binding = [
             Binding(claim.gain(after(power - 1)).by_pair, draws * FINENESS ** (power - 1))
             for claim, power in powers.items()
             if power > greatest - BINDING
         ]
-        nothing = np.zeros((0, len(draws)))
-        return self._programme(draws * FINENESS**greatest, np.full(len(draws), np.inf), nothing, np.zeros(0)), binding
+        no_cuts = np.zeros((0, len(draws)))
+        return self._programme(draws * FINENESS**greatest, np.full(len(draws), np.inf), no_cuts, np.zeros(0)), binding
 
     def _sought(self, draws: FloatArray, binding: Sequence[Binding], reach: float) -> FloatArray:
         """The draws near some, [P], that take the fewest steps if claims hold where it is thought that they do."""
-        cuts, levels = np.zeros((0, len(draws))), np.zeros(0)
-        found = draws
+        possible = [claim for claim in binding if claim.at(draws * reach) < 1.0 - SETTLED]
+        cuts, levels, found = np.zeros((0, len(draws))), np.zeros(0), draws / reach
         for _ in range(CUTS):
-            missing = [claim for claim in binding if claim.at(found) > 1.0 + SETTLED]
-            if not missing and len(cuts):
+            missing = [claim for claim in possible if claim.at(found) > 1.0 + SETTLED]
+            if not missing:
                 break
             planes = [claim.cut(found) for claim in missing]
             cuts = np.vstack((cuts, *(plane for plane, _ in planes)))
