@@ -78,8 +78,8 @@ CASES: Final = {
 }
 
 QUOTIENTS: Final = {
-    "one answer": (JOINT, LIMIT),
-    "rows at once": (INFORMATION, JOINT),
+    "answer": (JOINT, LIMIT),
+    "rows": (INFORMATION, JOINT),
     "proof": (ONE_LOOK, INFORMATION),
     "any time": (ONE_LEVEL, ONE_LOOK),
     "union": (REGION, ONE_LEVEL),
@@ -152,19 +152,20 @@ def summary(records: Sequence[Record]) -> Table:
     for world in dict.fromkeys(record["world"] for record in records):
         of_world = [record for record in records if record["world"] == world]
         steps = {part: _mean(of_world, part) for part in PARTS}
-        quotients = {price: steps[part] / steps[base] for price, (part, base) in QUOTIENTS.items()}
+        quotients = {price: round(steps[part] / steps[base], 3) for price, (part, base) in QUOTIENTS.items()}
         runs = sum(record["by"] == DRAWS_ALONE for record in of_world)
         rows.append(
             {"world": world, "runs": runs}
             | {part: round(found, 1) for part, found in steps.items()}
-            | {f"price of {price}": round(found, 3) for price, found in quotients.items()}
+            | {f"price of {price}": found for price, found in quotients.items()}
         )
         lines.append(
             {"world": world, LIMIT: f"{steps[LIMIT]:,.0f}"}
-            | {price: f"× {found:.2f}" for price, found in quotients.items()}
-            | {"= steps": f"{steps[WITH_EPISODES]:,.0f}"}
+            | {price: f"{found:.2f}" for price, found in quotients.items()}
+            | {"steps": f"{steps[WITH_EPISODES]:,.0f}"}
         )
-    return Table(STUDY.name, "What the steps of the certified explorer are made of", rows, lines)
+    title = "What the steps of the certified explorer are made of: the limit, times what each of these costs"
+    return Table(STUDY.name, title, rows, lines)
 
 
 def _mean(records: Sequence[Record], part: str) -> float:

@@ -112,7 +112,7 @@ class Oracle:
     @cached_property
     def model(self) -> IntervalModel:
         """The true rows of the known states, with hardly any slack."""
-        counts = _as_counts(self.mdp, self.known)
+        counts = true_counts(self.mdp, self.known)
         region = confidence_region(counts, self.target.delta)
         region = replace(region, lows=np.zeros(len(region.lows)))  # those of so many draws; none are used (Eq. 21)
         return interval_model(counts, region, self.target.value_limit)
@@ -290,7 +290,7 @@ def _least_power(claim: ToProve, after: Callable[[int], IntervalModel], near: in
     return high
 
 
-def _as_counts(mdp: TabularMdp, known: Sequence[State]) -> Counts:
+def true_counts(mdp: TabularMdp, known: Sequence[State]) -> Counts:
     """The rows of some states of a model as counts, each row with the likeliest successor first."""
     numbers, lengths, successors, counts, first_draws = {label: n for n, label in enumerate(known)}, [], [], [], []
     for label in known:
