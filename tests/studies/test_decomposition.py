@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from axplore.domains import combination_lock
+from axplore.domains import combination_lock, confusing_chain
 from axplore.mdp import TabularMdp
 from axplore.proofs.bounds import interval_model
 from axplore.statistics.confidence import confidence_region
@@ -86,6 +86,14 @@ def test_less_honest_regions_take_fewer_steps_and_none_takes_less_than_any_algor
     steps = [limit, *(of_lock[part].steps for part in (JOINT, *REGIONS))]
     assert steps == sorted(steps)
     assert limit > 1700
+
+
+def test_rows_with_one_and_with_six_successors_share_a_budget_no_less_than_any_algorithm_needs() -> None:
+    chain, known = confusing_chain(), [f"s{number}" for number in range(6)]
+    limit = lower_bound(chain, 4.5, 0.8, 0.1, seconds=math.inf, rounds=40).steps
+    oracle = Oracle(chain, known, Target(radius=4.5, epsilon=0.8, delta=0.1), INFORMATION)
+    found = oracle.best()
+    assert limit < JointBall(oracle, found, NATS).best().steps < 1.03 * limit < 0.6 * found.steps
 
 
 @pytest.mark.parametrize("region", REGIONS)
