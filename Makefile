@@ -27,7 +27,7 @@ help:
 	@echo "make bench        speeds, beside other solvers in the same run"
 	@echo "make bench-against COMMIT=...  the scale ladder beside an older commit, as ratios"
 	@echo "make study NAME=coverage  one study into docs/results; python -m axplore_studies lists them, and has more options"
-	@echo "make steps-budget where the steps of the certified explorer go: its region made sharper step by step, in a few minutes"
+	@echo "make steps-budget what the steps of the certified explorer are made of, factor by factor, and what a sharper region would save; some ten minutes"
 	@echo "make studies      all studies, which takes hours; interrupted, it resumes"
 	@echo "make clean        remove .venv and caches"
 
@@ -85,6 +85,7 @@ study: $(STAMP)
 	$(BIN)/python -m axplore_studies $(NAME) --out docs/results
 
 steps-budget: $(STAMP)
+	$(BIN)/python -m axplore_studies decomposition --again --out docs/results
 	$(BIN)/python -m axplore_studies steps-budget --again --out docs/results
 
 studies: $(STAMP)

@@ -63,7 +63,7 @@ def solve(mdp: TabularMdp, divergences: Sequence[FloatArray], information: float
     from scipy.sparse import csr_array, vstack
 
     needed = np.array(divergences).reshape(len(divergences), mdp.n_pairs) / max(information, 1e-300)
-    flow = _flow(mdp)
+    flow = flow_matrix(mdp)
     # Each alternative is scaled so that its largest entry is one: solvers prefer numbers of similar size.
     scales = np.maximum(needed.max(axis=1, initial=0.0), 1e-300)
     learned = np.hstack((needed / scales[:, None], np.zeros((len(needed), mdp.n_states))))
@@ -95,7 +95,7 @@ def _proven(
     return max(0.0, steps * (1 - ROUNDING)), weights / excess
 
 
-def _flow(mdp: TabularMdp) -> csr_array[np.float64]:
+def flow_matrix(mdp: TabularMdp) -> csr_array[np.float64]:
     """Returns plays minus expected arrivals in each state, by pair and then by RESET, [S, P + S]."""
     from scipy.sparse import csr_array
 
