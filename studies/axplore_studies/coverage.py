@@ -7,12 +7,14 @@ own fields alone, so neither the number of workers nor an interruption changes a
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import product
 from typing import Any, Final
 
+from axplore.assumptions import NOTHING, Assumptions
 from axplore.errors import UnknownNameError
 from axplore.explorers.base import run
 from axplore.explorers.certified import Certified
@@ -22,9 +24,9 @@ from axplore.target import Objective, Target
 from axplore.truth import controllable_states
 from axplore.worlds.contract import World
 from axplore.worlds.simulated import SimulatedWorld
-from axplore_studies.coverage_models import KINDS, case
+from axplore_studies.coverage_models import KINDS, CoverageCase, case
 from axplore_studies.loop import Record, Study, Trial
-from axplore_studies.outputs import Table
+from axplore_studies.outputs import Document, Table
 from axplore_studies.promises import RegionWatch, Violation, violations_of
 
 OBJECTIVES: Final = {"optimal": Objective.OPTIMAL, "within-radius": Objective.WITHIN_RADIUS}
@@ -87,8 +89,30 @@ class CoverageRecord(CoverageTrial):
         return CoverageTrial(self.objective, self.delta, self.kind, self.seed, self.epsilon, self.max_steps)
 
 
+def nothing_of(given: CoverageCase, seed: int) -> Assumptions:  # noqa: ARG001
+    """Returns that nothing is assumed."""
+    return NOTHING
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """How models are explored.
+
+    Attributes:
+        share: gives a world to workers, which the explorer is then set for; None for no workers.
+        assume: returns what is assumed of the model of a seed; it must be true.
+    """
+
+    share: Callable[[World], World] | None = None
+    assume: Callable[[CoverageCase, int], Assumptions] = nothing_of
+
+
+ALONE: Final = Conditions()
+"""Without workers, and nothing is assumed."""
+
+
 def trials_on(
-    share: Callable[[World], World] | None,
+    conditions: Conditions,
     models: int = 2000,
     objectives: Sequence[str] = tuple(OBJECTIVES),
     deltas: Sequence[float] = DELTAS,
@@ -98,7 +122,7 @@ def trials_on(
     """Returns the models to explore.
 
     Args:
-        share: gives a world to workers, which the explorer is then set for; None for no workers.
+        conditions: how they are explored.
         models: the number of models for each objective and delta, distributed among the kinds in turn.
         objectives: names of `OBJECTIVES`.
         deltas: values of δ.
@@ -113,27 +137,28 @@ def trials_on(
         Target(radius=1.0, epsilon=epsilon, delta=delta)  # refuses invalid targets
         seed, kind = divmod(number, len(KINDS))
         asked = CoverageTrial(objective, delta, list(KINDS)[kind], seed, epsilon, max_steps)
-        made.append(Trial(asdict(asked), partial(_explored, asked, share)))
+        made.append(Trial(asdict(asked), partial(_explored, asked, conditions)))
     return made
 
 
-def _explored(trial: CoverageTrial, share: Callable[[World], World] | None) -> Record:
-    return asdict(run_trial(trial, share))
+def _explored(trial: CoverageTrial, conditions: Conditions) -> Record:
+    return asdict(run_trial(trial, conditions))
 
 
-def run_trial(trial: CoverageTrial, share: Callable[[World], World] | None = None) -> CoverageRecord:
+def run_trial(trial: CoverageTrial, conditions: Conditions = ALONE) -> CoverageRecord:
     """Explores the model of a trial and compares the answer with the truth.
 
     Args:
         trial: what to explore.
-        share: gives a world to workers, which the explorer is then set for; without workers by default.
+        conditions: how.
     """
     given = case(trial.kind, trial.seed)
     target = Target(radius=given.radius, epsilon=trial.epsilon, delta=trial.delta)
-    explorer = Certified(target=target, objective=OBJECTIVES[trial.objective])
+    assume = conditions.assume(given, trial.seed)
+    explorer = Certified(target=target, objective=OBJECTIVES[trial.objective], assume=assume)
     world: World = SimulatedWorld(given.mdp, trial.seed)
-    if share is not None:
-        explorer, world = explorer.for_workers(), share(world)
+    if conditions.share is not None:
+        explorer, world = explorer.for_workers(), conditions.share(world)
     watch = RegionWatch(given.mdp, world, trial.delta)
     begun = time.process_time()
     exploration = run(explorer, world, max_steps=trial.max_steps, observers=[watch.look])
@@ -223,10 +248,35 @@ def _in_words(summary: dict[str, Any]) -> dict[str, str]:
     }
 
 
+def broken_promises(name: str, records: Sequence[Record]) -> Document:
+    """Returns the number of broken promises for each objective and delta, as the document of a smaller study."""
+    counts: dict[tuple[str, float], Counter[str]] = {}
+    for record in records:
+        broken, left = int(bool(record["violations"])), int(record["left_region"])
+        counts.setdefault((record["objective"], record["delta"]), Counter()).update(
+            models=1,
+            broken=broken,
+            broken_inside_region=broken * (1 - left),
+            left_region=left,
+            given_up=int(record["stop"] != StopReason.PROVEN.name),
+            steps=record["steps"],
+        )
+    rows = [
+        {
+            "objective": objective,
+            "delta": delta,
+            **count,
+            "interval": proportion_interval(count["broken"], count["models"]),
+        }
+        for (objective, delta), count in counts.items()
+    ]
+    return Document(name, rows, holds=not any(row["broken_inside_region"] for row in rows))
+
+
 STUDY: Final = Study(
     "coverage",
     "how often the certified explorer breaks its promise on random models",
-    partial(trials_on, None),
+    partial(trials_on, ALONE),
     summary,
     counted="models for each objective and delta",
 )

@@ -9,6 +9,7 @@ from enum import Enum
 
 import numpy as np
 
+from axplore.assumptions.applied import given_rows, region_given
 from axplore.explorers.base import Exploration, RoundReport
 from axplore.explorers.certified import CertifiedState
 from axplore.graphs.finite_horizon import truncated_steps
@@ -17,7 +18,6 @@ from axplore.proofs.evidence import Evidence
 from axplore.records.claims import Way
 from axplore.records.run import StopReason
 from axplore.statistics.centred import log_wealth
-from axplore.statistics.confidence import confidence_region
 from axplore.target import Objective
 from axplore.truth import (
     ACCURACY,
@@ -56,7 +56,9 @@ class RegionWatch:
         """Checks the region; to be called after every round of the certified explorer."""
         self._look_at_tests(report.state)
         rows = report.state.counts
-        region = confidence_region(rows, self._delta)
+        assumed = report.state.assumed
+        region = region_given(rows, self._delta, assumed)
+        is_given = given_rows(rows, self._delta, assumed).is_given
         assert region.log_levels is not None  # it is a region of counts
         spent = 0.0  # of what the pairs with one successor share
         numbers = self._mdp.indices_of(self._world.states)
@@ -68,9 +70,10 @@ class RegionWatch:
                 if not len(counts):
                     continue
                 truth = self._row(int(first + pair))[numbers[rows.successors[entries]]]
-                if truth.min() <= 0.0 or log_wealth(counts, truth, np.zeros(len(counts))) >= -region.log_levels[pair]:
+                is_impossible = truth.min() <= 0.0 or (region.closed[pair] and truth.sum() < 1.0 - ACCURACY)
+                if is_impossible or log_wealth(counts, truth, np.zeros(len(counts))) >= -region.log_levels[pair]:
                     self.left = True
-                elif len(counts) == 1:
+                elif len(counts) == 1 and not is_given[pair]:
                     spent -= (counts[0] - 1.0) * math.log(truth[0])
         if spent > region.shared_budget:
             self.left = True

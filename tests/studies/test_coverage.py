@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
+from axplore.assumptions import Assumptions
 from axplore.domains import confusing_chain
 from axplore.errors import InvalidInputError
 from axplore.explorers import certified
@@ -27,11 +28,12 @@ from axplore.statistics.summaries import proportion_interval
 from axplore.target import Objective, Target
 from axplore.truth import controllable_states, optimal_steps
 from axplore.worlds.simulated import SimulatedWorld
-from axplore_studies import promises
+from axplore_studies import coverage_with_assumptions, coverage_with_workers, promises
 from axplore_studies.coverage import (
     DELTAS,
     OBJECTIVES,
     STUDY,
+    Conditions,
     CoverageRecord,
     CoverageTrial,
     coverage_table,
@@ -224,6 +226,16 @@ def test_a_truth_outside_the_region_is_noticed() -> None:
     assert other.left
 
 
+def test_a_support_that_is_closed_too_soon_is_noticed() -> None:
+    rare = TabularMdp.from_rows({0: {"go": {1: 0.999, 2: 0.001}}, 1: {}, 2: {}}, 0)
+    for least, left in ((0.001, False), (0.4, True)):
+        explorer = Certified(target=Target(radius=2, epsilon=1), assume=Assumptions(min_probability=least))
+        world = SimulatedWorld(rare, 0)
+        watch = RegionWatch(rare, world, 0.1)
+        run(explorer, world, observers=[watch.look], max_steps=200)
+        assert watch.left is left
+
+
 # --------------------------------------------------------------------------------------------------------- statistics
 
 
@@ -307,6 +319,32 @@ def test_a_trial_that_takes_too_long_is_given_up() -> None:
     given_up = run_trial(CoverageTrial("optimal", 0.1, "sparse", 0, epsilon=0.5, max_steps=100))
     assert given_up.stop == "STEP_LIMIT"
     assert given_up.steps < 1000
+
+
+@pytest.mark.parametrize("assumed", coverage_with_assumptions.ASSUMED)
+def test_what_is_assumed_of_a_model_is_true(assumed: Callable[[TabularMdp], Assumptions]) -> None:
+    for seed, kind in enumerate(KINDS):
+        mdp = case(kind, seed).mdp
+        said = dict(assumed(mdp).declared)
+        for state in mdp.states:
+            for action in mdp.actions_of(state):
+                row = mdp.row(state, action)
+                number = {name: value(state, action) if callable(value) else value for name, value in said.items()}
+                assert number.get("min-probability", 0.0) <= min(row.values())
+                assert number.get("outcomes", len(row)) >= len(row)
+                assert number.get("deterministic", len(row) == 1) == (len(row) == 1)
+
+
+def test_models_with_assumptions_are_explored_alone_and_with_workers_in_turn() -> None:
+    trials = coverage_with_assumptions.STUDY.planned(2)
+    settings = [(trial.address["kind"], trial.work()) for trial in trials[:2]]
+    assumed = coverage_with_assumptions.assumed_of
+    for (kind, found), conditions in zip(
+        settings, (Conditions(assume=assumed), Conditions(coverage_with_workers.shared, assumed)), strict=True
+    ):
+        again = run_trial(CoverageTrial("optimal", 0.1, kind, 0, epsilon=0.5, max_steps=2_000_000), conditions)
+        assert CoverageRecord(**found) == again
+        assert not again.violations
 
 
 def test_models_are_dealt_to_the_kinds_in_turn() -> None:
