@@ -48,9 +48,10 @@ def pairs_to_name(
         delta: δ.
     """
     rows, visits = asked.rows, counts.visits.astype(np.float64)
-    n_others, nats = np.diff(rows.row_offsets) - 1, np.maximum(rows.slack * visits, 1.0)
+    drawn, n_others = visits > 1.0, np.diff(rows.row_offsets) - 1
+    nats = np.maximum(np.multiply(rows.slack, visits, out=np.full(len(visits), np.inf), where=drawn), 1.0)
     costs = 0.5 * n_others * (1.0 + math.log1p(LATER))
-    may_be = np.flatnonzero((weights > LEAST_PART * weights.sum()) & (counts.visits > 1) & np.isfinite(nats))
+    may_be = np.flatnonzero((weights > LEAST_PART * weights.sum()) & np.isfinite(nats))
     merits = weights[may_be] ** 2 / (nats * np.maximum(costs, LEAST_COST))[may_be]
     most = min(max(MOST_NUMBERS // asked.model.n_known, LEAST_PAIRS), SIZES[-1])
     pairs = may_be[np.argsort(-merits, kind="stable")][:most]
