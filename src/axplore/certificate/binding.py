@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable
 from itertools import pairwise
 
 from axplore.errors import InvalidLabelError
-from axplore.labels import canonical_json, encode_label
+from axplore.labels import canonical_json, canonical_label
 from axplore.records.counts import Counts
 
 
@@ -21,16 +21,26 @@ def draws_by_label(counts: Counts, states: Iterable[Hashable]) -> str:
     It is empty if a label cannot be written: there is no file then whose labels could be exchanged.
     """
     try:
-        names = [canonical_json(encode_label(label)) for label in counts.order]
-        wanted = {canonical_json(encode_label(state)) for state in states}
+        names = [canonical_label(label) for label in counts.order]
+        wanted = set(map(canonical_label, states))
     except InvalidLabelError:
         return ""
+    quoted = list(map(canonical_json, names))
     entries = zip(counts.successors.tolist(), counts.counts.tolist(), counts.first_draws.tolist(), strict=True)
-    drawn = [[names[successor], count, first] for successor, count, first in entries]
-    rows = [drawn[first:end] for first, end in pairwise(counts.row_offsets.tolist())]
-    lines = []
-    for index, state in enumerate(counts.states.tolist()):
-        if names[state] in wanted:
-            first, end = counts.state_pairs[index : index + 2].tolist()
-            lines.append(canonical_json([names[state], counts.actions[index].as_json(), rows[first:end]]))
-    return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
+    # A line is the canonical JSON of [name, actions, rows], put together from texts of which most are the same.
+    drawn = [f"[{quoted[successor]},{count},{first}]" for successor, count, first in entries]
+    rows = [f"[{','.join(drawn[first:end])}]" for first, end in pairwise(counts.row_offsets.tolist())]
+    offered = {id(actions): actions for actions in counts.actions}
+    actions_of = {key: canonical_json(actions.as_json()) for key, actions in offered.items()}
+    lines = [
+        f"[{quoted[state]},{actions_of[id(actions)]},[{','.join(rows[first:end])}]]"
+        for state, actions, (first, end) in zip(
+            counts.states.tolist(), counts.actions, pairwise(counts.state_pairs.tolist()), strict=True
+        )
+        if names[state] in wanted
+    ]
+    lines.sort()
+    hashed = hashlib.sha256()
+    for number, line in enumerate(lines):
+        hashed.update(f"\n{line}".encode() if number else line.encode())
+    return hashed.hexdigest()

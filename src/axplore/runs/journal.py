@@ -27,7 +27,7 @@ from axplore.errors import AxploreError, DamagedFileError
 from axplore.labels import Json, canonical_json, decode_label, encode_label
 from axplore.records.codec import pack, unpack
 from axplore.records.findings import Fault
-from axplore.storage import check_format, open_regular, parsed_json, read_file, storage_errors, write_all
+from axplore.storage import MAX_SEALED_VALUES, check_format, open_regular, parsed_json, read_file, storage_errors, write_all
 from axplore.types import Action, IntArray, State
 from axplore.worlds.contract import Answer, Order
 
@@ -227,7 +227,7 @@ def _call_from(path: Path, content: bytes, number: int) -> Call:
         answers, used = _answers_from(numbers, n_answers)
         if used != len(numbers) or (used + HEAD) * 8 + text_size != len(content) or was_cut not in (0, 1):
             raise ValueError("its parts do not fit its length")
-        noted = parsed_json(content[len(content) - text_size :]) if text_size else {"states": [], "faults": []}
+        noted = parsed_json(content[len(content) - text_size :], MAX_SEALED_VALUES) if text_size else {"states": [], "faults": []}
         discovered, faults = decode_states(noted["states"]), unpack(tuple[Fault, ...], noted["faults"])
     except (ValueError, TypeError, LookupError, AxploreError) as error:
         raise DamagedFileError(f"{path} is damaged: record {number} is not a call: {error}") from None
