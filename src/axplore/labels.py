@@ -82,7 +82,7 @@ def encode_label(label: Hashable) -> Json:
 
 def written_bytes(label: Hashable) -> int:
     """Returns an upper bound on the bytes that a label takes in an indented JSON file; refuses as `encode_label`."""
-    text = canonical_json(encode_label(label))
+    text = canonical_label(label)
     opened = text.count("[") + text.count("{")
     n_lines = 1 + text.count(",") + 2 * opened
     return len(text) + text.count(":") + n_lines * (DEPTH_IN_FILES + min(opened, MAX_DEPTH))
@@ -121,7 +121,7 @@ def _is_of_numbers(label: object) -> bool:
     """Returns whether a label is a short tuple of whole numbers, which are their own JSON."""
     if type(label) is not tuple or not 0 < len(label) <= MOST_NUMBERS or set(map(type, label)) != {int}:
         return False
-    return -SAFE_INTEGER < min(label) and max(label) < SAFE_INTEGER
+    return min(label) > -SAFE_INTEGER and max(label) < SAFE_INTEGER
 
 
 def finite(number: float) -> float | None:

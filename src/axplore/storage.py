@@ -60,7 +60,7 @@ MAX_SEALED_BYTES: Final = 2**28
 MAX_SEALED_VALUES: Final = 2**25
 """The same of JSON beside arrays, which has the labels and actions of all states: a million of them fit."""
 
-MOST_INDENTED: Final = 2**20
+MOST_INDENTED: Final = 2**17
 """JSON beside arrays is indented, for people, if it has at most this many values."""
 
 MAX_EXPANSION: Final = 64

@@ -214,9 +214,7 @@ class DrawChecks:
 class _TiedDraws:
     """Draws of pairs that are assumed to share a law."""
 
-    def __init__(
-        self, atlas: Atlas, tied: Ties, numbers: _PairNumbers, assume: Assumptions, level: float
-    ) -> None:
+    def __init__(self, atlas: Atlas, tied: Ties, numbers: _PairNumbers, assume: Assumptions, level: float) -> None:
         self._outcome_of = assume.get("tied")
         self._test = HistoryTest(level)
         self._classes: dict[tuple[State, Action], Hashable] = {}
@@ -299,7 +297,9 @@ class _PairNumbers:
         """Returns the labels of a pair."""
         counts = self._counts
         counted = int(np.searchsorted(counts.state_pairs, number, side="right")) - 1
-        return counts.order[int(counts.states[counted])], counts.actions[counted][number - int(counts.state_pairs[counted])]
+        return counts.order[int(counts.states[counted])], counts.actions[counted][
+            number - int(counts.state_pairs[counted])
+        ]
 
 
 def _counted(atlas: Atlas, number: int) -> dict[Hashable, int]:

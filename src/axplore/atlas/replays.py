@@ -406,7 +406,10 @@ class _Replays:
         """What contradicts the bounds of a goal; all goals share the level."""
         if not goal.lengths:
             return
-        lengths, needed = np.array(goal.lengths), -math.log((FALSE_ALARM - DRAWS_ALARM) / (2 * len(self._farthest_first)))
+        lengths, needed = (
+            np.array(goal.lengths),
+            -math.log((FALSE_ALARM - DRAWS_ALARM) / (2 * len(self._farthest_first))),
+        )
         state = readable(self._atlas.states[goal.index])
         lower, upper = float(self._atlas.lower[goal.index]), float(self._atlas.upper[goal.index])
         seen = f"The policy to {state} took {lengths.mean():.3f} steps on average in {len(lengths):,} episodes"

@@ -15,7 +15,7 @@ from axplore.certificate.assumptions.registry import kinds_in
 from axplore.certificate.ranges import MOST_DRAWS, check_wholes
 from axplore.errors import InvalidInputError
 from axplore.labels import readable
-from axplore.records.assumed import UNTIED
+from axplore.records.assumed import UNTIED, Assumed
 from axplore.records.counts import Counts
 from axplore.types import BoolArray, IntArray
 
@@ -94,9 +94,13 @@ def contradicted_assumption(certificate: Certificate) -> str | None:
         return None
     lengths = np.diff(counts.row_offsets)
     if assumed.ties is None and set(assumed.numbers) == {Deterministic.name} and all_single(assumed, len(lengths)):
-        for pair in np.flatnonzero(lengths > 1).tolist():
-            return _shown_outcomes(counts, pair)
-        return None
+        return next((_shown_outcomes(counts, pair) for pair in np.flatnonzero(lengths > 1).tolist()), None)
+    return _contradicted_row(certificate, assumed)
+
+
+def _contradicted_row(certificate: Certificate, assumed: Assumed) -> str | None:
+    """The first row whose draws contradict what is assumed of it, in words; None if there is none."""
+    counts, lengths = certificate.counts, np.diff(certificate.counts.row_offsets)
     n_actions = [len(actions) for actions in certificate.actions]
     given = given_rows(counts, n_actions, certificate.delta, assumed, certificate.retired)
     lengths_of_classes = np.diff(given.drawn.pooled.row_offsets)

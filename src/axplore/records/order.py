@@ -37,6 +37,10 @@ class Labels(Sequence[Hashable]):
         """The index of each label."""
         return {label: index for index, label in enumerate(self._labels)}
 
+    def as_tuple(self) -> tuple[Hashable, ...]:
+        """Returns the labels as a tuple, always the same one."""
+        return self._labels
+
     def as_json(self) -> list[Json]:
         """Returns the labels as JSON values."""
         return self._as_json if len(self) <= MOST_SHARED else list(map(encode_label, self._labels))
