@@ -90,8 +90,8 @@ def written_bytes(label: Hashable) -> int:
 
 def decode_label(encoded: Json) -> Hashable:
     """Returns the label that `encode_label` was given; refuses everything that it never gives."""
-    if type(encoded) is list and _is_of_numbers(label := tuple(encoded)):
-        return label
+    if type(encoded) is list and _is_of_numbers(numbers := tuple(encoded)):
+        return numbers
     label = _decode(encoded, MAX_DEPTH)
     try:
         expected = encode_label(label)
@@ -121,7 +121,7 @@ def _is_of_numbers(label: object) -> bool:
     """Returns whether a label is a short tuple of whole numbers, which are their own JSON."""
     if type(label) is not tuple or not 0 < len(label) <= MOST_NUMBERS or set(map(type, label)) != {int}:
         return False
-    return min(label) > -SAFE_INTEGER and max(label) < SAFE_INTEGER
+    return bool(min(label) > -SAFE_INTEGER and max(label) < SAFE_INTEGER)
 
 
 def finite(number: float) -> float | None:

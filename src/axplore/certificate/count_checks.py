@@ -70,7 +70,7 @@ def contradiction(counts: Counts) -> str | None:
 
 def _has_one_possible_entry(counts: Counts) -> BoolArray:
     """Whether a pair was drawn and led to one state, from its first draw on, [P]."""
-    has_one = np.diff(counts.row_offsets) == 1
+    has_one: BoolArray = np.diff(counts.row_offsets) == 1
     has_one[has_one] = counts.first_draws[counts.row_offsets[:-1][has_one]] == 1
     return has_one
 

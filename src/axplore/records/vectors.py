@@ -292,7 +292,8 @@ class Vectors(Record, frozen=True):
     @cached_property
     def _bases_of_rows(self) -> list[int]:
         """The base of each row; a list, because a way may have as many rows as there are states."""
-        return self.base.tolist()
+        bases: list[int] = self.base.tolist()
+        return bases
 
     def _column(self, state: int) -> npt.NDArray[Any]:
         """Returns the number of a state in each row, [c]."""

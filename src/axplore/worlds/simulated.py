@@ -223,7 +223,8 @@ class SimulatedWorld(World):
         room = self._last_step - self._steps
         advance = self._kernel_of(order, stream, outcomes, room)
         progress = OrderProgress(position=self._position)
-        pause = STEPS_BETWEEN_PAUSES if math.isinf(self._ends) else STEPS_BETWEEN_LOOKS
+        is_searching = isinstance(order, Survey)  # which takes longer than the steps
+        pause = STEPS_BETWEEN_LOOKS if is_searching or math.isfinite(self._ends) else STEPS_BETWEEN_PAUSES
         try:
             is_out = False
             while not progress.over and not is_out:
