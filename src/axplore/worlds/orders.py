@@ -31,6 +31,13 @@ LARGEST: Final = 2**62
 """The largest number in an order, so that steps can be counted in 64 bits."""
 
 
+NEARBY: Final = 32
+"""The states in which a survey searches for an action to play before it leaves anything out."""
+
+FINELY: Final = 32
+"""Up to this many steps its searches go one step farther each time, and then a quarter."""
+
+
 def checked_seed(seed: int) -> int:
     """Returns the seed of a world as an int; refuses anything but whole numbers from 0 on."""
     if not _is_whole(seed) or seed < 0:

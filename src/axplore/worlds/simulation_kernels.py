@@ -29,6 +29,7 @@ from axplore.mdp import TabularMdp
 from axplore.records.vectors import Vectors
 from axplore.types import FloatArray, IntArray
 from axplore.worlds.contract import Survey, Tour
+from axplore.worlds.orders import FINELY, NEARBY
 
 UnsignedArray: TypeAlias = npt.NDArray[np.uint64]
 
@@ -202,6 +203,7 @@ class SurveyProgress(NamedTuple):
 
 
 UNPLAYED: Final = -1
+NO_PAIR: Final = -1
 BY_RESET: Final = -2
 TOO_DEEP: Final = 2**62
 ROUTE, SEARCHES, LEARNED = 0, 1, 2
@@ -209,12 +211,6 @@ ROUTE, SEARCHES, LEARNED = 0, 1, 2
 
 NONE_LEFT, FOUND, TOO_FAR = 0, 1, 2
 """What comes of a search for a pair that is to be played."""
-
-NEARBY: Final = 32
-"""The states in which a search looks before anything is left out."""
-
-FINELY: Final = 32
-"""Up to this many steps searches go one step farther each time, and then a quarter."""
 
 
 def tables_of(mdp: TabularMdp) -> Tables:
@@ -349,11 +345,25 @@ def find_unplayed(
     that was itself as near as can be. So every state is searched in a few times, and not once for each action.
     """
     outcome = search_unplayed(survey, state_pairs, initial, position, max_depth, TOO_DEEP, NEARBY)
-    bound = 0 if survey.learned[position] != survey.totals[LEARNED] else survey.nearest[position]
+    bound = 0
+    if outcome == TOO_FAR:
+        bound = survey.steps[survey.queue[NEARBY - 1]]  # nothing is nearer than the last of those
+    if survey.learned[position] == survey.totals[LEARNED]:
+        bound = max(bound, survey.nearest[position])
     while outcome == TOO_FAR:
         outcome = search_unplayed(survey, state_pairs, initial, position, max_depth, bound, TOO_DEEP)
         bound += 1 if bound < FINELY else bound // 4
     return outcome == FOUND
+
+
+@compiled_part
+def first_unplayed(survey: SurveyProgress, state_pairs: UnsignedArray, state: int, max_depth: int) -> int:
+    """Returns the first pair of a state that is to be played, or NO_PAIR."""
+    if survey.depths[state] <= max_depth:
+        for pair in range(np.int64(state_pairs[state]), np.int64(state_pairs[state + 1])):
+            if survey.leads_to[pair] == UNPLAYED:
+                return pair
+    return NO_PAIR
 
 
 @compiled_part
@@ -371,8 +381,8 @@ def search_unplayed(
     States are left out from which none is within `bound` steps of the position, so that they are on no shortest way;
     the order of the others stays. A search that looks at `most` states is given up.
     """
-    leads_to, depths, queue = survey.leads_to, survey.depths, survey.queue
-    searches, reached_by, reached_from = survey.searches, survey.reached_by, survey.reached_from
+    leads_to, queue, searches = survey.leads_to, survey.queue, survey.searches
+    reached_by, reached_from = survey.reached_by, survey.reached_from
     steps, nearest, learned, now = survey.steps, survey.nearest, survey.learned, survey.totals[LEARNED]
     # `searches` holds the number of the search that met a state last, which saves clearing an array for each search.
     survey.totals[SEARCHES] += 1
@@ -383,18 +393,17 @@ def search_unplayed(
     while first < n_queued:
         here = queue[first]
         first += 1
-        if depths[here] <= max_depth:
-            for pair in range(state_pairs[here], state_pairs[here + 1]):
-                if leads_to[pair] == UNPLAYED:
-                    # Written backwards, from the pair to where the agent stands; it is played from its end.
-                    survey.route[0] = pair
-                    length = 1
-                    while here != position:
-                        survey.route[length] = reached_by[here]
-                        here = reached_from[here]
-                        length += 1
-                    survey.totals[ROUTE] = length
-                    return FOUND
+        pair = first_unplayed(survey, state_pairs, here, max_depth)
+        if pair != NO_PAIR:
+            # Written backwards, from the pair to where the agent stands; it is played from its end.
+            survey.route[0] = pair
+            length = 1
+            while here != position:
+                survey.route[length] = reached_by[here]
+                here = reached_from[here]
+                length += 1
+            survey.totals[ROUTE] = length
+            return FOUND
         if first >= most:
             return TOO_FAR
         # RESET comes after all actions of a state: of equally short ways, one by actions counts (see `Survey`).
@@ -404,10 +413,7 @@ def search_unplayed(
             if after == UNPLAYED or searches[after] == search:
                 continue
             searches[after] = search
-            if learned[after] == now and steps[here] + 1 + nearest[after] > bound:
-                is_whole = False
-                continue
-            if steps[here] + 1 > bound:
+            if steps[here] + 1 + (nearest[after] if learned[after] == now else 0) > bound:
                 is_whole = False
                 continue
             reached_by[after] = BY_RESET if pair == end else pair
