@@ -14,7 +14,7 @@ from axplore.atlas.verdict import VerdictKind
 from axplore.explorers.base import RoundReport
 from axplore.records.findings import Issue
 from axplore.records.run import StopReason
-from axplore.records.vectors import Vectors
+from axplore.records.vectors import Vector, Vectors
 from axplore.statistics.dependence import HistoryTest
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedWorld
@@ -396,7 +396,12 @@ def test_no_policy_of_a_large_atlas_is_made_that_is_not_played(monkeypatch: pyte
     """All of them together take the square of the states."""
     made: list[int] = []
     vector = Vectors.vector
-    monkeypatch.setattr(Vectors, "vector", lambda self, row: made.append(row) or vector(self, row))
+
+    def noted(self: Vectors, row: int) -> Vector[Any]:
+        made.append(row)
+        return vector(self, row)
+
+    monkeypatch.setattr(Vectors, "vector", noted)
     settings: dict[str, Any] = {"epsilon": 1, "assume": "deterministic", "confirm": 0}
     atlas = axplore.explore("random-maze", radius=2500, world_parameters={"rows": 50, "columns": 50}, **settings)
     played = atlas.run.played
@@ -407,10 +412,10 @@ def test_no_policy_of_a_large_atlas_is_made_that_is_not_played(monkeypatch: pyte
 
 def test_replays_of_a_large_atlas_end_when_their_policies_have_covered_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     settings: dict[str, Any] = {"epsilon": 1, "assume": "deterministic", "radius": 40}
-    world = {"world_parameters": {"rows": 6, "columns": 6}}
-    every = axplore.explore("random-maze", **settings, **world).run.played
+    settings["world_parameters"] = {"rows": 6, "columns": 6}
+    every = axplore.explore("random-maze", **settings).run.played
     monkeypatch.setattr(replays, "MOST_PLANNED", 2_000)
-    few = axplore.explore("random-maze", **settings, **world)
+    few = axplore.explore("random-maze", **settings)
     assert every is not None
     assert few.run.played is not None
     assert every.played == every.goals > few.run.played.played > 0

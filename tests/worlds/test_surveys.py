@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -168,7 +169,7 @@ def test_states_are_searched_a_few_times_each_and_not_once_for_each_action(monke
         calls: list[int] = []
         with monkeypatch.context() as patched:
             patched.setattr(SurveyedGraph, "_is_open", counting(SurveyedGraph._is_open, calls))
-            survey(SteppedWorld(lambda mdp=mdp: ModelSystem(mdp)), 100)
+            survey(SteppedWorld(partial(ModelSystem, mdp)), 100)
         looked_at[n_states] = len(calls) / n_states
     assert looked_at[4000] < 1.5 * looked_at[500]  # 2.7 times by one search over everything for each action
 
