@@ -57,6 +57,11 @@ def random_sparse(states: int) -> TabularMdp:
     return axplore.domain("random-sparse", states=states, actions=4, branching=(1, 3), seed=1)
 
 
+def random_graph(states: int) -> TabularMdp:
+    """Every action leads to some state, so that a survey finds what is left at the other end of everything."""
+    return axplore.domain("random-sparse", states=states, actions=4, branching=(1, 1), seed=1)
+
+
 def many_actions(actions: int) -> TabularMdp:
     """Thirty states in a ring; the first action leads to the next state, the others stay."""
     n_states = 30
@@ -130,9 +135,12 @@ LADDERS: Final[Mapping[str, dict[str, Rung]]] = {
         f"{n}": (partial(grid, n, slip), settings(radius, **ties(n)))
         for n, slip, radius in ((6, 0.2, 8), (20, 0.1, 15), (40, 0.1, 30))
     },
-    "random maze n×n, deterministic by assumption": {
-        f"{n}": (partial(axplore.domain, "random-maze", rows=n, columns=n), settings(5 * n, assume="deterministic"))
+    "random maze n×n, all of it, deterministic by assumption": {
+        f"{n}": (partial(axplore.domain, "random-maze", rows=n, columns=n), settings(n * n, assume="deterministic"))
         for n in (100, 225, 1000)
+    },
+    "random graph of n² states, deterministic by assumption": {
+        f"{n}": (partial(random_graph, n * n), settings(60, assume="deterministic")) for n in (100, 225, 1000)
     },
 }
 

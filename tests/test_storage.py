@@ -244,7 +244,8 @@ def test_a_folder_in_use_can_be_renamed_and_back(tmp_path: Path) -> None:
 
 
 def test_what_could_not_be_read_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(storage, "MAX_JSON_BYTES", 1_000)
+    for limit in ("MAX_JSON_BYTES", "MAX_SEALED_BYTES"):
+        monkeypatch.setattr(storage, limit, 1_000)
     monkeypatch.setattr(storage, "MAX_ARRAY_BYTES", 8_000)
     much = {**BODY, "text": "x" * 1_000}
     refused = r"is not written: it would take [\d,]+ bytes, and more than [\d,]+ are not read"

@@ -51,6 +51,9 @@ DEPTH_IN_FILES: Final = 8
 MAX_LABEL_BYTES: Final = 2**18
 """The largest label in a file: a quarter of a megabyte of JSON. Files of all labels have a limit, too."""
 
+MOST_NUMBERS: Final = 100
+"""Of a tuple of whole numbers that is written without looking at each of them."""
+
 _SURROGATES: Final = ("\ud800", "\udfff")
 
 
@@ -60,10 +63,15 @@ def encode_label(label: Hashable) -> Json:
     Raises:
         InvalidLabelError: the label is not made of plain values, or too long for a file.
     """
+    if _is_of_numbers(label):
+        return list(label)  # type: ignore[call-overload]
     encoded = _encode(label, label, MAX_DEPTH)
-    if isinstance(label, str | bytes) and len(label) <= MAX_LABEL_BYTES // MOST_BYTES_PER_CHARACTER:
+    if not isinstance(encoded, str | list | dict):
         return encoded
-    if isinstance(encoded, str | list | dict) and (size := len(canonical_json(encoded))) > MAX_LABEL_BYTES:
+    # What Python prints has a character at least for each of the text, and all that stands between.
+    if MOST_BYTES_PER_CHARACTER * len(repr(encoded)) <= MAX_LABEL_BYTES:
+        return encoded
+    if (size := len(canonical_json(encoded))) > MAX_LABEL_BYTES:
         raise InvalidLabelError(
             f"the label {shortened(label)} takes {size:,} bytes in a file, and at most {MAX_LABEL_BYTES:,} are "
             "allowed; use a shorter one, such as a number or a digest of it: a key function (`key=`) makes one of "
@@ -74,7 +82,7 @@ def encode_label(label: Hashable) -> Json:
 
 def written_bytes(label: Hashable) -> int:
     """Returns an upper bound on the bytes that a label takes in an indented JSON file; refuses as `encode_label`."""
-    text = canonical_json(encode_label(label))
+    text = canonical_label(label)
     opened = text.count("[") + text.count("{")
     n_lines = 1 + text.count(",") + 2 * opened
     return len(text) + text.count(":") + n_lines * (DEPTH_IN_FILES + min(opened, MAX_DEPTH))
@@ -82,6 +90,8 @@ def written_bytes(label: Hashable) -> int:
 
 def decode_label(encoded: Json) -> Hashable:
     """Returns the label that `encode_label` was given; refuses everything that it never gives."""
+    if type(encoded) is list and _is_of_numbers(numbers := tuple(encoded)):
+        return numbers
     label = _decode(encoded, MAX_DEPTH)
     try:
         expected = encode_label(label)
@@ -94,7 +104,24 @@ def decode_label(encoded: Json) -> Hashable:
 
 def canonical_json(value: Json) -> str:
     """Returns the one text of a JSON value: sorted keys, no spaces, ASCII only."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return _CANONICAL.encode(value)
+
+
+_CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def canonical_label(label: Hashable) -> str:
+    """Returns `canonical_json(encode_label(label))`, quickly for a tuple of numbers: there may be a million."""
+    if _is_of_numbers(label):
+        return f"[{','.join(map(str, label))}]"  # type: ignore[call-overload]
+    return canonical_json(encode_label(label))
+
+
+def _is_of_numbers(label: object) -> bool:
+    """Returns whether a label is a short tuple of whole numbers, which are their own JSON."""
+    if type(label) is not tuple or not 0 < len(label) <= MOST_NUMBERS or set(map(type, label)) != {int}:
+        return False
+    return bool(min(label) > -SAFE_INTEGER and max(label) < SAFE_INTEGER)
 
 
 def finite(number: float) -> float | None:

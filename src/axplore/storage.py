@@ -21,7 +21,7 @@ import re
 import stat
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -56,6 +56,13 @@ MAX_ARRAY_BYTES: Final = 2**32
 MAX_JSON_VALUES: Final = 2**22
 """JSON of more values is refused before it is parsed: a value takes far more memory than its text."""
 
+MAX_SEALED_BYTES: Final = 2**28
+MAX_SEALED_VALUES: Final = 2**25
+"""The same of JSON beside arrays, which has the labels and actions of all states: a million of them fit."""
+
+MOST_INDENTED: Final = 2**17
+"""JSON beside arrays is indented, for people, if it has at most this many values."""
+
 MAX_EXPANSION: Final = 64
 ALWAYS_EXPANDED: Final = 2**28
 """Arrays of more than 256 megabytes are written and read only if they take at most 64 times the bytes of their file."""
@@ -63,7 +70,12 @@ ALWAYS_EXPANDED: Final = 2**28
 
 def digest_of(body: Mapping[str, Any], arrays: Arrays) -> str:
     """Returns the SHA-256 digest of a JSON body and arrays, in hexadecimal."""
-    hashed = hashlib.sha256(canonical_json(body).encode("ascii"))
+    return _digest(canonical_json(body), arrays)
+
+
+def _digest(canonical: str, arrays: Arrays) -> str:
+    """Returns the digest of a body, of which this is the canonical JSON, and arrays."""
+    hashed = hashlib.sha256(canonical.encode("ascii"))
     for name in sorted(arrays):
         array = _plain(arrays[name])
         hashed.update(canonical_json([name, array.dtype.str, list(array.shape)]).encode("ascii"))
@@ -74,7 +86,7 @@ def digest_of(body: Mapping[str, Any], arrays: Arrays) -> str:
 def write_sealed(folder: Path, name: str, body: Mapping[str, Any], arrays: Arrays) -> None:
     """Writes both files, each atomically; refuses what could not be read, and writes neither then."""
     folder.mkdir(parents=True, exist_ok=True)
-    text = _sealed_json(folder / f"{name}.json", body, arrays)
+    text = _sealed_json(folder / f"{name}.json", body, arrays, MAX_SEALED_BYTES, MAX_SEALED_VALUES)
     expanded = sum(array.nbytes for array in arrays.values())
     _check_size(folder / f"{name}.npz", expanded, MAX_ARRAY_BYTES)
     packed = _packed(arrays, zipfile.ZIP_DEFLATED)
@@ -85,11 +97,17 @@ def write_sealed(folder: Path, name: str, body: Mapping[str, Any], arrays: Array
     replace_file(folder / f"{name}.json", text)
 
 
-def _sealed_json(path: Path, body: Mapping[str, Any], arrays: Arrays) -> bytes:
+def _sealed_json(path: Path, body: Mapping[str, Any], arrays: Arrays, most_bytes: int, most_values: int) -> bytes:
     """Returns the text of a file with its digest; refuses one that could not be read."""
-    text = json.dumps({**body, "digest": digest_of(body, arrays)}, indent=1, allow_nan=False).encode("ascii") + b"\n"
-    _check_size(path, len(text), MAX_JSON_BYTES)
-    _check_values(text, lambda flaw: StorageError(f"{path} is not written: {flaw}. Explore fewer states"))
+    canonical = canonical_json(body)
+    sealed = {**body, "digest": _digest(canonical, arrays)}
+    is_small = _most_values_in(canonical.encode("ascii")) <= MOST_INDENTED
+    layout: dict[str, Any] = {"indent": 1} if is_small else {"separators": (",", ":")}
+    text = json.dumps(sealed, allow_nan=False, **layout).encode("ascii") + b"\n"
+    _check_size(path, len(text), most_bytes)
+    flaw = _flaw_of_values(text, most_values)
+    if flaw is not None:
+        raise StorageError(f"{path} is not written: {flaw}. Explore fewer states")
     return text
 
 
@@ -101,11 +119,15 @@ def _check_size(path: Path, size: int, limit: int) -> None:
         )
 
 
-def _check_values(text: bytes, refusal: Callable[[str], Exception]) -> None:
-    """Raises what the function makes of the flaw if a JSON text has too many values, by an upper bound on them."""
-    n_values = text.count(b",") + text.count(b"[") + text.count(b"{")
-    if n_values > MAX_JSON_VALUES:
-        raise refusal(f"it has {n_values:,} values, and more than {MAX_JSON_VALUES:,} are not read")
+def _flaw_of_values(text: bytes, most: int) -> str | None:
+    """Returns what is wrong with a JSON text that may have more values than this; None if it has no more."""
+    n_values = _most_values_in(text)
+    return f"it has {n_values:,} values, and more than {most:,} are not read" if n_values > most else None
+
+
+def _most_values_in(text: bytes) -> int:
+    """Returns an upper bound on the values in a JSON text."""
+    return text.count(b",") + text.count(b"[") + text.count(b"{")
 
 
 def _packed(arrays: Arrays, compression: int) -> bytes:
@@ -127,11 +149,12 @@ def read_sealed(
 ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     """Reads what `write_sealed` wrote with this `format` and `version` in its body; refuses everything else."""
     path = folder / f"{name}.json"
-    body = read_json(path)
+    body = _object_in(path, MAX_SEALED_BYTES, MAX_SEALED_VALUES)
     check_format(path, body, format_name, version)
-    arrays = _read_arrays(folder / f"{name}.npz")
     claimed = body.pop("digest", None)
-    if claimed != digest_of(body, arrays):
+    canonical = _canonical(path, body)
+    arrays = _read_arrays(folder / f"{name}.npz")
+    if claimed != _digest(canonical, arrays):
         raise DamagedFileError(f"{path} and {name}.npz do not fit their digest: they are damaged or were edited")
     return body, arrays
 
@@ -157,10 +180,16 @@ def replace_file(path: Path, content: bytes) -> None:
 
 def read_json(path: Path) -> dict[str, Any]:
     """Returns the JSON object in a file; refuses duplicate keys and numbers that are not finite."""
-    content = _content(path, MAX_JSON_BYTES)
+    body = _object_in(path, MAX_JSON_BYTES, MAX_JSON_VALUES)
+    _canonical(path, body)
+    return body
+
+
+def _object_in(path: Path, most_bytes: int, most_values: int) -> dict[str, Any]:
+    """Returns the JSON object in a file, in which numbers may not be finite."""
+    content = _content(path, most_bytes)
     try:
-        body = parsed_json(content)
-        canonical_json(body)  # refuses NaN and numbers too large for a float
+        body = parsed_json(content, most_values)
     except ValueError as error:
         raise DamagedFileError(f"{path} cannot be read as JSON: {error}") from None
     if not isinstance(body, dict):
@@ -168,9 +197,24 @@ def read_json(path: Path) -> dict[str, Any]:
     return body
 
 
-def parsed_json(content: bytes) -> Any:
-    """Returns the value of a JSON text; raises ValueError for anything else, however deeply nested."""
-    _check_values(content, ValueError)
+def _canonical(path: Path, body: dict[str, Any]) -> str:
+    """Returns the canonical JSON of what a file holds; refuses NaN and numbers too large for a float."""
+    try:
+        return canonical_json(body)
+    except ValueError as error:
+        raise DamagedFileError(f"{path} cannot be read as JSON: {error}") from None
+
+
+def parsed_json(content: bytes, most_values: int | None = None) -> Any:
+    """Returns the value of a JSON text; raises ValueError for anything else, however deeply nested.
+
+    Args:
+        content: the text.
+        most_values: the number of values above which it is not parsed; `MAX_JSON_VALUES` when not given.
+    """
+    flaw = _flaw_of_values(content, MAX_JSON_VALUES if most_values is None else most_values)
+    if flaw is not None:
+        raise ValueError(flaw)
     try:
         return json.loads(content.decode("utf-8"), object_pairs_hook=_distinct)
     except RecursionError:
@@ -363,7 +407,7 @@ def _identity_of(folder: Path) -> tuple[int, int]:
 def write_document(path: Path, body: Mapping[str, Any]) -> None:
     """Writes a JSON object with its digest, atomically."""
     with storage_errors(f"{path} cannot be written"):
-        replace_file(path, _sealed_json(path, body, {}))
+        replace_file(path, _sealed_json(path, body, {}, MAX_JSON_BYTES, MAX_JSON_VALUES))
         sync_folder(path.parent)
 
 

@@ -24,7 +24,7 @@ def test_one_pair_is_contradicted_by_the_draws_that_contradict_it_among_rows(see
     assumed = Assumed({"deterministic": np.array([single]), "min-probability": np.array([least])})
     given = given_rows(rows, DELTA, assumed)
     closing = given.closing[0]
-    plain = counted_pair(assumed, 0)
+    plain = counted_pair(assumed, 0, everywhere=True)
     support = frozenset(drawn[: int(closing)]) if len(drawn) >= closing else None
     pair = AssumedPair(plain.said, support, float(given.weights[0]))
     found = pair.contradicted_by({outcome: times for outcome, (times, _) in met.items()})

@@ -14,6 +14,7 @@ from axplore.atlas.verdict import VerdictKind
 from axplore.explorers.base import RoundReport
 from axplore.records.findings import Issue
 from axplore.records.run import StopReason
+from axplore.records.vectors import Vector, Vectors
 from axplore.statistics.dependence import HistoryTest
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedWorld
@@ -389,3 +390,33 @@ def test_the_shop_that_fails_now_and_then_is_not_promised_to_be_deterministic(mo
     assert kinds == [VerdictKind.CONTRADICTED] * 3
     sound = axplore.explore(healthy_shop, radius=8, assume="deterministic")
     assert sound.verdict.kind is VerdictKind.PROVEN
+
+
+def test_no_policy_of_a_large_atlas_is_made_that_is_not_played(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them together take the square of the states."""
+    made: list[int] = []
+    vector = Vectors.vector
+
+    def noted(self: Vectors, row: int) -> Vector[Any]:
+        made.append(row)
+        return vector(self, row)
+
+    monkeypatch.setattr(Vectors, "vector", noted)
+    settings: dict[str, Any] = {"epsilon": 1, "assume": "deterministic", "confirm": 0}
+    atlas = axplore.explore("random-maze", radius=2500, world_parameters={"rows": 50, "columns": 50}, **settings)
+    played = atlas.run.played
+    assert len(atlas) == 2500
+    assert played is not None
+    assert played.goals == 2499 > played.played == len(made) > 0
+
+
+def test_replays_of_a_large_atlas_end_when_their_policies_have_covered_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings: dict[str, Any] = {"epsilon": 1, "assume": "deterministic", "radius": 40}
+    settings["world_parameters"] = {"rows": 6, "columns": 6}
+    every = axplore.explore("random-maze", **settings).run.played
+    monkeypatch.setattr(replays, "MOST_PLANNED", 2_000)
+    few = axplore.explore("random-maze", **settings)
+    assert every is not None
+    assert few.run.played is not None
+    assert every.played == every.goals > few.run.played.played > 0
+    assert few.verdict.kind is VerdictKind.PROVEN

@@ -400,7 +400,7 @@ def test_an_archive_that_would_unpack_to_too_much_is_refused(folder: Path, monke
 
 
 def test_a_text_that_is_too_long_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(storage, "MAX_JSON_BYTES", 100)
+    monkeypatch.setattr(storage, "MAX_SEALED_BYTES", 100)
     refuses(folder, "more than 100 are not read")
 
 

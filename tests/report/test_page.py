@@ -21,11 +21,12 @@ from altered import altered
 from axplore import Atlas, StopReason, explore
 from axplore.atlas.state_report import rounded_down, rounded_up
 from axplore.atlas.verdict import VerdictKind
+from axplore.certificate import verify
 from axplore.errors import StorageError
 from axplore.records.findings import Finding, Issue, Level
 from axplore.records.order import Labels
+from axplore.report import nearest_part, write_report
 from axplore.report import page as page_module
-from axplore.report import write_report
 from axplore.report.appearance import Appearance
 from axplore.report.page import SECTIONS, Section, page_of
 from axplore.report.page_data import MAX_ROUTE, MAX_SHOWN_STEPS, as_json, packed
@@ -402,3 +403,31 @@ def test_the_map_of_a_question_marks_the_goal_and_what_is_to_be_avoided(tmp_path
     page = write_report(tmp_path).read_text()
     assert page.count('class="goal-cell"') == page.count('class="bad-cell"') == 1
     assert page.count('class="policy-arrow"') >= 3
+
+
+def test_a_page_of_too_many_states_shows_those_that_are_nearest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings: dict[str, Any] = {
+        "epsilon": 1,
+        "assume": "deterministic",
+        "world_parameters": {"rows": 30, "columns": 30},
+    }
+    explore("random-maze", radius=900, run=tmp_path / "run", **settings)
+    whole = write_report(tmp_path / "run").read_text()
+    monkeypatch.setattr(nearest_part, "MOST_STATES", 200)
+    page = write_report(tmp_path / "run").read_text()
+    atlas = Atlas.load(tmp_path / "run")
+    part = nearest_part.nearest_part(atlas)
+    assert len(part.statuses) <= 200 < len(atlas.statuses) == 900
+    assert f"The atlas has 900 states, too many for a page. Below are the {len(part)}" in " ".join(page.split())
+    assert len(page) < len(whole)
+    assert "too many for a page" not in whole
+    # It is what exploring with the smaller radius proves.
+    alone = explore("random-maze", radius=part.target.radius, **settings)
+    assert set(part.states) == set(alone.states)
+    assert all(part.bounds(state) == alone.bounds(state) == atlas.bounds(state) for state in part)
+    assert part.complete
+    assert part.certificate is not None
+    assert verify(part.certificate).complete
+    assert all(len(part.path(state).states) == len(atlas.path(state).states) for state in part.states[::20])

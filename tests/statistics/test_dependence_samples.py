@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping
 
+import numpy as np
 import pytest
 
+from axplore.statistics import dependence
 from axplore.statistics.dependence import (
     HistoryTest,
     log_difference,
@@ -75,3 +77,30 @@ def test_the_first_pair_alarms_with_twice_the_evidence_of_the_level(part: float,
     for _ in range(9):
         test.add(draws)
     assert (test.alarm is not None) == alarms
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_bet_that_is_made_later_is_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bet is not made before a pair shows a second successor; then it is made on everything so far."""
+    random = np.random.default_rng(seed)
+    late, early = HistoryTest(1e-3, is_ordered=True), HistoryTest(1e-3, is_ordered=True)
+    for _ in range(60):
+        draws = [
+            (
+                int(random.integers(9)),
+                pair,
+                int(random.random() < (0.02, 0.3, 0.0)[pair % 3]),
+                int(random.integers(1, 4)),
+            )
+            for pair in random.integers(100, size=5).tolist()
+        ]
+        late.add(draws)
+        with monkeypatch.context() as patched:
+            patched.setattr(dependence, "MOST_WAITING", 0)
+            early.add(draws)
+    assert 0 < len(late._bets) < len(early._bets)
+    for pair, bet in late._bets.items():
+        assert bet.log_evidence == early._bets[pair].log_evidence
+        assert late._threshold(pair) == early._threshold(pair)
+    assert all(early._bets[pair].log_evidence < 1e-9 for pair in late._waiting)
+    assert (late.alarm is None) == (early.alarm is None)

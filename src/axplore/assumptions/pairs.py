@@ -61,12 +61,23 @@ class AssumedPair:
         return None
 
 
-def counted_pair(assumed: Assumed, pair: int) -> AssumedPair:
-    """Returns what is assumed of a counted pair, without what its draws have closed."""
+def counted_pair(assumed: Assumed, pair: int, *, everywhere: bool) -> AssumedPair:
+    """Returns what is assumed of a counted pair, without what its draws have closed.
+
+    Args:
+        assumed: what is assumed of all of them.
+        pair: its number.
+        everywhere: what `is_everywhere` says, which is asked once for all pairs.
+    """
     kinds = [(kind, assumed.numbers[kind.name]) for kind in pair_kinds() if kind.is_in(assumed)]
     said = tuple((kind, float(numbers[pair])) for kind, numbers in kinds if numbers[pair])
-    everywhere = all(bool((numbers == numbers[0]).all()) for _, numbers in kinds)
     return AssumedPair(said, everywhere=everywhere)
+
+
+def is_everywhere(assumed: Assumed) -> bool:
+    """Returns whether the same is assumed of all counted pairs."""
+    kinds = [assumed.numbers[kind.name] for kind in pair_kinds() if kind.is_in(assumed)]
+    return all(bool((numbers == numbers[:1]).all()) for numbers in kinds)
 
 
 def other_pair(assumed: Assumed, assume: Assumptions, state: State, action: Action) -> AssumedPair:

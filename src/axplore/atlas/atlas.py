@@ -273,7 +273,7 @@ class Atlas:
         """Whether states that were never seen are proven to be beyond the radius."""
         return self.can_be_relied_on and self.unseen_lower > self.target.radius
 
-    @property
+    @cached_property
     def is_refuted(self) -> bool:
         """Whether later draws refute what was assumed or had been proven, such as that a state is within reach."""
         reach = self.target.radius + self.target.epsilon

@@ -14,15 +14,19 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from axplore.assumptions import NOTHING, Assumptions
-from axplore.assumptions.pairs import AssumedPair, counted_pair, other_pair
+from axplore.assumptions.applied import is_single
+from axplore.assumptions.pairs import AssumedPair, counted_pair, is_everywhere, other_pair
 from axplore.assumptions.registry import pair_kinds
 from axplore.labels import readable
 from axplore.records.findings import Finding, Issue, Level
+from axplore.statistics.counts import NONE, counted_indices
 from axplore.statistics.dependence import Dependence, HistoryTest, two_that_differ
 from axplore.types import Action, State
 from axplore.worlds.contract import Answer, World
@@ -31,6 +35,7 @@ from axplore.worlds.diagnosis import assumption_finding, finding_of
 if TYPE_CHECKING:
     from axplore.atlas.atlas import Atlas
     from axplore.records.assumed import Ties
+    from axplore.records.counts import Counts
     from axplore.statistics.confidence import ConfidenceRegion
 
 _logger = logging.getLogger("axplore")
@@ -97,12 +102,14 @@ class DrawChecks:
         level = false_alarm if tied is None else false_alarm / 2
         self._rows = HistoryTest(level)
         self._pairs: dict[tuple[int, int], _Pair] = {}
-        self._numbers = {pair: number for number, pair in enumerate(_counted_pairs(atlas))}
+        self._numbers = _PairNumbers(atlas.counts)
         self._region = _region_if_needed(atlas)
-        for pair, number in self._numbers.items():
-            counted = _counted(atlas, number)
-            if counted and not self._is_single(number):
-                self._rows.begin_with(pair, EXPLORING, counted)
+        counts, assumed = atlas.counts, atlas.assumed
+        n_pairs = len(counts.visits)
+        self._everywhere = assumed is not None and is_everywhere(assumed)
+        single = np.zeros(n_pairs, dtype=np.bool_) if assumed is None else is_single(assumed, n_pairs)
+        for number in np.flatnonzero((counts.visits > 0) & ~single).tolist():
+            self._rows.begin_with(self._numbers.label_of(number), EXPLORING, _counted(atlas, number))
         self._ties = None if tied is None else _TiedDraws(atlas, tied, self._numbers, assume, level)
 
     def add(self, context: Hashable, draws: Iterable[tuple[int, int, int, int]]) -> Finding | None:
@@ -161,7 +168,7 @@ class DrawChecks:
         pair = self._pairs.get((state, action))
         if pair is None:
             label, played = self._world.states[state], self._world.actions_of(state)[action]
-            number = self._numbers.get((label, played))
+            number = self._numbers.get(label, played)
             pair = self._pairs[state, action] = _Pair(label, played, number, self._assumed_of(label, played, number))
             if number is not None:
                 pair.outcomes.update(_counted(self._atlas, number))
@@ -173,17 +180,13 @@ class DrawChecks:
             return AssumedPair()
         if number is None:  # of a state that was not admitted
             return other_pair(assumed, self._assume, state, action)
-        pair = counted_pair(assumed, number)
+        pair = counted_pair(assumed, number, everywhere=self._everywhere)
         if pair.single or not pair.said or self._region is None:
             return pair
         if self._region.pooled is not None and self._region.pooled.tied[number]:
             return pair  # draws of a class have no common order
         support = frozenset(_counted(self._atlas, number)) if self._region.closed[number] else None
         return replace(pair, support=support, weight=float(self._region.weights[number]))
-
-    def _is_single(self, number: int) -> bool:
-        assumed = self._atlas.assumed
-        return assumed is not None and counted_pair(assumed, number).single
 
     def _contradicted(self, pair: _Pair, successor: State, assumption: str, assumed: str) -> Finding:
         others = [readable(state) for state, _ in pair.outcomes.most_common() if state != successor][:3]
@@ -211,9 +214,7 @@ class DrawChecks:
 class _TiedDraws:
     """Draws of pairs that are assumed to share a law."""
 
-    def __init__(
-        self, atlas: Atlas, tied: Ties, numbers: dict[tuple[State, Action], int], assume: Assumptions, level: float
-    ) -> None:
+    def __init__(self, atlas: Atlas, tied: Ties, numbers: _PairNumbers, assume: Assumptions, level: float) -> None:
         self._outcome_of = assume.get("tied")
         self._test = HistoryTest(level)
         self._classes: dict[tuple[State, Action], Hashable] = {}
@@ -221,7 +222,7 @@ class _TiedDraws:
         self._leads_to: dict[tuple[State, Action, Hashable], State] = {}
         self._batch: list[tuple[Hashable, Hashable, Hashable, int]] = []
         self._predicted: set[tuple[State, Action, Hashable]] = set()
-        pairs = list(numbers)
+        pairs = [numbers.label_of(number) for number in range(len(atlas.counts.visits))]
         counts, names = atlas.counts, tuple(map(_class_and_name, tied.names))
         for number, pair in enumerate(pairs):
             row: dict[Hashable, int] = {}
@@ -277,11 +278,28 @@ class _TiedDraws:
         return assumption_finding("tied", seen, Level.DOUBT)
 
 
-def _counted_pairs(atlas: Atlas) -> Iterator[tuple[State, Action]]:
-    """Yields the labels of all pairs that were counted, in the order of the counts."""
-    for number, actions in zip(atlas.counts.states.tolist(), atlas.counts.actions, strict=True):
-        for action in actions:
-            yield atlas.seen[number], action
+class _PairNumbers:
+    """The numbers of counted pairs by their labels, and the reverse; no pair is held, since there may be millions."""
+
+    def __init__(self, counts: Counts) -> None:
+        self._counts = counts
+        self._counted = counted_indices(counts)
+
+    def get(self, state: State, action: Action) -> int | None:
+        """Returns the number of a pair; None if it was not counted."""
+        number = self._counts.order.indices.get(state)
+        counted = NONE if number is None else int(self._counted[number])
+        if counted == NONE or action not in self._counts.actions[counted]:
+            return None
+        return int(self._counts.state_pairs[counted]) + self._counts.actions[counted].indices[action]
+
+    def label_of(self, number: int) -> tuple[State, Action]:
+        """Returns the labels of a pair."""
+        counts = self._counts
+        counted = int(np.searchsorted(counts.state_pairs, number, side="right")) - 1
+        return counts.order[int(counts.states[counted])], counts.actions[counted][
+            number - int(counts.state_pairs[counted])
+        ]
 
 
 def _counted(atlas: Atlas, number: int) -> dict[Hashable, int]:

@@ -23,7 +23,7 @@ from axplore.proofs.evidence import Evidence, gather_evidence
 from axplore.proofs.surveys import survey_evidence
 from axplore.records.episodes import EpisodeRecord
 from axplore.statistics.confidence import EPISODE_PART, ConfidenceRegion, part_of
-from axplore.statistics.counts import rows_of
+from axplore.statistics.counts import NONE, rows_of
 from axplore.target import Objective, Target
 from axplore.types import RESET_ACTION, RESET_PAIR, IntArray, Status
 
@@ -57,11 +57,10 @@ def model_with(atlas: Atlas, numbers: list[int]) -> IntervalModel:
 
 def pairs_of_policy(atlas: Atlas, model: IntervalModel, choices: IntArray) -> IntArray:
     """Returns a policy of the atlas, [m], as the pair of each known state of the model, or RESET_PAIR, [n]."""
-    pairs = np.full(model.n_known, RESET_PAIR)
-    for known, index in enumerate(known_indices(atlas, model)):
-        if index < len(choices) and choices[index] != RESET_ACTION:
-            pairs[known] = model.rows.state_pairs[known] + choices[index]
-    return pairs
+    chosen = np.full(len(atlas.numbers), RESET_ACTION)
+    chosen[: len(choices)] = choices
+    chosen = chosen[known_indices(atlas, model)]
+    return np.where(chosen == RESET_ACTION, RESET_PAIR, model.rows.state_pairs[:-1] + chosen)
 
 
 def choices_of_policy(atlas: Atlas, model: IntervalModel, pairs: IntArray) -> IntArray:
@@ -75,8 +74,11 @@ def choices_of_policy(atlas: Atlas, model: IntervalModel, pairs: IntArray) -> In
 
 def known_indices(atlas: Atlas, model: IntervalModel) -> list[int]:
     """Returns the index in the atlas of each known state of the model, [n]."""
-    index_of = {number: index for index, number in enumerate(atlas.numbers.tolist())}
-    return [index_of[number] for number in model.numbers[: model.n_known].tolist()]
+    known = model.numbers[: model.n_known]
+    indices = np.full(int(max(known.max(), atlas.numbers.max())) + 1, NONE)
+    indices[atlas.numbers] = np.arange(len(atlas.numbers))
+    found: list[int] = indices[known].tolist()
+    return found
 
 
 def index_in_model(model: IntervalModel, number: int) -> int:

@@ -36,6 +36,7 @@ from axplore.atlas.validation import log_evidence_of_slowness
 from axplore.errors import OrdersCutError, UnfixedStartError, WorldError
 from axplore.labels import readable
 from axplore.records.findings import Finding, Issue
+from axplore.records.policies import Policies
 from axplore.records.run import Played
 from axplore.statistics.confirming import draws_to_see
 from axplore.statistics.episodes import log_wealth, losses_if_slower, spread_bets
@@ -74,6 +75,11 @@ QUICK_FACTORS: Final = (2, 4, 10)
 
 ROUNDS: Final = 5
 """The steps are spent in this many rounds over all goals."""
+
+MOST_PLANNED: Final = 10**9
+CHOICE: Final = 30
+"""All policies that are played together cover at most this many states, where one on the way counts as much as thirty
+in which a policy resets. So of a world with a million states, at most a thousand episodes and visits are made."""
 
 BATCH: Final = 16
 """The most episodes in a call of a world."""
@@ -210,12 +216,9 @@ class _Replays:
         self._checks = DrawChecks(atlas, world, "the policies were played", assume)
         self._numbers = {state: number for number, state in enumerate(world.states)}
         self._in_world = np.array([self._numbers[state] for state in atlas.states])
-        # Where one goal was asked for, nothing is promised of other policies.
-        promised = range(1, len(atlas.states)) if atlas.reached_goal is None else [atlas.index_of(atlas.reached_goal)]
-        proven = [index for index in promised if index and math.isfinite(atlas.upper[index])]
-        farthest = sorted(proven, key=lambda index: -float(atlas.upper[index]))
-        # A policy that depends on the step was tried by episodes already: nothing but they prove its bound.
-        self._goals = [self._goal(index) for index in farthest if atlas.policies[index].ndim == 1]
+        self._farthest_first = _promised(atlas)
+        self._goals: list[_Goal] = []  # those that were begun
+        self._planned = 0  # the states that all policies so far cover; see `MOST_PLANNED`
         self._confirmed: dict[tuple[int, int], None] = {}  # in the order in which they were met
         self.is_cut = self.has_played = False
         self._first = world.steps
@@ -227,7 +230,7 @@ class _Replays:
         episodes = [len(goal.lengths) for goal in self._goals]
         draws = [self._checks.times(*pair) for pair in self._confirmed]
         return Played(
-            goals=len(self._goals),
+            goals=len(self._farthest_first),
             played=sum(times > 0 for times in episodes),
             episodes=sum(episodes),
             most=max(episodes, default=0),
@@ -259,7 +262,7 @@ class _Replays:
         return self._world.steps - self._first
 
     def _is_late(self) -> bool:
-        return self.is_cut or time.monotonic() >= self._ends
+        return self.is_cut or self._planned >= MOST_PLANNED or time.monotonic() >= self._ends
 
     def _goal(self, index: int) -> _Goal:
         horizon = self._horizon(index)
@@ -271,14 +274,15 @@ class _Replays:
 
     def _every_goal_once(self, budget: int) -> Iterator[Finding]:
         """Plays one episode of each goal, the farthest first, as far as the steps suffice."""
-        for goal in self._goals:
+        for index in self._farthest_first.tolist():
             if self._steps >= budget or self._is_late():
                 return
-            yield from self._episodes(goal, 1, is_confirmed=True)
+            self._goals.append(self._goal(index))
+            yield from self._episodes(self._goals[-1], 1, is_confirmed=True)
 
     def _shares(self, budget: int) -> Iterator[Finding]:
         """Spends the same number of steps on every goal, in a few rounds."""
-        share = budget / max(1, len(self._goals))
+        share = budget / max(1, len(self._farthest_first))
         for round_number in range(1, ROUNDS + 1):
             for goal in self._goals:
                 wanted = share * round_number / ROUNDS
@@ -346,8 +350,14 @@ class _Replays:
     def _policy(self, index: int) -> IntArray:
         """Returns what the policy to a state plays in each state of the world, [n]."""
         policy: IntArray = np.full(len(self._world.states), RESET_ACTION)
-        choices = self._atlas.policies[index]
-        policy[self._in_world[: len(choices)]] = choices
+        policies = self._atlas.policies
+        if isinstance(policies, Policies):
+            states, choices = policies.choices_of(index)
+        else:
+            choices = policies[index]
+            states = np.arange(len(choices))
+        policy[self._in_world[states]] = choices
+        self._planned += len(policy) + CHOICE * len(states)
         return policy
 
     def _checked(self, context: int, answer: Answer) -> Iterator[Finding]:
@@ -396,7 +406,10 @@ class _Replays:
         """What contradicts the bounds of a goal; all goals share the level."""
         if not goal.lengths:
             return
-        lengths, needed = np.array(goal.lengths), -math.log((FALSE_ALARM - DRAWS_ALARM) / (2 * len(self._goals)))
+        lengths, needed = (
+            np.array(goal.lengths),
+            -math.log((FALSE_ALARM - DRAWS_ALARM) / (2 * len(self._farthest_first))),
+        )
         state = readable(self._atlas.states[goal.index])
         lower, upper = float(self._atlas.lower[goal.index]), float(self._atlas.upper[goal.index])
         seen = f"The policy to {state} took {lengths.mean():.3f} steps on average in {len(lengths):,} episodes"
@@ -404,6 +417,24 @@ class _Replays:
             yield finding_of(Issue.HISTORY_MATTERS, f"{seen}, though at most {upper:.3f} are proven from the counts.")
         if lower > 0 and _log_evidence_of_haste(goal.outcomes, lower) >= needed:
             yield finding_of(Issue.HISTORY_MATTERS, f"{seen}, though at least {lower:.3f} are proven from the counts.")
+
+
+def _promised(atlas: Atlas) -> IntArray:
+    """Returns the indices of the goals whose policies are promised, the farthest first.
+
+    Where one goal was asked for, nothing is promised of other policies. One that depends on the step was tried by
+    episodes already: nothing but they prove its bound.
+    """
+    if atlas.reached_goal is None:
+        goals = np.arange(1, len(atlas.states))
+    else:
+        goals = np.array([index for index in [atlas.index_of(atlas.reached_goal)] if index], dtype=np.int64)
+    goals = goals[np.isfinite(atlas.upper[goals])]
+    goals = goals[np.argsort(-atlas.upper[goals], kind="stable")]
+    policies = atlas.policies
+    if isinstance(policies, Policies):
+        return goals[~np.isin(goals, list(policies.horizons))] if policies.horizons else goals
+    return goals[[policies[index].ndim == 1 for index in goals.tolist()]]
 
 
 def _log_evidence_of_haste(outcomes: IntArray, lower: float) -> float:

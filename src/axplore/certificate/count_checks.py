@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from axplore.certificate.assumptions.given import given_rows
+from axplore.certificate.assumptions.deterministic import Deterministic
+from axplore.certificate.assumptions.given import all_single, given_rows
 from axplore.certificate.assumptions.registry import kinds_in
 from axplore.certificate.ranges import MOST_DRAWS, check_wholes
 from axplore.errors import InvalidInputError
 from axplore.labels import readable
-from axplore.records.assumed import UNTIED
+from axplore.records.assumed import UNTIED, Assumed
 from axplore.records.counts import Counts
-from axplore.types import IntArray
+from axplore.types import BoolArray, IntArray
 
 if TYPE_CHECKING:
     from axplore.certificate.document import Certificate
@@ -53,16 +54,25 @@ def contradiction(counts: Counts) -> str | None:
     seen = _repeated(counts.order)
     if seen:
         return f"the state {seen[0]!r} is listed twice"
+    looked_at: set[int] = set()  # most states have the same list of actions
     for state, actions in zip(counts.order, counts.actions, strict=False):
-        if _repeated(actions):
+        if id(actions) not in looked_at and _repeated(actions):
             return f"state {state!r} has the action {_repeated(actions)[0]!r} twice"
-    for pair, (first, end) in enumerate(pairwise(counts.row_offsets.tolist())):
-        entries = slice(first, end)
+        looked_at.add(id(actions))
+    for pair in np.flatnonzero(~_has_one_possible_entry(counts)).tolist():
+        entries = slice(*counts.row_offsets[pair : pair + 2].tolist())
         if _repeated(counts.successors[entries].tolist()):
             return f"{_pair_name(counts, pair)} has a successor twice"
         if not _possible(counts.counts[entries].tolist(), counts.first_draws[entries].tolist()):
             return f"{_pair_name(counts, pair)} has counts that no draws can give"
     return None
+
+
+def _has_one_possible_entry(counts: Counts) -> BoolArray:
+    """Whether a pair was drawn and led to one state, from its first draw on, [P]."""
+    has_one: BoolArray = np.diff(counts.row_offsets) == 1
+    has_one[has_one] = counts.first_draws[counts.row_offsets[:-1][has_one]] == 1
+    return has_one
 
 
 def _possible(counts: Sequence[int], first_draws: Sequence[int]) -> bool:
@@ -82,13 +92,21 @@ def contradicted_assumption(certificate: Certificate) -> str | None:
     assumed, counts = certificate.assumed, certificate.counts
     if assumed is None:
         return None
+    lengths = np.diff(counts.row_offsets)
+    if assumed.ties is None and set(assumed.numbers) == {Deterministic.name} and all_single(assumed, len(lengths)):
+        return next((_shown_outcomes(counts, pair) for pair in np.flatnonzero(lengths > 1).tolist()), None)
+    return _contradicted_row(certificate, assumed)
+
+
+def _contradicted_row(certificate: Certificate, assumed: Assumed) -> str | None:
+    """The first row whose draws contradict what is assumed of it, in words; None if there is none."""
+    counts, lengths = certificate.counts, np.diff(certificate.counts.row_offsets)
     n_actions = [len(actions) for actions in certificate.actions]
     given = given_rows(counts, n_actions, certificate.delta, assumed, certificate.retired)
-    lengths, lengths_of_classes = np.diff(counts.row_offsets), np.diff(given.drawn.pooled.row_offsets)
+    lengths_of_classes = np.diff(given.drawn.pooled.row_offsets)
     most = np.array(given.own_most)
     for pair in np.flatnonzero(lengths > most).tolist():
-        met = _outcomes_of(counts, pair)
-        return f"{_pair_name(counts, pair)} led to {', '.join(met[:-1])} and {met[-1]}"
+        return _shown_outcomes(counts, pair)
     for pair in np.flatnonzero((lengths > 0) & (np.array(given.drawn.classes) == UNTIED)).tolist():
         # The draws of a class have no common order, so that of none of them it is known that it came late.
         newest = counts.first_draws[counts.row_offsets[pair + 1] - 1]
@@ -105,6 +123,12 @@ def contradicted_assumption(certificate: Certificate) -> str | None:
         shown = f"belongs to a class that has shown {lengths_of_classes[pair]} outcomes"
         return f"{_pair_name(counts, pair)} {shown}"
     return None
+
+
+def _shown_outcomes(counts: Counts, pair: int) -> str:
+    """That a pair led to several states, in words."""
+    met = _outcomes_of(counts, pair)
+    return f"{_pair_name(counts, pair)} led to {', '.join(met[:-1])} and {met[-1]}"
 
 
 def _outcomes_of(counts: Counts, pair: int) -> list[str]:

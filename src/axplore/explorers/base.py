@@ -527,13 +527,14 @@ def exploration_of(
     logged: Logged | None = None,
 ) -> Exploration:
     """Returns the exploration that a state stands for; the other arguments are those of `Exploration`."""
+    labels = world.states
     return Exploration(
-        states=tuple(world.states[number] for number in state.known),
+        states=tuple(labels[number] for number in state.known),
         numbers=np.array(state.known, dtype=np.int64),
         found_at=np.array(state.found_at, dtype=np.int64),
         policies=policies,
         optimistic_steps=optimistic_steps,
-        frontier=tuple(world.states[number] for number in state.frontier),
+        frontier=tuple(labels[number] for number in state.frontier),
         frontier_numbers=np.array(state.frontier, dtype=np.int64),
         counts=counts,
         steps=world.steps,

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from axplore.certificate.kinds.distances import ExactBounds, exact_bounds, shortest_ways
-from axplore.compressed import offsets_from
+from axplore.compressed import offsets_from, without
 from axplore.graphs.search import graph_from, search_tree
 from axplore.records.counts import Counts
 from axplore.records.distances import FAR, NO_PAIR, Distances
@@ -96,7 +96,7 @@ class SurveyEvidence:
 
 def survey_evidence(rows: Counts, target: Target, objective: Objective) -> SurveyEvidence:
     """Finds the shortest way to every state seen; the first outcome of a pair counts if it had several."""
-    others = np.setdiff1d(rows.successors, rows.states)
+    others = without(rows.successors, rows.states)
     numbers = np.concatenate((rows.states, others))
     drawn = np.flatnonzero(np.diff(rows.row_offsets))
     first_outcomes = indices_of_successors(rows, numbers)[rows.row_offsets[drawn]]

@@ -8,7 +8,7 @@ from typing import Any, final, overload
 import numpy as np
 
 from axplore.records.vectors import Vector, Vectors
-from axplore.types import IntArray
+from axplore.types import RESET_ACTION, IntArray
 
 
 @final
@@ -45,6 +45,16 @@ class Policies(Sequence[IntArray]):
         horizon = self.horizons.get(range(len(self))[goal])
         # A view, which takes no memory: what was not verified may have a huge horizon.
         return policy if horizon is None else np.broadcast_to(policy, (horizon, len(policy)))
+
+    def choices_of(self, goal: int) -> tuple[IntArray, IntArray]:
+        """Returns the states in which a policy that does not restart plays anything but RESET, and what, [m] each."""
+        policy: Vector[np.int64] = self.choices.vector(range(len(self))[goal])
+        others = policy if policy.base is None else policy.base
+        if others.rest == RESET_ACTION and (others is policy or not len(others.indices)):
+            return policy.indices, policy.numbers
+        choices = policy.whole
+        states = np.flatnonzero(choices != RESET_ACTION)
+        return states, choices[states]
 
     def __eq__(self, other: Any) -> bool:
         """Whether the policies are the same, and kept in the same way."""

@@ -283,11 +283,17 @@ class Vectors(Record, frozen=True):
 
     def _chain(self, row: int) -> list[int]:
         """Returns a row, its base, the base of that, and so on."""
-        chain = [row]
+        chain, bases = [row], self._bases_of_rows
         # What was not verified may have no end.
-        while self.base[chain[-1]] != NO_BASE and len(chain) <= len(self):
-            chain.append(int(self.base[chain[-1]]))
+        while (row := bases[row]) != NO_BASE and len(chain) <= len(bases):
+            chain.append(row)
         return chain
+
+    @cached_property
+    def _bases_of_rows(self) -> list[int]:
+        """The base of each row; a list, because a way may have as many rows as there are states."""
+        bases: list[int] = self.base.tolist()
+        return bases
 
     def _column(self, state: int) -> npt.NDArray[Any]:
         """Returns the number of a state in each row, [c]."""

@@ -26,6 +26,7 @@ from axplore.atlas.state_report import HEADINGS, legend_of, shown_columns, state
 from axplore.errors import InvalidSettingError
 from axplore.report import charts, text
 from axplore.report.appearance import Appearance, Names, Render
+from axplore.report.nearest_part import nearest_part
 from axplore.report.page_data import as_json, content_of
 from axplore.report.pictures import Pictures, taken_pictures
 from axplore.report.questions import question_map, questions_of
@@ -174,7 +175,8 @@ def page_of(
     from markupsafe import Markup
 
     look = Appearance.of_world(atlas.world) if look is None else look
-    moments = moments_of(atlas, history)
+    whole, atlas = atlas, nearest_part(atlas)
+    moments = moments_of(atlas, history) if atlas is whole else []  # those of the whole have other states
     rows = [replace(row, state=look.state(row.state)) for row in state_rows(atlas)]
     pictures = look.pictures(atlas.states)
     pictured = [index for index, picture in enumerate(pictures) if picture]
@@ -185,6 +187,7 @@ def page_of(
     return rendered(
         "templates/page.html",
         atlas=atlas,
+        whole=whole,
         history=history,
         folder=folder,
         look=look,

@@ -76,7 +76,7 @@ def with_states(counts: Counts, actions: Mapping[int, Iterable[Action]]) -> Coun
             raise InvalidInputError(f"there is no state {state}: {len(counts.order)} states were met")
         if counted[state] != NONE:
             raise InvalidInputError(f"state {state} was added before")
-    added = tuple(Labels(names) for names in actions.values())
+    added = tuple(map(Labels.shared, actions.values()))
     n_fresh = sum(map(len, added))
     return structs.replace(
         counts,
@@ -230,7 +230,7 @@ def _check_transitions(drawn: _Draws, pairs: IntArray, n_states: int) -> None:
         successor = drawn.entry_successors[np.argmax(unknown)]
         raise InvalidInputError(f"a transition leads to state {successor}, but {n_states} states were met")
     answers = np.repeat(np.arange(len(drawn.offsets) - 1), np.diff(drawn.offsets))
-    if len(np.unique(answers * (pairs.max(initial=0) + 1) + pairs)) != len(pairs):
+    if not np.diff(np.sort(answers * (pairs.max(initial=0) + 1) + pairs)).all():
         raise InvalidInputError("the answer names a pair twice")
     met = np.zeros(len(pairs), dtype=np.int64)
     np.add.at(met, drawn.entry_pairs, drawn.entry_counts)

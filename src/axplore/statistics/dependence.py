@@ -127,20 +127,27 @@ class _PairwiseTest(Generic[Bet]):
         self._log_level = -math.log(false_alarm)
         self._new_bet = bet
         self._bets: dict[Hashable, Bet] = {}
-        self._thresholds: dict[Hashable, float] = {}
+        self._ranks: dict[Hashable, int] = {}
         self.alarm: Dependence | None = None
 
     def _bet(self, pair: Hashable) -> Bet:
         bet = self._bets.get(pair)
         if bet is None:
             bet = self._bets[pair] = self._new_bet()
-            rank = len(self._bets)
-            self._thresholds[pair] = self._log_level + math.log(rank * (rank + 1))
+            self._ranks[pair] = self._rank_of_new()
         return bet
+
+    def _rank_of_new(self) -> int:
+        """Returns r of a pair that is met for the first time, and has a bet by now."""
+        return len(self._bets)
+
+    def _threshold(self, pair: Hashable) -> float:
+        rank = self._ranks[pair]
+        return self._log_level + math.log(rank * (rank + 1))
 
     def _look_at(self, pair: Hashable, bet: Bet) -> None:
         """Alarms if the bet on a pair has gained enough."""
-        if self.alarm is None and bet.log_evidence >= self._thresholds[pair]:
+        if self.alarm is None and bet.log_evidence >= self._threshold(pair):
             table = {context: dict(row) for context, row in bet.table.items()}
             self.alarm = Dependence(pair, bet.draws, table, bet.log_evidence)
 
@@ -159,7 +166,7 @@ class HomogeneityTest(_PairwiseTest[PairBet]):
     @property
     def margin(self) -> float:
         """By how much the strongest bet is now above what it takes to alarm, as a logarithm; no draws, no margin."""
-        margins = (bet.log_evidence - self._thresholds[pair] for pair, bet in self._bets.items())
+        margins = (bet.log_evidence - self._threshold(pair) for pair, bet in self._bets.items())
         return max(margins, default=-math.inf)
 
     def add(self, pair: Hashable, context: Hashable, successor: Hashable) -> None:
@@ -167,6 +174,10 @@ class HomogeneityTest(_PairwiseTest[PairBet]):
         bet = self._bet(pair)
         bet.add(context, successor)
         self._look_at(pair, bet)
+
+
+MOST_WAITING: Final = 4
+"""The batches of a pair with one successor that are kept until it is needed to know what was bet on them."""
 
 
 class HistoryTest(_PairwiseTest["_BatchBet"]):
@@ -188,6 +199,7 @@ class HistoryTest(_PairwiseTest["_BatchBet"]):
             is_ordered: whether contexts are the numbers of classes, from 0 on, whose order means something.
         """
         super().__init__(false_alarm, partial(_BatchBet, is_ordered=is_ordered))
+        self._waiting: dict[Hashable, tuple[int, tuple[_Rows, ...]]] = {}
 
     def begin_with(self, pair: Hashable, context: Hashable, counts: Mapping[Hashable, int]) -> None:
         """Adds all draws of a pair in one context so far, which came one by one; each context once."""
@@ -199,9 +211,38 @@ class HistoryTest(_PairwiseTest["_BatchBet"]):
         for context, pair, successor, times in draws:
             by_pair[pair].append((context, successor, times))
         for pair, rows in by_pair.items():
-            bet = self._bet(pair)
+            if not self._may_wait(pair, rows):
+                bet = self._bet(pair)
+                bet.add(rows)
+                self._look_at(pair, bet)
+
+    def _may_wait(self, pair: Hashable, rows: Sequence[tuple[Hashable, Hashable, int]]) -> bool:
+        """Keeps a batch for later where a bet cannot have gained: the first few of a pair with one successor so far.
+
+        Most pairs of a large system are drawn a few times only, and a bet takes far more memory than what it bets on.
+        """
+        if pair in self._bets:
+            return False
+        rank, batches = self._waiting.get(pair, (self._rank_of_new() + 1, ()))
+        successor = batches[0][0][1] if batches else rows[0][1]
+        may_wait = len(batches) < MOST_WAITING and all(row[1] == successor for row in rows)
+        if may_wait:
+            self._waiting[pair] = rank, (*batches, tuple(rows))
+        return may_wait
+
+    def _bet(self, pair: Hashable) -> _BatchBet:
+        if pair not in self._waiting:
+            return super()._bet(pair)
+        rank, batches = self._waiting[pair]
+        bet = super()._bet(pair)
+        del self._waiting[pair]
+        self._ranks[pair] = rank
+        for rows in batches:
             bet.add(rows)
-            self._look_at(pair, bet)
+        return bet
+
+    def _rank_of_new(self) -> int:
+        return len(self._bets) + len(self._waiting)
 
 
 def log_evidence_of_two(first: Mapping[Hashable, int], second: Mapping[Hashable, int]) -> float:
@@ -330,6 +371,9 @@ class _BatchBet:
         """Returns all predictors, which from now on tell these contexts apart."""
         return [self._each] if self._splits is None else [self._each, *self._splits.for_classes(contexts)]
 
+
+_Rows: TypeAlias = tuple[tuple[Hashable, Hashable, int], ...]
+"""The draws of a pair in a batch: contexts, successors and times."""
 
 _Table: TypeAlias = dict[Hashable, dict[Hashable, int]]
 

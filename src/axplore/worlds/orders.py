@@ -11,7 +11,7 @@ import numpy as np
 from axplore.errors import InvalidLabelError, InvalidOrderError, InvalidSettingError, UnknownStateError, WorldError
 from axplore.labels import shortened, written_bytes
 from axplore.records.vectors import NO_BASE, Vectors
-from axplore.storage import MAX_JSON_BYTES
+from axplore.storage import MAX_SEALED_BYTES
 from axplore.types import RESET_ACTION, Action, FloatArray, IntArray, State
 from axplore.worlds.contract import (
     NO_GOAL,
@@ -29,6 +29,13 @@ from axplore.worlds.state_labels import is_mistakable
 
 LARGEST: Final = 2**62
 """The largest number in an order, so that steps can be counted in 64 bits."""
+
+
+NEARBY: Final = 32
+"""The states in which a survey searches for an action to play before it leaves anything out."""
+
+FINELY: Final = 32
+"""Up to this many steps its searches go one step farther each time, and then a quarter."""
 
 
 def checked_seed(seed: int) -> int:
@@ -165,7 +172,8 @@ def _check_survey(order: Survey, action_counts: IntArray) -> None:
     if wrong.any():
         state, action = order.states[wrong][0], order.actions[wrong][0]
         raise InvalidOrderError(f"an action is {action}, but state {state} has {action_counts[state]} actions")
-    if len(np.unique(np.column_stack((order.states, order.actions)), axis=0)) != len(order.states):
+    pairs = order.states * (action_counts.max(initial=0) + 1) + order.actions
+    if not np.diff(np.sort(pairs)).all():
         raise InvalidOrderError("a state and an action are named twice")
     _check_whole("max_depth", order.max_depth, least=0)
     _check_whole("plays", order.plays, least=0)
@@ -317,8 +325,8 @@ def _array(values: Sequence[int]) -> IntArray:
     return np.array(values, dtype=np.int64)
 
 
-MAX_STATES_BYTES: Final = MAX_JSON_BYTES // 2
-"""The bytes that states may take in a file; the other half is for what a file says besides."""
+MAX_STATES_BYTES: Final = MAX_SEALED_BYTES // 4 * 3
+"""The bytes that states may take in a file; the rest is for what a file says besides."""
 
 STATE_BYTES: Final = 64
 """What a file says of a state beside its label and actions, at most."""

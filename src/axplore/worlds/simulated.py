@@ -54,6 +54,7 @@ class SimulatedWorld(World):
         self._mdp, self._names = mdp, names or {}
         self._seed = checked_seed(seed)
         self._action_counts = np.diff(mdp.state_pairs)
+        self._offered: IntArray = np.zeros(0, dtype=np.int64)  # the number of actions of each discovered state
         self._tables = kernels.tables_of(mdp)
         self._record = kernels.new_record(mdp)
         self._position = mdp.initial_index
@@ -121,7 +122,7 @@ class SimulatedWorld(World):
 
     def carry_out(self, orders: Sequence[Order]) -> list[Answer]:
         """Carries out orders one after the other and returns the answer to each; see `World.carry_out`."""
-        check_orders(orders, self._action_counts[self._discovered()])
+        check_orders(orders, self._offered_by_now())
         call = self._calls
         self._calls += 1
         answers: list[Answer] = []
@@ -130,6 +131,13 @@ class SimulatedWorld(World):
             if self._was_cut:
                 raise OrdersCutError([*answers, *map(no_answer, orders[index + 1 :])])
         return answers
+
+    def _offered_by_now(self) -> IntArray:
+        """Returns the number of actions of each discovered state, [n]; short orders come by the thousand."""
+        discovered = self._discovered()
+        if len(self._offered) < len(discovered):
+            self._offered = self._action_counts[discovered]
+        return self._offered
 
     def limit(self, steps: int | None = None, ends: float = math.inf) -> None:
         """Takes from now on at most a number of steps, and begins none long after a moment; see `World.limit`."""
@@ -202,6 +210,7 @@ class SimulatedWorld(World):
         record.numbers[indices] = np.arange(n_kept, n_states)
         record.discovered[n_kept:n_states] = indices
         record.totals[STATES] = n_states
+        self._offered = self._offered[:n_kept]
         self._labels = self._labels[:n_kept]  # the others are looked up when they are asked for
 
     def _discovered(self) -> UnsignedArray:
@@ -214,7 +223,8 @@ class SimulatedWorld(World):
         room = self._last_step - self._steps
         advance = self._kernel_of(order, stream, outcomes, room)
         progress = OrderProgress(position=self._position)
-        pause = STEPS_BETWEEN_PAUSES if math.isinf(self._ends) else STEPS_BETWEEN_LOOKS
+        is_searching = isinstance(order, Survey)  # which takes longer than the steps
+        pause = STEPS_BETWEEN_LOOKS if is_searching or math.isfinite(self._ends) else STEPS_BETWEEN_PAUSES
         try:
             is_out = False
             while not progress.over and not is_out:

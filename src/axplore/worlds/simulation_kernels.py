@@ -29,6 +29,7 @@ from axplore.mdp import TabularMdp
 from axplore.records.vectors import Vectors
 from axplore.types import FloatArray, IntArray
 from axplore.worlds.contract import Survey, Tour
+from axplore.worlds.orders import FINELY, NEARBY
 
 UnsignedArray: TypeAlias = npt.NDArray[np.uint64]
 
@@ -181,7 +182,11 @@ class SurveyProgress(NamedTuple):
         reached_from: the state from which it came, [S].
         searches: the last search that came to each state, [S].
         route: the pairs, or BY_RESET, to play next, the first of them last, [S + 1].
-        totals: the length of the route, and the number of searches, [2].
+        steps: scratch for searches: the steps from where the agent stands, [S].
+        nearest: from each state the nearest pair that is to be played is at least this far, [S],
+        learned: if this is the number in `totals`; nothing is known otherwise, [S].
+        totals: the length of the route, the number of searches, and how often states have come within the depth,
+            after which `nearest` is learned anew, [3].
     """
 
     leads_to: IntArray
@@ -191,14 +196,21 @@ class SurveyProgress(NamedTuple):
     reached_from: IntArray
     searches: IntArray
     route: IntArray
+    steps: IntArray
+    nearest: IntArray
+    learned: IntArray
     totals: IntArray
 
 
 UNPLAYED: Final = -1
+NO_PAIR: Final = -1
 BY_RESET: Final = -2
 TOO_DEEP: Final = 2**62
-ROUTE, SEARCHES = 0, 1
+ROUTE, SEARCHES, LEARNED = 0, 1, 2
 """Places in `SurveyProgress.totals`."""
+
+NONE_LEFT, FOUND, TOO_FAR = 0, 1, 2
+"""What comes of a search for a pair that is to be played."""
 
 
 def tables_of(mdp: TabularMdp) -> Tables:
@@ -288,20 +300,25 @@ def begun_survey(survey: Survey, tables: Tables, record: KernelTally) -> SurveyP
         reached_from=np.zeros(n_states, dtype=np.int64),
         searches=np.zeros(n_states, dtype=np.int64),
         route=np.zeros(n_states + 1, dtype=np.int64),
-        totals=np.zeros(2, dtype=np.int64),
+        steps=np.zeros(n_states, dtype=np.int64),
+        nearest=np.zeros(n_states, dtype=np.int64),
+        learned=np.full(n_states, -1, dtype=np.int64),
+        totals=np.zeros(3, dtype=np.int64),
     )
     pairs = tables.state_pairs[record.discovered[survey.states]] + survey.actions.astype(np.uint64)
     progress.leads_to[pairs] = record.discovered[survey.successors].astype(np.int64)
-    lower_depth(progress, tables.state_pairs, tables.initial, 0)
+    lower_depth(progress, tables.state_pairs, tables.initial, 0, int(survey.max_depth))
     return progress
 
 
 @compiled
-def lower_depth(survey: SurveyProgress, state_pairs: UnsignedArray, state: int, depth: int) -> None:
+def lower_depth(survey: SurveyProgress, state_pairs: UnsignedArray, state: int, depth: int, max_depth: int) -> None:
     """Notes that a state is at most this deep, and what follows for the states that are known to come after it."""
     depths, leads_to, waiting = survey.depths, survey.leads_to, [state]
     if depth >= depths[state]:
         return
+    if max_depth < depths[state] < TOO_DEEP and depth <= max_depth:
+        survey.totals[LEARNED] += 1
     depths[state] = depth
     # A queue: depths only fall, and states are visited in ascending depth from here, so few are visited twice.
     first = 0
@@ -311,6 +328,8 @@ def lower_depth(survey: SurveyProgress, state_pairs: UnsignedArray, state: int, 
         for pair in range(state_pairs[here], state_pairs[here + 1]):
             after = leads_to[pair]
             if after != UNPLAYED and depths[here] + 1 < depths[after]:
+                if max_depth < depths[after] < TOO_DEEP and depths[here] + 1 <= max_depth:
+                    survey.totals[LEARNED] += 1  # actions are to be played that were not: it may be nearer to them
                 depths[after] = depths[here] + 1
                 waiting.append(after)
 
@@ -319,46 +338,95 @@ def lower_depth(survey: SurveyProgress, state_pairs: UnsignedArray, state: int, 
 def find_unplayed(
     survey: SurveyProgress, state_pairs: UnsignedArray, initial: int, position: int, max_depth: int
 ) -> bool:
-    """Writes the route to the nearest pair that is to be played, the pair included; whether there is one."""
-    leads_to, depths, queue = survey.leads_to, survey.depths, survey.queue
-    searches, reached_by, reached_from = survey.searches, survey.reached_by, survey.reached_from
+    """Writes the route to the nearest pair that is to be played, the pair included; whether there is one.
+
+    Most are near. For those that are not, searches leave out what is known to be too far from all of them, and go
+    farther until they find one. How far a state is never falls, whatever is played: what is new comes after a state
+    that was itself as near as can be. So every state is searched in a few times, and not once for each action.
+    """
+    outcome = search_unplayed(survey, state_pairs, initial, position, max_depth, TOO_DEEP, NEARBY)
+    bound = 0
+    if outcome == TOO_FAR:
+        bound = survey.steps[survey.queue[NEARBY - 1]]  # nothing is nearer than the last of those
+    if survey.learned[position] == survey.totals[LEARNED]:
+        bound = max(bound, survey.nearest[position])
+    while outcome == TOO_FAR:
+        outcome = search_unplayed(survey, state_pairs, initial, position, max_depth, bound, TOO_DEEP)
+        bound += 1 if bound < FINELY else bound // 4
+    return outcome == FOUND
+
+
+@compiled_part
+def first_unplayed(survey: SurveyProgress, state_pairs: UnsignedArray, state: int, max_depth: int) -> int:
+    """Returns the first pair of a state that is to be played, or NO_PAIR."""
+    if survey.depths[state] <= max_depth:
+        for pair in range(np.int64(state_pairs[state]), np.int64(state_pairs[state + 1])):
+            if survey.leads_to[pair] == UNPLAYED:
+                return pair
+    return NO_PAIR
+
+
+@compiled_part
+def search_unplayed(
+    survey: SurveyProgress,
+    state_pairs: UnsignedArray,
+    initial: int,
+    position: int,
+    max_depth: int,
+    bound: int,
+    most: int,
+) -> int:
+    """Searches breadth first for a pair that is to be played: FOUND, NONE_LEFT or TOO_FAR.
+
+    States are left out from which none is within `bound` steps of the position, so that they are on no shortest way;
+    the order of the others stays. A search that looks at `most` states is given up.
+    """
+    leads_to, queue, searches = survey.leads_to, survey.queue, survey.searches
+    reached_by, reached_from = survey.reached_by, survey.reached_from
+    steps, nearest, learned, now = survey.steps, survey.nearest, survey.learned, survey.totals[LEARNED]
     # `searches` holds the number of the search that met a state last, which saves clearing an array for each search.
     survey.totals[SEARCHES] += 1
     search = survey.totals[SEARCHES]
-    queue[0] = position
+    queue[0], steps[position] = position, 0
     searches[position] = search
-    n_queued, first = 1, 0
+    n_queued, first, is_whole = 1, 0, True
     while first < n_queued:
         here = queue[first]
         first += 1
-        if depths[here] <= max_depth:
-            for pair in range(state_pairs[here], state_pairs[here + 1]):
-                if leads_to[pair] == UNPLAYED:
-                    # Written backwards, from the pair to where the agent stands; it is played from its end.
-                    survey.route[0] = pair
-                    length = 1
-                    while here != position:
-                        survey.route[length] = reached_by[here]
-                        here = reached_from[here]
-                        length += 1
-                    survey.totals[ROUTE] = length
-                    return True
-        for pair in range(state_pairs[here], state_pairs[here + 1]):
-            after = leads_to[pair]
-            if after != UNPLAYED and searches[after] != search:
-                searches[after] = search
-                reached_by[after] = pair
-                reached_from[after] = here
-                queue[n_queued] = after
-                n_queued += 1
+        pair = first_unplayed(survey, state_pairs, here, max_depth)
+        if pair != NO_PAIR:
+            # Written backwards, from the pair to where the agent stands; it is played from its end.
+            survey.route[0] = pair
+            length = 1
+            while here != position:
+                survey.route[length] = reached_by[here]
+                here = reached_from[here]
+                length += 1
+            survey.totals[ROUTE] = length
+            return FOUND
+        if first >= most:
+            return TOO_FAR
         # RESET comes after all actions of a state: of equally short ways, one by actions counts (see `Survey`).
-        if searches[initial] != search:
-            searches[initial] = search
-            reached_by[initial] = BY_RESET
-            reached_from[initial] = here
-            queue[n_queued] = initial
+        end = np.int64(state_pairs[here + 1])
+        for pair in range(np.int64(state_pairs[here]), end + 1):
+            after = initial if pair == end else leads_to[pair]
+            if after == UNPLAYED or searches[after] == search:
+                continue
+            searches[after] = search
+            if steps[here] + 1 + (nearest[after] if learned[after] == now else 0) > bound:
+                is_whole = False
+                continue
+            reached_by[after] = BY_RESET if pair == end else pair
+            reached_from[after] = here
+            steps[after] = steps[here] + 1
+            queue[n_queued] = after
             n_queued += 1
-    return False
+    if is_whole:
+        return NONE_LEFT
+    for index in range(n_queued):
+        state = queue[index]
+        nearest[state], learned[state] = bound + 1 - steps[state], now
+    return TOO_FAR
 
 
 @compiled
@@ -822,7 +890,7 @@ def survey(
         if known.leads_to[chosen] == UNPLAYED:
             completed += 1
             known.leads_to[chosen] = state
-            lower_depth(known, state_pairs, state, known.depths[before] + 1)
+            lower_depth(known, state_pairs, state, known.depths[before] + 1, max_depth)
         # The assumption that every pair has one outcome is refuted, and the order ends.
         surprised = known.leads_to[chosen] != state
     stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3

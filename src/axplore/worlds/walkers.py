@@ -19,7 +19,7 @@ from axplore.errors import UnknownActionError
 from axplore.records.vectors import Vectors
 from axplore.types import RESET, RESET_ACTION, Action, Reset, State
 from axplore.worlds.contract import Episodes, Order, Restarts, Survey, Tour, Trials, Visit
-from axplore.worlds.orders import LARGEST, DiscoveredStates
+from axplore.worlds.orders import FINELY, LARGEST, NEARBY, DiscoveredStates
 from axplore.worlds.renewals import Renewals
 
 INTERRUPTED: Final = -2
@@ -404,7 +404,7 @@ class TourProgress:
 
 def _survey(order: Survey, agent: Agent, actions: Sequence[Sequence[Action]]) -> Walker:
     known = SurveyedGraph(order, actions)
-    position, completed, max_depth = agent.position, 0, int(order.max_depth)
+    position, completed = agent.position, 0
     route: list[int] = []
     while completed < order.plays:
         if agent.steps >= agent.deadline:
@@ -412,7 +412,7 @@ def _survey(order: Survey, agent: Agent, actions: Sequence[Sequence[Action]]) ->
             if position == CUT:
                 break
             continue
-        route = route or known.route_to_unplayed(position, max_depth)
+        route = route or known.route_to_unplayed(position)
         if not route:
             break
         state, action = position, route.pop()
@@ -440,8 +440,10 @@ class SurveyedGraph:
 
     def __init__(self, survey: Survey, actions: Sequence[Sequence[Action]]) -> None:
         self._actions = actions
+        self._max_depth = int(survey.max_depth)
         self.leads_to: dict[int, dict[int, int]] = {}
         self._depths: dict[int, int] = {}
+        self._nearest: dict[int, int] = {}  # from each state the nearest action to be played is at least this far
         known = zip(survey.states.tolist(), survey.actions.tolist(), survey.successors.tolist(), strict=True)
         for state, action, successor in known:
             self.leads_to.setdefault(state, {})[action] = successor
@@ -452,38 +454,61 @@ class SurveyedGraph:
         self.leads_to[state][action] = successor
         self._lower_depth(successor, self._depths[state] + 1)
 
-    def route_to_unplayed(self, position: int, max_depth: int) -> list[int]:
-        """What to play to get to the nearest action that is to be played, and this action; the last comes first."""
-        reached: dict[int, tuple[int, int]] = {}
-        queue = deque([position])
+    def route_to_unplayed(self, position: int) -> list[int]:
+        """What to play to get to the nearest action that is to be played, and this action; the last comes first.
+
+        It searches as `find_unplayed` of the kernels does, which says why that takes little time.
+        """
+        route = self._searched(position, LARGEST, NEARBY)
+        bound = self._nearest.get(position, 0)
+        while route is None:
+            route = self._searched(position, bound, LARGEST)
+            bound += 1 if bound < FINELY else bound // 4
+        return route
+
+    def _searched(self, position: int, bound: int, most: int) -> list[int] | None:
+        """The same by one search, which leaves out what is too far from all; None if all are, or it was given up."""
+        reached = {position: (position, RESET_ACTION)}
+        steps, queue, is_whole = {position: 0}, deque([position]), True
         while queue:
             here = queue.popleft()
             leads_to = self.leads_to.setdefault(here, {})
-            if self._depths.get(here, max_depth + 1) <= max_depth and len(leads_to) < len(self._actions[here]):
+            if self._is_open(here):
                 route = [next(action for action in range(len(self._actions[here])) if action not in leads_to)]
                 while here != position:
                     here, action = reached[here]
                     route.append(action)
                 return route
-            for action in sorted(leads_to):
-                self._reach(leads_to[action], here, action, position, reached, queue)
-            self._reach(0, here, RESET_ACTION, position, reached, queue)
-        return []
+            if len(steps) - len(queue) >= most:
+                return None
+            for action in (*sorted(leads_to), RESET_ACTION):
+                after = 0 if action == RESET_ACTION else leads_to[action]
+                if after in reached:
+                    continue
+                reached[after] = here, action
+                if steps[here] + 1 + self._nearest.get(after, 0) > bound:
+                    is_whole = False
+                else:
+                    steps[after] = steps[here] + 1
+                    queue.append(after)
+        if is_whole:
+            return []
+        self._nearest.update((state, bound + 1 - taken) for state, taken in steps.items())
+        return None
 
-    @staticmethod
-    def _reach(
-        state: int, here: int, action: int, position: int, reached: dict[int, tuple[int, int]], queue: deque[int]
-    ) -> None:
-        """Notes how a search comes to a state, if it did not before."""
-        if state != position and state not in reached:
-            reached[state] = here, action
-            queue.append(state)
+    def _is_open(self, state: int) -> bool:
+        """Whether an action of a state is to be played."""
+        is_near = self._depths.get(state, self._max_depth + 1) <= self._max_depth
+        return is_near and len(self.leads_to[state]) < len(self._actions[state])
 
     def _lower_depth(self, state: int, depth: int) -> None:
         """Notes that a state is at most this deep, and what follows for those that come after it."""
         waiting = deque([(state, depth)])
         while waiting:
             here, depth = waiting.popleft()
-            if depth < self._depths.get(here, depth + 1):
+            before = self._depths.get(here, depth + 1)
+            if depth < before:
+                if here in self._depths and depth <= self._max_depth < before:
+                    self._nearest.clear()  # there are actions to be played where there were none
                 self._depths[here] = depth
                 waiting.extend((after, depth + 1) for after in self.leads_to.setdefault(here, {}).values())

@@ -96,7 +96,15 @@ def classes_of(counts: Counts, assumed: Assumed) -> list[int]:
 
 def all_single(assumed: Assumed | None, n_pairs: int) -> bool:
     """Whether every pair is assumed to have one outcome."""
-    return assumed is not None and all(most == 1 for most in _most_outcomes(assumed, n_pairs))
+    if assumed is None:
+        return False
+    is_single = np.zeros(n_pairs, dtype=np.bool_)
+    for kind in pair_kinds_in(assumed):
+        numbers = assumed.numbers[kind.name]
+        for number in np.unique(numbers).tolist():  # most often the same of all pairs
+            if number != 0.0 and kind.most_outcomes(number) == 1:
+                is_single |= numbers == number
+    return bool(is_single.all())
 
 
 def level_weights(
