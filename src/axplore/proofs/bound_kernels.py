@@ -25,6 +25,7 @@ from axplore.proofs.row_kernels import (
     quick_mean,
     single_factors,
 )
+from axplore.proofs.sort_kernels import ascending
 from axplore.types import RESET_PAIR, BoolArray, FloatArray, IntArray
 
 SAME: Final = 1e-12
@@ -140,7 +141,7 @@ def upper_bound(
             n_playing += 1
         else:
             keys[state], chance[state] = np.inf, 1.0
-    by_value = np.argsort(keys)
+    by_value = ascending(keys)
     order, resetting = by_value[:n_playing], by_value[n_playing:]
     factors = factors_of(rows, allowed)
     for turn in range(MOST_TURNS if inner else MOST_SWEEPS):
@@ -360,7 +361,7 @@ def lower_bound(
     n_known = len(policy)
     row = np.zeros(len(rows.shares))
     chance = np.zeros(n_known)
-    order = np.argsort(values[:n_known])
+    order = ascending(values[:n_known])
     # The start may be anything: what is returned is proven by its residual alone (Eq. 13).
     factors = single_factors(rows)
     for turn in range(MOST_TURNS if inner else MOST_SWEEPS):
@@ -377,7 +378,7 @@ def lower_bound(
             return lower_residual(rows, factors, goal, values, n_known, shifts)
         if inner:
             if change > ENOUGH_ORDER and turn % 2 == 0:
-                order = np.argsort(values[:n_known])
+                order = ascending(values[:n_known])
             evaluate(rows, goal, order, policy, row, False, inner, change, tolerance, limit, values, chance)
     return np.inf
 
