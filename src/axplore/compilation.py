@@ -164,9 +164,9 @@ class _KernelCode(CompileResultCacheImpl):
         return [_parts[name] for name in declared if name in _parts], super().reduce(data)  # type: ignore[no-untyped-call]
 
     def rebuild(self, target_context: Any, payload: Any) -> Any:
-        """Returns the kernel; None if a part was compiled again meanwhile. LLVM ends the process where one is missing."""
+        """Returns the kernel; None if a part is not as it was: LLVM ends a process where a symbol is missing."""
         parts, code = payload
-        if not all([part.is_at_hand() for part in parts]):
+        if not all(part.is_at_hand() for part in parts):
             return None
         return super().rebuild(target_context, code)  # type: ignore[no-untyped-call]
 
