@@ -338,6 +338,7 @@ class _Compilations(Listener):
         if not self._under_way:
             config.OPT = self._level
             if self._collects:
+                _count_as_old()
                 gc.enable()
 
     def in_words(self) -> str | None:
@@ -350,6 +351,13 @@ class _Compilations(Listener):
 
 _compilations: Final = _Compilations()
 register("numba:compile", _compilations)  # type: ignore[no-untyped-call]
+
+
+def _count_as_old() -> None:
+    """Lets the next quick collection of garbage pass over what was made without any; a full one still looks at it."""
+    if not gc.get_freeze_count():  # by somebody else
+        gc.freeze()
+        gc.unfreeze()
 
 
 @cache
