@@ -43,7 +43,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 _logger = logging.getLogger("axplore")
 
-LEVEL: Final = type(config.OPT)(min(config.OPT, 1))
+_settings: Final[Any] = config
+LEVEL: Final[Any] = type(_settings.OPT)(min(_settings.OPT, 1))
 """How hard LLVM optimises kernels: beyond this level they take a sixth longer to compile and are as fast."""
 
 
@@ -246,7 +247,7 @@ class _KernelFiles:
                 other.unlink(missing_ok=True)
 
     def _path(self, key: Any) -> Path:
-        made_for = repr((key, str(LEVEL), str(config.BOUNDSCHECK), str(config.DEBUGINFO_DEFAULT)))
+        made_for = repr((key, str(LEVEL), str(_settings.BOUNDSCHECK), str(_settings.DEBUGINFO_DEFAULT)))
         return self._folder / f"{self._prefix}{self._sources}-{_short(made_for.encode())}.kernel"
 
 
@@ -313,7 +314,7 @@ class _Compilations(Listener):
         self.named: dict[str, Any] = {}
         self._under_way = 0
         self._collects = False  # whether garbage was collected before
-        self._level = config.OPT  # before
+        self._level = _settings.OPT  # before
         self._done: set[int] = set()
         self._kept: dict[int, bool] = {}
 
@@ -326,17 +327,17 @@ class _Compilations(Listener):
             for kernel in self.kernels:
                 if id(kernel) not in self._kept:
                     self._kept[id(kernel)] = is_kept(kernel)
-            self._collects, self._level = gc.isenabled(), config.OPT
+            self._collects, self._level = gc.isenabled(), _settings.OPT
             gc.disable()  # a tenth of the time: what a compiler makes lives until it is done
             if id(event.data["dispatcher"]) in self._kept:  # not one of somebody else
-                config.OPT = LEVEL
+                _settings.OPT = LEVEL
         self._under_way += 1
 
     def on_end(self, event: Event) -> None:
         self._under_way -= 1
         self._done.add(id(event.data["dispatcher"]))
         if not self._under_way:
-            config.OPT = self._level
+            _settings.OPT = self._level
             if self._collects:
                 _count_as_old()
                 gc.enable()

@@ -528,7 +528,7 @@ def regret_bound(rows: RegionRows, goal: int, policy: IntArray, local_regret: Fl
 
 @compiled_inner
 def _greatest(values: FloatArray) -> float:
-    greatest = values[0]
+    greatest = -np.inf
     for value in values:
         greatest = max(greatest, value)
     return greatest
