@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import axplore
 
 USE_A_KERNEL = """
@@ -162,19 +164,108 @@ def test_calls_with_constants_share_the_code_of_all_others(tmp_path: Path) -> No
     assert said.split() == [str(30 + 35 + 70 + 16), "1"]
 
 
-COUNT_SPECIALISATIONS = """
-import axplore
-from axplore.compilation import specialisations
-axplore.explore("slippery-grid", radius=3, epsilon=1, world_parameters={"rows": 3, "columns": 3})
-counted = specialisations()
-several = {name for name, count in counted.items() if count > 1}
-print(sum(counted.values()) > 20, several - {"axplore.worlds.simulation_kernels.number_in"})
+CALLED_TWICE = """
+from numba.core import config
+from axplore.compilation import compiled, compiled_inner, compiled_part, specialisations
+
+level = config.OPT
+
+@compiled_part
+def doubled(number):
+    return 2 * number
+
+@compiled_inner
+def quadrupled(number):
+    return doubled(doubled(number))
+
+@compiled
+def first(number):
+    return quadrupled(number) + 1
+
+@compiled
+def second(number):
+    return doubled(number) + 2
+
+print(first(5), second(6), specialisations().get("sharing.doubled"), sum(first.stats.cache_hits.values()))
+assert config.OPT is level
 """
 
 
-def test_an_exploration_compiles_each_kernel_once() -> None:
+def test_a_part_is_compiled_once_and_found_again_by_all_that_refer_to_its_code(tmp_path: Path) -> None:
+    (tmp_path / "sharing.py").write_text(CALLED_TWICE, encoding="utf-8")
+    places = {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
+    places["NUMBA_CACHE_DIR"] = str(tmp_path / "cache")
+
+    assert run("import sharing", **places).stdout.split() == ["21", "14", "1", "0"]
+    [part] = (tmp_path / "cache").rglob("sharing.doubled.part-*.kernel")
+    [caller] = (tmp_path / "cache").rglob("sharing.first-*.kernel")
+    symbol = re.search(rb"_ZN7sharing7doubled\w+", part.read_bytes())
+    assert symbol is not None
+    assert symbol.group() in caller.read_bytes()
+    assert run("import sharing", **places).stdout.split() == ["21", "14", "1", "1"]
+
+
+def test_a_kernel_is_compiled_again_when_the_part_that_it_refers_to_was_compiled_again(tmp_path: Path) -> None:
+    """Another process gives the part another symbol; LLVM would end a process that looks for the one before."""
+    (tmp_path / "sharing.py").write_text(CALLED_TWICE, encoding="utf-8")
+    places = {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
+    places["NUMBA_CACHE_DIR"] = str(tmp_path / "cache")
+    assert run("import sharing", **places).stdout.split()[-1] == "0"
+    [part] = (tmp_path / "cache").rglob("sharing.doubled.part-*.kernel")
+    part.unlink()
+    # Numba counts what it compiles, and symbols hold the number.
+    other = "from axplore.compilation import compiled\ncompiled(lambda number: number)(1)\nimport sharing"
+
+    assert run(other, **places).stdout.split() == ["21", "14", "1", "0"]
+    assert run("import sharing", **places).stdout.split() == ["21", "14", "1", "1"]
+
+
+COUNT_SPECIALISATIONS = """
+import axplore
+from axplore.compilation import specialisations
+axplore.explore({world!r}, epsilon=1, **{arguments!r})
+counted = specialisations()
+several = {{name for name, count in counted.items() if count > 1}}
+print(sum(counted.values()) > 20, several - {{"axplore.worlds.simulation_kernels.number_in"}})
+"""
+
+
+@pytest.mark.parametrize(
+    ("world", "arguments"),
+    [
+        ("slippery-grid", {"radius": 3, "world_parameters": {"rows": 3, "columns": 3}}),
+        ("slippery-grid", {"radius": 3, "objective": "within-radius", "world_parameters": {"rows": 3, "columns": 3}}),
+        ("maze", {"radius": 3}),
+    ],
+    ids=["grid", "within-radius", "maze"],
+)
+def test_an_exploration_compiles_each_kernel_once(world: str, arguments: dict[str, object]) -> None:
     """Apart from the one that looks up numbers, which reads tables of policies and of distances."""
-    assert run(COUNT_SPECIALISATIONS).stdout.strip() == "True set()"
+    program = COUNT_SPECIALISATIONS.format(world=world, arguments=arguments)
+    assert run(program).stdout.strip() == "True set()"
+
+
+COUNT_OF_NUMBA = """
+from numba.core.event import Listener, register
+compiled = []
+
+class Heard(Listener):
+    def on_start(self, event):
+        compiled.append(event.data["dispatcher"].py_func.__qualname__)
+    def on_end(self, event):
+        pass
+
+register("numba:compile", Heard())
+import axplore
+axplore.explore("slippery-grid", radius=3, epsilon=1, world_parameters={"rows": 3, "columns": 3})
+slow = ("sort", "unique", "unicode", "raise_with_shape", "np_max", "npy_max", "concatenate", "append", "cumsum")
+print(len(compiled) > 60, sorted(name for name in compiled if any(part in name for part in slow)))
+"""
+
+
+def test_no_kernel_of_a_first_exploration_uses_what_takes_numba_long_to_compile(tmp_path: Path) -> None:
+    """Sorting took Numba as long as ten kernels, and checking the shapes of arrays in an assignment still longer."""
+    assert run(COUNT_OF_NUMBA, NUMBA_CACHE_DIR=str(tmp_path)).stdout.strip() == "True []"
 
 
 def test_what_is_being_compiled_is_said_in_words_with_an_end(tmp_path: Path) -> None:

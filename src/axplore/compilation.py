@@ -8,6 +8,9 @@ Numba's own cache asks only whether the file of a function has changed, not the 
 and two processes that compile at the same time may mix up their files. Here every compiled function is a file of its
 own, whose name says of what it was made: the sources that it depends on, the types of its arguments, the versions and
 the processor. So it is either the right one or not there.
+
+Half of the time would go into optimising the same code again for each kernel that it is called from. A part is
+therefore compiled once, and whatever calls it refers to its code; only what is short is copied into its callers.
 """
 
 from __future__ import annotations
@@ -24,13 +27,14 @@ import uuid
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 import llvmlite
 import numba
+from llvmlite.binding import parse_assembly
 from numba import njit
 from numba.core import config
-from numba.core.caching import FunctionCache
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.event import Event, Listener, register
 from numba.core.serialize import dumps
 from numba.core.types import unliteral
@@ -38,6 +42,10 @@ from numba.core.types import unliteral
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _logger = logging.getLogger("axplore")
+
+_settings: Final[Any] = config
+LEVEL: Final[Any] = type(_settings.OPT)(min(_settings.OPT, 1))
+"""How hard LLVM optimises kernels: beyond this level they take a sixth longer to compile and are as fast."""
 
 
 def compiled(function: Function) -> Function:
@@ -48,15 +56,17 @@ def compiled(function: Function) -> Function:
 def compiled_part(function: Function) -> Function:
     """Returns the function, compiled for calls from other kernels only: no wrapper for Python has to be compiled.
 
-    Tests may still call it from Python; it is then compiled once more.
+    It is compiled once, and its callers refer to that code. Tests may still call it from Python; it is then compiled
+    once more.
     """
-    return _compiled_part(function)
+    return _compiled_part(function, is_copied=False)
 
 
 def compiled_inner(function: Function) -> Function:
-    """The same for a function that makes no arrays: other kernels own them.
+    """The same for a function that makes no arrays, for other kernels own them, and that is called in inner loops.
 
-    It does not count references to arrays. Where a call takes less than a microsecond, that would take most of it.
+    It does not count references to arrays, and is copied into its callers, so that LLVM may pass only what it needs:
+    where a call takes less than a microsecond, counting or a hundred arguments would take most of it.
     """
     return _compiled_part(function, _nrt=False)
 
@@ -94,24 +104,24 @@ def _compiled(function: Function, **options: Any) -> Function:
     return cast(Function, kernel)
 
 
-def _compiled_part(function: Function, **options: Any) -> Function:
+def _compiled_part(function: Function, *, is_copied: bool = True, **options: Any) -> Function:
     kernel = _dispatcher(function, function.__name__, options)
-    part = _dispatcher(function, f"{function.__name__}.part", {"no_cpython_wrapper": True, **options})
+    part = _dispatcher(function, f"{function.__name__}.part", {"no_cpython_wrapper": True, **options}, is_copied)
     # What Numba asks when another kernel calls this one.
     kernel.get_call_template = _without_literals(part.get_call_template)
     kernel.get_overload = part.get_overload
     return cast(Function, kernel)
 
 
-def _dispatcher(function: Callable[..., Any], name: str, options: dict[str, Any]) -> Any:
+def _dispatcher(function: Callable[..., Any], name: str, options: dict[str, Any], is_copied: bool = True) -> Any:
     # No kernel is called from C, for which Numba would compile a wrapper.
     dispatcher: Any = njit(**{"nogil": True, "no_cfunc_wrapper": True, **options})(function)
     try:
         # What `cache=True` does, with another class.
-        dispatcher._cache = _KernelCache(function, name)
+        dispatcher._cache = _KernelCache(function, name, is_copied)
     except RuntimeError:  # Numba finds no writable folder
         _say_that_nothing_is_kept()
-    _compilations.kernels.append(dispatcher)
+    _compilations.add(dispatcher, f"{function.__module__}.{name}")
     return dispatcher
 
 
@@ -128,18 +138,72 @@ def _without_literals(template: Callable[[Any, Any], Any]) -> Callable[[Any, Any
     return for_types
 
 
+class _Part(NamedTuple):
+    """Code that other code refers to, by its symbol."""
+
+    symbol: str
+    kernel: str
+    types: Any
+
+    def is_at_hand(self) -> bool:
+        """Returns whether the code is in this process, after loading or compiling it; a new symbol is another code."""
+        kernel = _compilations.named.get(self.kernel)
+        if kernel is None:
+            return False
+        kernel.compile(self.types)
+        return self.symbol in _parts
+
+
+_parts: Final[dict[str, _Part]] = {}  # those in this process, by symbol
+
+
+class _KernelCode(CompileResultCacheImpl):
+    """What is kept of a kernel: its code, and to which parts it refers."""
+
+    def reduce(self, data: Any) -> Any:
+        declared = [each.name for each in data.library._final_module.functions if each.is_declaration]
+        return [_parts[name] for name in declared if name in _parts], super().reduce(data)  # type: ignore[no-untyped-call]
+
+    def rebuild(self, target_context: Any, payload: Any) -> Any:
+        """Returns the kernel; None if a part is not as it was: LLVM ends a process where a symbol is missing."""
+        parts, code = payload
+        if not all(part.is_at_hand() for part in parts):
+            return None
+        return super().rebuild(target_context, code)  # type: ignore[no-untyped-call]
+
+
 class _KernelCache(FunctionCache):
     """The cache of a kernel, in the folder that Numba chooses."""
 
-    def __init__(self, function: Callable[..., Any], name: str) -> None:
+    _impl_class = _KernelCode
+
+    def __init__(self, function: Callable[..., Any], name: str, is_copied: bool) -> None:
         super().__init__(function)  # type: ignore[no-untyped-call]
         self.files = _KernelFiles(Path(self.cache_path), function.__module__, name)
         self._cache_file: Any = self.files
+        self._name = f"{function.__module__}.{name}"
+        self._is_copied = is_copied
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        """Returns compiled code; None if there is none."""
+        code = super().load_overload(signature, target_context)  # type: ignore[no-untyped-call]
+        if code is not None:
+            self._note(signature, code)
+        return code
 
     def save_overload(self, signature: Any, data: Any) -> None:
         """Keeps compiled code; a folder that cannot be written any more only means that nothing is kept."""
+        self._note(signature, data)
         with contextlib.suppress(OSError):
             super().save_overload(signature, data)  # type: ignore[no-untyped-call]
+
+    def _note(self, signature: Any, data: Any) -> None:
+        """Lets callers refer to the code of a part that is not copied: nothing is left to be linked into theirs."""
+        if self._is_copied:
+            return
+        library, symbol = data.library, data.fndesc.llvm_func_name
+        library._shared_module = parse_assembly(str(library.codegen._create_empty_module(library.name)))
+        _parts[symbol] = _Part(symbol, self._name, signature)
 
 
 class _KernelFiles:
@@ -183,8 +247,7 @@ class _KernelFiles:
                 other.unlink(missing_ok=True)
 
     def _path(self, key: Any) -> Path:
-        settings = [getattr(config, name) for name in ("OPT", "BOUNDSCHECK", "DEBUGINFO_DEFAULT")]
-        made_for = repr((key, [str(setting) for setting in settings]))
+        made_for = repr((key, str(LEVEL), str(_settings.BOUNDSCHECK), str(_settings.DEBUGINFO_DEFAULT)))
         return self._folder / f"{self._prefix}{self._sources}-{_short(made_for.encode())}.kernel"
 
 
@@ -243,29 +306,41 @@ def _source(name: str) -> bytes | None:
 class _Compilations(Listener):
     """Counts kernels that are compiled in this process; those loaded from the cache do not count.
 
-    While one is compiled no garbage is collected.
+    While one is compiled no garbage is collected, and LLVM optimises at the level of kernels.
     """
 
     def __init__(self) -> None:
         self.kernels: list[Any] = []
+        self.named: dict[str, Any] = {}
         self._under_way = 0
         self._collects = False  # whether garbage was collected before
+        self._level = _settings.OPT  # before
         self._done: set[int] = set()
         self._kept: dict[int, bool] = {}
 
-    def on_start(self, _: Event) -> None:
+    def add(self, kernel: Any, name: str) -> None:
+        self.kernels.append(kernel)
+        self.named[name] = kernel
+
+    def on_start(self, event: Event) -> None:
         if not self._under_way:
             for kernel in self.kernels:
-                self._kept.setdefault(id(kernel), is_kept(kernel))
-            self._collects = gc.isenabled()
+                if id(kernel) not in self._kept:
+                    self._kept[id(kernel)] = is_kept(kernel)
+            self._collects, self._level = gc.isenabled(), _settings.OPT
             gc.disable()  # a tenth of the time: what a compiler makes lives until it is done
+            if id(event.data["dispatcher"]) in self._kept:  # not one of somebody else
+                _settings.OPT = LEVEL
         self._under_way += 1
 
     def on_end(self, event: Event) -> None:
         self._under_way -= 1
         self._done.add(id(event.data["dispatcher"]))
-        if not self._under_way and self._collects:
-            gc.enable()
+        if not self._under_way:
+            _settings.OPT = self._level
+            if self._collects:
+                _count_as_old()
+                gc.enable()
 
     def in_words(self) -> str | None:
         if not self._under_way:
@@ -277,6 +352,13 @@ class _Compilations(Listener):
 
 _compilations: Final = _Compilations()
 register("numba:compile", _compilations)  # type: ignore[no-untyped-call]
+
+
+def _count_as_old() -> None:
+    """Lets the next quick collection of garbage pass over what was made without any; a full one still looks at it."""
+    if not gc.get_freeze_count():  # by somebody else
+        gc.freeze()
+        gc.unfreeze()
 
 
 @cache

@@ -98,7 +98,8 @@ def reverse(graph: Graph) -> tuple[IntArray, IntArray]:
             if last[head] != tail:
                 last[head] = tail
                 offsets[head + 1] += 1
-    offsets = np.cumsum(offsets)
+    for node in range(n_nodes):
+        offsets[node + 1] += offsets[node]
     filled = offsets[:-1].copy()
     tails = np.empty(offsets[-1], dtype=np.int64)
     last[:] = -1

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from axplore.compilation import compiled, compiled_inline, compiled_inner
+from axplore.compilation import compiled, compiled_inline, compiled_inner, compiled_part
 from axplore.proofs.row_kernels import (
     MANY,
     UNKNOWN_SHIFT,
@@ -25,6 +25,7 @@ from axplore.proofs.row_kernels import (
     quick_mean,
     single_factors,
 )
+from axplore.proofs.sort_kernels import ascending
 from axplore.types import RESET_PAIR, BoolArray, FloatArray, IntArray
 
 SAME: Final = 1e-12
@@ -62,7 +63,6 @@ def spread_values(rows: RegionRows, values: FloatArray, n_known: int, goal: int)
         values[goal] = 0.0
 
 
-@compiled
 def allowed_pairs(state_pairs: IntArray, n_allowed: int, follow: IntArray) -> IntArray:
     """The pairs that may be played in each known state, [n, 2]: half-open ranges.
 
@@ -72,11 +72,11 @@ def allowed_pairs(state_pairs: IntArray, n_allowed: int, follow: IntArray) -> In
         follow: the policy to follow, [n], or ANY_POLICY.
     """
     allowed = np.zeros((len(state_pairs) - 1, 2), np.int64)
-    for state in range(n_allowed):
-        if len(follow) == 0:
-            allowed[state, 0], allowed[state, 1] = state_pairs[state], state_pairs[state + 1]
-        elif follow[state] != RESET_PAIR:
-            allowed[state, 0], allowed[state, 1] = follow[state], follow[state] + 1
+    if len(follow) == 0:
+        allowed[:n_allowed, 0], allowed[:n_allowed, 1] = state_pairs[:n_allowed], state_pairs[1 : n_allowed + 1]
+    else:
+        states = np.flatnonzero(follow[:n_allowed] != RESET_PAIR)
+        allowed[states, 0], allowed[states, 1] = follow[states], follow[states] + 1
     return allowed
 
 
@@ -140,7 +140,7 @@ def upper_bound(
             n_playing += 1
         else:
             keys[state], chance[state] = np.inf, 1.0
-    by_value = np.argsort(keys)
+    by_value = ascending(keys)
     order, resetting = by_value[:n_playing], by_value[n_playing:]
     factors = factors_of(rows, allowed)
     for turn in range(MOST_TURNS if inner else MOST_SWEEPS):
@@ -175,7 +175,7 @@ def _sweeps_in(turn: int, inner: int) -> int:
     return inner if turn < 12 else min(inner, 1) if turn < 24 else 0
 
 
-@compiled
+@compiled_part
 def evaluate(
     rows: RegionRows,
     goal: int,
@@ -310,7 +310,7 @@ def _improve_upper(
     return best
 
 
-@compiled_inner
+@compiled_part
 def _upper_residual(
     rows: RegionRows, factors: FloatArray, goal: int, values: FloatArray, policy: IntArray, shifts: FloatArray
 ) -> float:
@@ -360,7 +360,7 @@ def lower_bound(
     n_known = len(policy)
     row = np.zeros(len(rows.shares))
     chance = np.zeros(n_known)
-    order = np.argsort(values[:n_known])
+    order = ascending(values[:n_known])
     # The start may be anything: what is returned is proven by its residual alone (Eq. 13).
     factors = single_factors(rows)
     for turn in range(MOST_TURNS if inner else MOST_SWEEPS):
@@ -377,7 +377,7 @@ def lower_bound(
             return lower_residual(rows, factors, goal, values, n_known, shifts)
         if inner:
             if change > ENOUGH_ORDER and turn % 2 == 0:
-                order = np.argsort(values[:n_known])
+                order = ascending(values[:n_known])
             evaluate(rows, goal, order, policy, row, False, inner, change, tolerance, limit, values, chance)
     return np.inf
 
@@ -421,7 +421,7 @@ def _improve_lower(
     return best
 
 
-@compiled_inner
+@compiled_part
 def lower_residual(
     rows: RegionRows, factors: FloatArray, goal: int, values: FloatArray, n_known: int, shifts: FloatArray
 ) -> float:
@@ -496,14 +496,14 @@ def regret_bound(rows: RegionRows, goal: int, policy: IntArray, local_regret: Fl
     """
     n_known = len(policy)
     # The constant max D satisfies both inequalities of Eq. 16. The operator is monotone, so every later iterate does.
-    greatest = local_regret.max()
+    greatest = _greatest(local_regret)
     regret[:] = greatest
     regret[goal] = 0.0
     shifts = np.full(n_known, UNKNOWN_SHIFT)
     factors = single_factors(rows)
     for turn in range(MOST_REGRET_SWEEPS):
         change = 0.0
-        greatest = regret.max()
+        greatest = _greatest(regret)
         for index in range(n_known):
             state = _in_turn(index, n_known, turn)
             if state == goal:
@@ -524,6 +524,14 @@ def regret_bound(rows: RegionRows, goal: int, policy: IntArray, local_regret: Fl
                 regret[other] = regret[0]
         if change <= LEAST_REGRET_CHANGE:
             return
+
+
+@compiled_inner
+def _greatest(values: FloatArray) -> float:
+    greatest = -np.inf
+    for value in values:
+        greatest = max(greatest, value)
+    return greatest
 
 
 @compiled_inner

@@ -41,7 +41,7 @@ from axplore.proofs.estimate_kernels import (
     estimated_steps,
     least_upper_bounds,
 )
-from axplore.proofs.row_kernels import UNKNOWN_SHIFT, RegionRows, grown_balls
+from axplore.proofs.row_kernels import UNKNOWN_SHIFT, RegionRows
 from axplore.proofs.sensitivity import lower_gain, regret_gain, upper_gain
 from axplore.proofs.sharpening import bounds_along, certain_way, certain_ways, sharp_for_lower, sharp_for_upper
 from axplore.records.counts import Counts
@@ -378,7 +378,10 @@ def _only_leading(rows: Counts, leads: npt.NDArray[np.bool_]) -> Counts:
 
 def _grown(rows: RegionRows, growth: FloatArray) -> RegionRows:
     """Balls as they would be if the visits of each pair had grown by a factor, whose inverse is given, [P]."""
-    shares, slack = grown_balls(rows.row_offsets, rows.shares, rows.slack, rows.frequencies, growth)
+    # An estimate, to first order: the slack falls like 1 / visits (Eq. 5), and shares approach frequencies alike.
+    slack = np.where(rows.slack < np.inf, rows.slack, 1.0) * growth
+    of_entries = np.repeat(growth, np.diff(rows.row_offsets))
+    shares = rows.frequencies + (rows.shares - rows.frequencies) * of_entries
     lows = rows.lows
     if rows.wide.any():
         of_entries = np.repeat(np.where(rows.wide, np.sqrt(growth), 1.0), np.diff(rows.row_offsets))

@@ -15,6 +15,7 @@ from axplore.graphs.search import Graph
 from axplore.graphs.search_kernels import spread
 from axplore.proofs.bound_kernels import SAME, evaluate
 from axplore.proofs.row_kernels import NEGLIGIBLE, RegionRows
+from axplore.proofs.sort_kernels import keep_distinct
 from axplore.types import RESET_PAIR, FloatArray, IntArray
 
 ESTIMATE_CHANGE: Final = 1e-7
@@ -108,15 +109,16 @@ def _values_near(
         values[state], policy[state] = _going_nearer(rows, pairs[first[index] : first[index + 1]], values)
     # No way to the goal was seen: every policy would go on for ever.
     if goal != 0 and values[0] == UNKNOWN_VALUE:
-        return False, np.append(order, goal)
+        return False, _joined(order, order[:0], goal)
     chance = np.ones(n_known)
-    chance[order] = 0.0
+    for state in order:
+        chance[state] = 0.0
     if goal < n_known:
         chance[goal] = 0.0
     change = 0.0
     resetting = _following(rows, pairs, values)
     _reset(rows, resetting, values)
-    near = np.concatenate((order, resetting, np.full(1, goal)))
+    near = _joined(order, resetting, goal)
     for _ in range(MOST_IMPROVEMENTS):
         evaluate(
             rows,
@@ -160,9 +162,7 @@ def _useful_pairs(rows: RegionRows, leading: Graph, goal: int, order: IntArray) 
         if end - own > MANY_PAIRS * (len(order) + 1):
             for place in range(-1, len(order)):
                 n_pairs = _add_leading(leading, goal if place < 0 else order[place], own, end, pairs, n_pairs)
-            found = np.unique(pairs[before:n_pairs])
-            n_pairs = before + len(found) if n_pairs < len(pairs) else before
-            pairs[before:n_pairs] = found[: n_pairs - before]
+            n_pairs = keep_distinct(pairs, before, n_pairs) if n_pairs < len(pairs) else before
         if n_pairs == before:  # none was left out, or there was no room for what leads to many of these states
             for pair in range(own, end):
                 pairs[n_pairs] = pair
@@ -200,6 +200,18 @@ def _following(rows: RegionRows, pairs: IntArray, values: FloatArray) -> IntArra
                 following[n_found] = successor
                 n_found += 1
     return following[:n_found]
+
+
+@compiled_part
+def _joined(states: IntArray, others: IntArray, last: int) -> IntArray:
+    """All of them in one array."""
+    joined, n_states = np.empty(len(states) + len(others) + 1, np.int64), len(states)
+    for place in range(n_states):
+        joined[place] = states[place]
+    for place in range(len(others)):
+        joined[n_states + place] = others[place]
+    joined[n_states + len(others)] = last
+    return joined
 
 
 @compiled_inline

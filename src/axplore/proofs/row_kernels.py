@@ -458,20 +458,6 @@ def extreme_row(
         row[nearest] += max(1.0 - total, 0.0)
 
 
-@compiled
-def grown_balls(
-    row_offsets: IntArray, shares: FloatArray, slack: FloatArray, frequencies: FloatArray, growth: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Shares, [E], and slacks, [P], if the visits of each pair had grown by a factor, whose inverse is given, [P]."""
-    new_shares, new_slack = np.empty_like(shares), np.empty_like(slack)
-    for pair in range(len(slack)):
-        # An estimate, to first order: the slack falls like 1 / visits (Eq. 5), and shares approach frequencies alike.
-        new_slack[pair] = (slack[pair] if slack[pair] < np.inf else 1.0) * growth[pair]
-        for entry in range(row_offsets[pair], row_offsets[pair + 1]):
-            new_shares[entry] = frequencies[entry] + (shares[entry] - frequencies[entry]) * growth[pair]
-    return new_shares, new_slack
-
-
 @compiled_inner
 def least_of_closed(rows: RegionRows, pair: int, values: FloatArray) -> float:
     """The least value of what was seen after a pair, if nothing else can follow it; 0 if something may."""

@@ -185,9 +185,10 @@ def regret_gain(
     row = np.zeros(len(rows.shares))
     local = np.zeros(n_known)
     decided = np.zeros(n_known, np.int64)
-    worst = int(
-        np.argmax(local_regret)
-    )  # where the greatest regret is decided; others may share it without deciding it
+    worst = 0  # where the greatest regret is decided; others may share it without deciding it
+    for state in range(1, len(local_regret)):
+        if local_regret[state] > local_regret[worst]:
+            worst = state
     for state in range(n_known):
         pair = upper_policy[state]
         if local_regret[state] > 0.0 and local_regret[state] >= regret[state] - 1e-6:

@@ -12,6 +12,7 @@ not in each (Eqs. 17 and 18).
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import numpy as np
@@ -193,8 +194,9 @@ def bounds_along(repeats: FloatArray, budget: float) -> FloatArray:
         budget: what the pairs with one successor share, in nats.
     """
     length = len(repeats)
-    excess = np.expm1(budget * (1.0 + WAY_ROUNDING) / repeats)
-    bounds = np.empty(length)
+    excess, bounds = np.empty(length), np.empty(length)
+    for state in range(length):
+        excess[state] = math.expm1(budget * (1.0 + WAY_ROUNDING) / repeats[state])
     before = 1.0
     for state in range(length):
         weight = before if state == 0 else (state + 1.0) * before

@@ -22,7 +22,7 @@ from typing import Final
 
 import numpy as np
 
-from axplore.compilation import compiled, compiled_part
+from axplore.compilation import compiled_inner, compiled_part
 from axplore.types import FloatArray
 
 SCALES: Final = (4.0, 100.0, 2500.0, 62500.0)
@@ -63,7 +63,7 @@ def _log_of_scale(scale: float, draws: float, part: float) -> float:
     return math.lgamma(scale) - math.lgamma(scale + draws) + draws * math.log(scale) + math.log(part)
 
 
-@compiled
+@compiled_part
 def log_wealth(counts: FloatArray, point: FloatArray, slopes: FloatArray) -> float:
     """The logarithm of the martingale of a row (Eq. 3); writes its derivatives by log(1 / probability), [j].
 
@@ -82,16 +82,27 @@ def log_wealth(counts: FloatArray, point: FloatArray, slopes: FloatArray) -> flo
                 math.lgamma(mass + counts[entry]) - math.lgamma(mass + 1.0) - (counts[entry] - 1.0) * math.log(mass)
             )
         values[place] = value
-    greatest = values.max()
-    parts = np.exp(values - greatest)
+    greatest, total = _parts_of(values)
     for entry in range(len(counts)):
         slopes[entry] = 0.0
         for place, scale in enumerate(SCALES):
             if counts[entry] > 1.0:
                 mass = scale * point[entry]
                 slope = counts[entry] - 1.0 - mass * (digamma(mass + counts[entry]) - digamma(mass + 1.0))
-                slopes[entry] += parts[place] / parts.sum() * max(slope, 0.0)
-    return float(greatest + math.log(parts.sum()))
+                slopes[entry] += values[place] / total * max(slope, 0.0)
+    return greatest + math.log(total)
+
+
+@compiled_inner
+def _parts_of(logarithms: FloatArray) -> tuple[float, float]:
+    """Turns logarithms into parts of the greatest of their numbers; returns its logarithm, and the sum of the parts."""
+    greatest, total = -np.inf, 0.0
+    for logarithm in logarithms:
+        greatest = max(greatest, logarithm)
+    for place in range(len(logarithms)):
+        logarithms[place] = math.exp(logarithms[place] - greatest)
+        total += logarithms[place]
+    return greatest, total
 
 
 @compiled_part
@@ -123,7 +134,10 @@ def central_ball(counts: FloatArray, log_level: float, shares: FloatArray) -> fl
     Its tangent is taken where all frequencies have shrunk by the same factor and the martingale is about to reach
     1/level: this bounds what may be left for successors never seen.
     """
-    draws, repeated = counts.sum(), (counts > 1.0).sum()
+    draws, repeated = 0.0, 0
+    for count in counts:
+        draws += count
+        repeated += count > 1.0
     if repeated == 0:
         return np.inf
     slack = (2.0 * repeated - log_level) / draws
@@ -186,6 +200,8 @@ def _binary_excess(repeats: float, draws: float, logarithm: float, log_level: fl
         )  # fmt: skip
         slopes[place] = mass * (digamma(mass + repeats) - digamma(mass)) - repeats
         slopes[place] -= mass * (digamma(rest + misses) - digamma(rest)) - misses * probability / (1.0 - probability)
-    greatest = values.max()
-    parts = np.exp(values - greatest)
-    return greatest + math.log(parts.sum()) + log_level, (parts * slopes).sum() / parts.sum()
+    greatest, total = _parts_of(values)
+    slope = 0.0
+    for place in range(len(values)):
+        slope += values[place] * slopes[place]
+    return greatest + math.log(total) + log_level, slope / total

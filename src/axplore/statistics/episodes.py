@@ -194,7 +194,7 @@ def forecast_growth(arrivals: FloatArray, bound: float, horizon: int, tail: floa
 
 @compiled
 def _log_wealth(losses: FloatArray, outcomes: IntArray, fractions: FloatArray, log_weights: FloatArray) -> float:
-    logarithms = np.empty(len(fractions))
+    logarithms, largest, parts = np.empty(len(fractions)), -np.inf, 0.0
     for bet in range(len(fractions)):
         total = log_weights[bet]
         size = -log_weights[bet]
@@ -204,8 +204,10 @@ def _log_wealth(losses: FloatArray, outcomes: IntArray, fractions: FloatArray, l
                 total += term
                 size += abs(term)
         logarithms[bet] = total - ROUNDING * (1.0 + size)
-    largest = logarithms.max()
-    return float(largest + math.log(np.exp(logarithms - largest).sum()) - ROUNDING)
+        largest = max(largest, logarithms[bet])
+    for logarithm in logarithms:
+        parts += math.exp(logarithm - largest)
+    return largest + math.log(parts) - ROUNDING
 
 
 @compiled_part
