@@ -180,7 +180,7 @@ def _tests_through(atlas: Atlas, admitted: list[int]) -> Iterator[EpisodeTest]:
 
 def _restricted(atlas: Atlas, evidence: Evidence, numbers: list[int], target: Target) -> Atlas:
     n_known = len(numbers)
-    lower = np.array([bound.lower[0] for bound in evidence.lower])
+    lower = np.array([bound.lower[0] - bound.deduction for bound in evidence.lower])
     upper = np.full(len(lower), math.inf)
     upper[:n_known] = evidence.upper_steps
     regret = upper - lower
@@ -189,7 +189,7 @@ def _restricted(atlas: Atlas, evidence: Evidence, numbers: list[int], target: Ta
     frontier = evidence.model.numbers[n_known:]
     # A state to which no state of the part was seen to lead has the bound of states never seen.
     rest: IntArray = np.setdiff1d(np.concatenate((atlas.numbers, atlas.frontier_numbers)), evidence.model.numbers)
-    unseen = float(evidence.unseen.lower[0])
+    unseen = float(evidence.unseen.lower[0]) - evidence.unseen.deduction
     status = Status.SET_ASIDE if unseen > target.radius else Status.OPEN
     part = Statements(
         target=target,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -53,6 +54,21 @@ class Sweeper:
             owners=np.repeat(np.arange(len(n_actions)), n_actions),
             n_seen=certificate.n_seen,
         )
+
+    @cached_property
+    def hops(self) -> IntArray:
+        """The least number of steps in which each known state was seen to be met, [n]; n where it was not."""
+        tails = self.owners[np.repeat(np.arange(len(self.owners)), np.diff(self.counts.row_offsets))]
+        n_known = len(self.state_pairs) - 1
+        hops = np.full(self.n_seen, n_known)
+        hops[0] = 0
+        for step in range(n_known):
+            ahead = self.counts.successors[hops[tails] == step]
+            ahead = ahead[hops[ahead] > step + 1]
+            if not ahead.size:
+                break
+            hops[ahead] = step + 1
+        return hops[:n_known]
 
     def spread(self, vector: FloatArray, goal: int, outside: float) -> FloatArray:
         """The value of every state that was seen: the vector's, 0 for the goal, and `outside`, [n + others]."""

@@ -73,12 +73,12 @@ def upper_steps(claim: Way) -> float:
 
 def lower_steps(claim: Bound | NearOptimal) -> float:
     """What is concluded from the lower bound of a claim for the initial state."""
-    return float(claim.lower[0]) / (1.0 + correction(claim.lower))
+    return max(0.0, float(claim.lower[0]) / (1.0 + correction(claim.lower)) - claim.deduction)
 
 
 def proven_upper(sweeper: Sweeper, claim: Way) -> FloatArray:
     """A bound of the expected steps of the policy in every model of the region, [n]."""
-    upper = corrected_upper(_numbers(claim.upper.whole, claim.goal))
+    upper = corrected_upper(numbers_of(claim.upper.whole, claim.goal))
     policy = claim.policy.whole
     along = bounds_along_way(sweeper.counts, sweeper.state_pairs, claim.goal, policy, sweeper.region.shared_budget)
     if along is None or not (upper >= along).all():
@@ -90,7 +90,7 @@ def proven_upper(sweeper: Sweeper, claim: Way) -> FloatArray:
 
 def proven_lower(sweeper: Sweeper, claim: Bound | NearOptimal) -> FloatArray:
     """A lower bound of the expected steps of every policy in every model of the region, [n]."""
-    lower = corrected_lower(_numbers(claim.lower.whole, claim.goal))
+    lower = corrected_lower(numbers_of(claim.lower.whole, claim.goal))
     allowed = np.full(len(lower), 1.0 + lower[0])  # RESET; from the initial state it leads nowhere
     means = sweeper.least_means(lower, claim.goal, lower - 1.0 + margin(lower))
     np.minimum.at(allowed, sweeper.owners, 1.0 + means)
@@ -100,7 +100,7 @@ def proven_lower(sweeper: Sweeper, claim: Bound | NearOptimal) -> FloatArray:
 
 def proven_regret(sweeper: Sweeper, claim: NearOptimal, upper: FloatArray, lower: FloatArray) -> FloatArray:
     """A bound of what the policy loses against the best one in every model of the region, [n]."""
-    regret = corrected_regret(_numbers(claim.regret.whole, claim.goal), upper)
+    regret = corrected_regret(numbers_of(claim.regret.whole, claim.goal), upper)
     policy = claim.policy.whole
     plays = policy != RESET_ACTION
     rival = np.where(plays, 1.0 + lower[0], np.inf)
@@ -116,7 +116,7 @@ def proven_regret(sweeper: Sweeper, claim: NearOptimal, upper: FloatArray, lower
     return regret
 
 
-def _numbers(vector: FloatArray, goal: int) -> FloatArray:
+def numbers_of(vector: FloatArray, goal: int) -> FloatArray:
     """The vector; refuses what is no number of steps, and anything but 0 at the goal."""
     if not ((vector >= 0.0) & (vector <= LARGEST)).all():
         raise UnprovenError(f"a bound is not a number between 0 and {LARGEST:g}")

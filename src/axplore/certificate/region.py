@@ -237,6 +237,7 @@ class Region:
         supports: of all pairs, where something is assumed of them.
         shared_budget: what the pairs with one successor share, in nats; infinite where supports may close.
         several: which of them have sharper balls: those with several successors, [B].
+        shares_budget: which of all pairs are bounded by it: those with one successor that were drawn again, [P].
     """
 
     n_pairs: int
@@ -248,6 +249,7 @@ class Region:
     supports: Supports
     shared_budget: float
     several: npt.NDArray[np.bool_]
+    shares_budget: npt.NDArray[np.bool_]
 
     def least_means(self, values: FloatArray, enough: FloatArray | float = np.inf) -> FloatArray:
         """A lower bound, over the region, of the mean of values >= 0 at the next state, [P].
@@ -370,6 +372,7 @@ def confidence_region(
         supports=supports,
         shared_budget=math.inf if given.closes or is_tied else budget,
         several=np.array([len(rows[pair]) > 1 for pair in pairs], dtype=bool),
+        shares_budget=np.array([len(row) == 1 and row[0] > 1 for row in rows], dtype=bool) & ~np.array(given.is_given),
     )
 
 

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from msgspec import structs
 
 from axplore.compressed import offsets_from, offsets_of, without
-from axplore.graphs.search import Graph, graph_from, reversed_graph
+from axplore.graphs.search import Graph, graph_from, hops_from, reversed_graph
 from axplore.proofs.bound_kernels import (
     ANY_POLICY,
     BEYOND_LIMIT,
@@ -43,7 +43,7 @@ from axplore.proofs.estimate_kernels import (
 )
 from axplore.proofs.row_kernels import UNKNOWN_SHIFT, RegionRows
 from axplore.proofs.sensitivity import lower_gain, regret_gain, upper_gain
-from axplore.proofs.sharpening import bounds_along, certain_way, certain_ways, sharp_for_lower, sharp_for_upper
+from axplore.proofs.sharpening import WAY_ROUNDING, bounds_along, certain_way, certain_ways, sharp_for_lower, sharp_for_upper
 from axplore.records.counts import Counts
 from axplore.records.vectors import Vector
 from axplore.statistics.confidence import ConfidenceRegion
@@ -85,13 +85,19 @@ def most_steps(values: FloatArray | Vector[np.float64]) -> float:
     return float(values[0]) * (1.0 + correction(values)) if values[0] else 0.0
 
 
-def least_steps(values: FloatArray | Vector[np.float64]) -> float:
-    """What a lower bound decides by: its value in the initial state, corrected downwards."""
-    return float(values[0]) / (1.0 + correction(values))
+def least_steps(values: FloatArray | Vector[np.float64], deduction: float = 0.0) -> float:
+    """What a lower bound decides by: its value in the initial state, corrected downwards, less the deduction."""
+    return max(0.0, float(values[0]) / (1.0 + correction(values)) - deduction)
 
 
 WHOLE_UP_TO: Final = 1000
 """The number of known states up to which bounds and policies are kept in every state."""
+
+MOST_BUDGET: Final = 60.0
+"""Nothing is deducted from larger budgets, after many surprises: then each row by itself says more."""
+
+CERTAIN: Final = 1e-300
+"""The slack of a pair that counts as certain; 0 is that of a row that is known."""
 
 NO_WAY: Final = -1
 """In place of the state before one that no way leads to."""
@@ -286,6 +292,43 @@ class IntervalModel:
         return self.shared_budget < np.inf
 
     @cached_property
+    def owners(self) -> IntArray:
+        """The known state of each pair, [P]."""
+        return np.repeat(np.arange(self.n_known), np.diff(self.rows.state_pairs))
+
+    @cached_property
+    def pair_of_entries(self) -> IntArray:
+        """The pair of each entry, [E]."""
+        return np.repeat(np.arange(self.n_pairs), np.diff(self.rows.row_offsets))
+
+    @cached_property
+    def hops(self) -> IntArray:
+        """The least number of steps in which each state was seen to be met, [n + others]."""
+        return hops_from(self.graph, np.zeros(1, dtype=np.int64)).astype(np.int64)
+
+    @cached_property
+    def single_successors(self) -> IntArray:
+        """The first successor of each pair, [P]; the initial state for pairs without one."""
+        return np.append(self.rows.successors, 0)[self.rows.row_offsets[:-1]]
+
+    @cached_property
+    def shares_budget(self) -> BoolArray:
+        """Whether each pair has one successor and was drawn again, so that the shared budget bounds it, [P] (Eq. 8)."""
+        return (np.diff(self.rows.row_offsets) == 1) & (self.visits >= 2)
+
+    @property
+    def may_deduct(self) -> bool:
+        """Whether lower bounds may follow from the shared budget (Theorem 4)."""
+        return self.bounds_ways and not self.is_large and self.shared_budget <= MOST_BUDGET and self.n_known > 1
+
+    @cached_property
+    def as_certain(self) -> IntervalModel:
+        """The model as if the pairs that share the budget led where they were seen to lead, and nowhere else."""
+        rows = self.rows._replace(slack=np.where(self.shares_budget, CERTAIN, self.rows.slack))
+        imagined = None if self.imagined is None else (self.imagined[0].as_certain, self.imagined[1])
+        return replace(self, rows=rows, starts={}, sharp={}, imagined=imagined)
+
+    @cached_property
     def certain_ways(self) -> tuple[IntArray, IntArray]:
         """The state and the pair before each state on a shortest way over pairs with one successor, or NO_WAY."""
         return certain_ways(self.rows, len(self.numbers))
@@ -409,17 +452,19 @@ class GoalValues:
         values: expected steps, or a bound of them, from each state, [n + others].
         policy: a pair, or RESET_PAIR, for each known state, [n].
         proven: whether the values are a bound; never for an estimate.
+        deduction: what has to be taken off the value of the initial state; only of a lower bound (Theorem 4).
     """
 
     goal: int
     values: FloatArray
     policy: IntArray
     proven: bool
+    deduction: float = 0.0
 
     @cached_property
     def steps(self) -> float:
         """From the initial state."""
-        return float(self.values[0])
+        return float(self.values[0]) - self.deduction
 
     @cached_property
     def at_most(self) -> float:
@@ -429,7 +474,7 @@ class GoalValues:
     @cached_property
     def at_least(self) -> float:
         """What a lower bound decides by."""
-        return least_steps(self.values)
+        return least_steps(self.values, self.deduction)
 
 
 def empirical_path(model: IntervalModel, goal: int, n_allowed: int | None = None) -> GoalValues:
@@ -558,6 +603,14 @@ def certain_path(model: IntervalModel, estimate: GoalValues, n_allowed: int | No
     return _along_way(model, estimate.goal, way, estimate.policy[way], n_allowed)
 
 
+def visits_along_way(model: IntervalModel, estimate: GoalValues, above: float) -> FloatArray:
+    """The visits of each pair with which Eq. 18 bounds the way that looks best by so much more than its steps, [P]."""
+    way = certain_way(model.rows, estimate.goal, estimate.policy)
+    visits, weights = np.zeros(model.n_pairs), np.arange(len(way)) + 2.0
+    visits[estimate.policy[way]] = 1.0 + model.shared_budget * (1.0 + WAY_ROUNDING) / np.log1p(above / weights)
+    return visits
+
+
 def quick_path(model: IntervalModel, goal: int, n_allowed: int | None = None) -> GoalValues | None:
     """A shortest way to a goal among those whose pairs all have one successor, and its bound, without any solving."""
     if not model.bounds_ways or not 0 < goal < len(model.numbers):
@@ -644,6 +697,12 @@ class Regret:
             return 0.0
         corrected = float(self.values[0]) + 3.0 * correction(self.upper.values) * self.upper.steps
         return min(corrected, self.upper.at_most - self.lower.at_least)
+
+
+def gap_between(upper: GoalValues, lower: GoalValues) -> Regret:
+    """What follows from the bounds alone: the policy loses no more than the gap between them."""
+    nothing = np.zeros(0, dtype=np.int64)
+    return Regret(upper, lower, nothing.astype(np.float64), nothing, np.full(1, np.inf))
 
 
 def regret_path(model: IntervalModel, upper: GoalValues, lower: GoalValues) -> Regret:

@@ -11,8 +11,8 @@ from msgspec import structs
 from axplore.assumptions.applied import listed
 from axplore.certificate import Certificate
 from axplore.certificate.conclusions import conclusions_of
-from axplore.proofs.bounds import least_steps, most_steps
-from axplore.proofs.evidence import Evidence
+from axplore.proofs.bounds import most_steps
+from axplore.proofs.evidence import Evidence, bounded_by
 from axplore.proofs.surveys import SurveyEvidence
 from axplore.records.assumed import Assumed
 from axplore.records.claims import AtLeast, AtMost, NearOptimal, Reachable, TooFar
@@ -152,7 +152,7 @@ def reachable_claims(evidence: Evidence) -> tuple[Reachable, ...]:
 def too_far_claims(evidence: Evidence) -> tuple[TooFar, ...]:
     """The other states that are set aside, and the states never seen if they are."""
     bounds, radius = (*evidence.lower[evidence.model.n_known :], evidence.unseen), evidence.target.radius
-    return tuple(TooFar(bound.goal, bound.lower) for bound in bounds if least_steps(bound.lower) > radius)
+    return tuple(TooFar(bound.goal, bound.lower, bound.deduction) for bound in bounds if bounded_by(bound) > radius)
 
 
 def near_optimal_claims(evidence: Evidence) -> tuple[NearOptimal, ...]:
@@ -165,6 +165,7 @@ def near_optimal_claims(evidence: Evidence) -> tuple[NearOptimal, ...]:
             regret.upper.upper,
             regret.lower.lower,
             nothing if regret.values is None else regret.values,
+            regret.lower.deduction,
         )
         for regret in evidence.regrets[1:]
         if regret.at_most <= evidence.target.epsilon
@@ -188,7 +189,7 @@ def at_least_claims(evidence: Evidence) -> tuple[AtLeast, ...]:
     """The lower bounds of all other states, and of those never seen."""
     claimed = {claim.goal for claim in (*too_far_claims(evidence), *near_optimal_claims(evidence))}
     bounds = (bound for bound in (*evidence.lower[1:], evidence.unseen) if bound.goal not in claimed)
-    return tuple(AtLeast(bound.goal, bound.lower) for bound in bounds if least_steps(bound.lower) > 0)
+    return tuple(AtLeast(bound.goal, bound.lower, bound.deduction) for bound in bounds if bounded_by(bound) > 0)
 
 
 def episode_records(evidence: Evidence) -> tuple[EpisodeRecord, ...]:

@@ -10,7 +10,7 @@ samples by; no proof rests on it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, Protocol, Self
 
@@ -27,11 +27,14 @@ from axplore.proofs.bounds import (
     gain_of_lower,
     gain_of_regret,
     gain_of_upper,
+    gap_between,
     lower_path,
     quick_path,
     regret_path,
     upper_path,
+    visits_along_way,
 )
+from axplore.proofs.deductions import deducted_path, visits_deducted
 from axplore.proofs.travel import Travel, TravelAlong
 from axplore.proofs.ways import WayModel, model_along
 from axplore.types import RESET_PAIR, FloatArray, IntArray
@@ -48,6 +51,14 @@ LEVELLING: Final = 0.6
 What a draw brings falls like the visits to the power of -1.5 where outcomes are uncertain, and of -2 elsewhere."""
 
 TRIALS: Final = 60
+
+LEFT_TO_DEDUCT: Final = 0.5
+"""Pairs with several successors are to leave this part of what a bound may lose to those with one."""
+
+PARTS_ABOVE: Final = (0.25, 0.5, 0.75)
+"""The parts of ε by which an upper bound may exceed the steps of a way; the lower bound has the rest."""
+
+SLIGHTLY_MORE: Final = 1.0 + 1e-6
 
 UNSEEN: Final = -1
 """In place of a number, of all states that were never seen."""
@@ -173,11 +184,46 @@ class ToSetAside(_AboutGoal):
     def path(self, model: IntervalModel) -> GoalValues:
         """The lower bound."""
         guess = empirical_path(model, self.goal).values if self.goal != model.unseen else None
-        return lower_path(model, self.goal, guess)
+        by_rows = lower_path(model, self.goal, guess)
+        if model.imagined is not None or by_rows.at_least > self.steps:
+            return by_rows
+        deducted = deducted_path(model, self.goal, self.steps)
+        return by_rows if deducted is None or deducted.at_least <= by_rows.at_least else deducted
 
     def gain(self, model: IntervalModel) -> Gain:
         path = self.path(model)
-        return PROVEN if path.at_least > self.steps else Gain(gain_of_lower(model, path), self.steps - path.at_least)
+        if path.at_least > self.steps:
+            return PROVEN
+        by_rows = lower_path(model, self.goal) if path.deduction else path
+        return Gain(gain_of_lower(model, by_rows), self.steps - path.at_least)
+
+    def visits_deducted(self, model: IntervalModel, travel: Travel, at_most: float) -> Iterator[FloatArray]:
+        """Yields visits of each pair with which a deduction would prove the claim, [P], by some of which it does."""
+        several = model.visits
+        if self.goal != model.unseen and model.has_several:
+            estimate = empirical_path(model, self.goal).steps
+            if not self.steps < estimate < np.inf:
+                return
+            needed = _AsIfCertain(self.goal, self.steps + LEFT_TO_DEDUCT * (estimate - self.steps))
+            several = model.visits + _cheapest_draws(needed, model, travel, at_most).more
+            model = replace(model.with_visits(several), visits=several)
+        for visits in visits_deducted(model, self.goal, self.steps):
+            yield np.maximum(visits, several)
+
+
+@dataclass(frozen=True)
+class _AsIfCertain(_AboutGoal):
+    """What a deduction begins with: more than `steps` are needed if the pairs of the shared budget are certain."""
+
+    goal: int
+    steps: float
+
+    def gain(self, model: IntervalModel) -> Gain:
+        certain = model.as_certain
+        path = lower_path(certain, self.goal, empirical_path(model, self.goal).values)
+        if path.at_least > self.steps:
+            return PROVEN
+        return Gain(gain_of_lower(certain, path), self.steps - path.at_least)
 
 
 @dataclass(frozen=True)
@@ -190,15 +236,40 @@ class ToOptimise(_AboutGoal):
     def regret(self, model: IntervalModel) -> Regret:
         """The better of two policies: the robust optimum, and what looks best."""
         robust, looks_best = self._candidates(model)
-        return robust if robust.at_most <= looks_best.at_most else looks_best
+        better = robust if robust.at_most <= looks_best.at_most else looks_best
+        return better if better.at_most <= self.steps else self.by_deduction(model) or better
 
     def quick_regret(self, model: IntervalModel, lower: GoalValues) -> Regret | None:
         """That of a way on which every pair has one successor, if the gap between its bounds is small enough."""
         way = certain_path(model, empirical_path(model, self.goal))
         if way is None or way.at_most - lower.at_least > self.steps:
             return None
-        nothing = np.zeros(0, dtype=np.int64)
-        return Regret(way, lower, nothing.astype(np.float64), nothing, np.full(1, np.inf))
+        return gap_between(way, lower)
+
+    def by_deduction(self, model: IntervalModel) -> Regret | None:
+        """That which follows from the gap between the bounds, the lower one by a deduction (Theorem 4)."""
+        if model.imagined is not None:
+            return None
+        upper = upper_path(model, self.goal)
+        lower = deducted_path(model, self.goal, upper.at_most - self.steps) if upper.proven else None
+        if lower is None or upper.at_most - lower.at_least > self.steps:
+            return None
+        return gap_between(upper, lower)
+
+    def visits_deducted(self, model: IntervalModel, travel: Travel, at_most: float) -> Iterator[FloatArray]:
+        """Yields visits of each pair with which a deduction would prove the claim, [P], by some of which it does."""
+        estimate = empirical_path(model, self.goal)
+        way = certain_path(model, estimate)
+        if way is None:
+            upper = upper_path(model, self.goal).at_most
+            yield from ToSetAside(self.goal, upper - self.steps).visits_deducted(model, travel, at_most)
+            return
+        for part in PARTS_ABOVE:
+            above = part * self.steps
+            needed = ToSetAside(self.goal, (estimate.steps + above - self.steps) * SLIGHTLY_MORE)
+            along = visits_along_way(model, estimate, above)
+            for visits in needed.visits_deducted(model, travel, at_most):
+                yield np.maximum(visits, along)
 
     def lower(self, model: IntervalModel) -> GoalValues:
         """The lower bound of the steps of every policy."""
@@ -206,7 +277,7 @@ class ToOptimise(_AboutGoal):
 
     def gain(self, model: IntervalModel) -> Gain:
         robust, looks_best = self._candidates(model, any_will_do=True)
-        if min(robust.at_most, looks_best.at_most) <= self.steps:
+        if min(robust.at_most, looks_best.at_most) <= self.steps or self.by_deduction(model) is not None:
             return PROVEN
         if not looks_best.upper.proven:
             return Gain(gain_of_upper(model, empirical_path(model, self.goal)), np.inf)
@@ -253,11 +324,25 @@ def cheapest_draws(claim: ToProve, model: IntervalModel, travel: Travel, at_most
     """
     part = claim.along_way(model) if isinstance(claim, ToReach) else None
     if part is None:
-        return _cheapest_draws(claim, model, travel, at_most)
+        deducted = _draws_deducted(claim, model, travel, at_most)
+        draws = _cheapest_draws(claim, model, travel, at_most if deducted is None else deducted.travel)
+        return draws if deducted is None or draws.travel < deducted.travel else deducted
     own_claim, way = part
     draws, more = _cheapest_draws(own_claim, way.model, travel.along(way.pairs), at_most), np.zeros(model.n_pairs)
     more[way.pairs] = draws.more
     return Draws(more, draws.travel)
+
+
+def _draws_deducted(claim: ToProve, model: IntervalModel, travel: Travel, at_most: float) -> Draws | None:
+    """The cheapest draws that prove a claim by a deduction (Theorem 4); None if none do within `at_most` steps."""
+    if not isinstance(claim, ToSetAside | ToOptimise) or not model.may_deduct:
+        return None
+    best = None
+    for visits in claim.visits_deducted(model, travel, at_most):
+        more = np.maximum(np.ceil(visits) - model.visits, 0.0)
+        if np.isfinite(more).all() and (steps := travel.steps(more)) < at_most:
+            best, at_most = Draws(more, steps), steps
+    return best
 
 
 def _cheapest_draws(claim: ToProve, model: IntervalModel, travel: Travel | TravelAlong, at_most: float) -> Draws:

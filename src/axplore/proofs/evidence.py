@@ -43,7 +43,7 @@ class KeptRegret:
     @property
     def steps(self) -> float:
         """What the policy may lose from the initial state: the better of the two ways to bound it."""
-        return min(self.first, float(self.upper.upper[0] - self.lower.lower[0]))
+        return min(self.first, float(self.upper.upper[0] - self.lower.lower[0] + self.lower.deduction))
 
     @cached_property
     def at_most(self) -> float:
@@ -52,7 +52,7 @@ class KeptRegret:
         if not steps[0]:
             return 0.0
         corrected = self.first + 3.0 * correction(steps) * float(steps[0])
-        return min(corrected, most_steps(steps) - least_steps(self.lower.lower))
+        return min(corrected, most_steps(steps) - bounded_by(self.lower))
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,12 +151,12 @@ class Evidence:
         """Whether S_L→ ⊆ K is proven: every other state, seen or not, is too far."""
         radius = self.target.radius
         others = self.lower[self.model.n_known :]
-        return all(least_steps(bound.lower) > radius for bound in (self.unseen, *others))
+        return all(bounded_by(bound) > radius for bound in (self.unseen, *others))
 
     def status(self, index: int) -> Status:
         """Whether a state is proven within reach with a good policy, proven too far, or neither."""
         if index >= self.model.n_known:
-            return Status.SET_ASIDE if least_steps(self.lower[index].lower) > self.target.radius else Status.OPEN
+            return Status.SET_ASIDE if bounded_by(self.lower[index]) > self.target.radius else Status.OPEN
         good = self.objective is not Objective.OPTIMAL or self._is_near_optimal(index)
         return Status.CERTIFIED if self.is_reached(index) and good else Status.OPEN
 
@@ -171,7 +171,7 @@ class Evidence:
 
     def is_refuted(self, index: int) -> bool:
         """Whether a known state is proven to be out of reach."""
-        return least_steps(self.lower[index].lower) > self.reach
+        return bounded_by(self.lower[index]) > self.reach
 
     def is_reached(self, index: int) -> bool:
         """Whether a known state is proven to be within reach by states admitted before it."""
@@ -201,6 +201,11 @@ def gather_evidence(
     )
 
 
+def bounded_by(bound: Bound) -> float:
+    """What a lower bound decides by."""
+    return least_steps(bound.lower, bound.deduction)
+
+
 def _way(model: IntervalModel, path: GoalValues) -> Way:
     """An upper bound with all that it says of the known states."""
     return Way(path.goal, Vector.of(actions_of(model, path.policy), RESET_ACTION), _values(model, path))
@@ -208,11 +213,11 @@ def _way(model: IntervalModel, path: GoalValues) -> Way:
 
 def _bound(model: IntervalModel, path: GoalValues) -> Bound:
     """A lower bound with all that it says of the known states."""
-    return Bound(path.goal, _values(model, path))
+    return Bound(path.goal, _values(model, path), path.deduction)
 
 
 def _values(model: IntervalModel, path: GoalValues) -> Vector[np.float64]:
-    return Vector.of(path.values[: model.n_known], 1.0 + path.steps)
+    return Vector.of(path.values[: model.n_known], 1.0 + float(path.values[0]))
 
 
 def _kept_reachable(claim: ToReach, model: IntervalModel) -> Way:
@@ -255,8 +260,11 @@ def _kept_regret(claim: ToOptimise, model: IntervalModel, lowers: SharedBounds) 
     """The regret; in a large model bounds with every number only if it is proven by them, and not by their gap."""
     if not model.is_large:
         regret = claim.regret(model)
+        upper, lower = _way(model, regret.upper), _bound(model, regret.lower)
+        if regret.lower.deduction:
+            return KeptRegret(upper, lower, np.inf)
         values = Vector.of(regret.values[: model.n_known], 0.0)
-        return KeptRegret(_way(model, regret.upper), _bound(model, regret.lower), float(values[0]), values)
+        return KeptRegret(upper, lower, float(values[0]), values)
     quick = lowers.proof_of(claim)
     if quick is not None:
         way, along = quick

@@ -12,15 +12,15 @@ state resets, so its value is one more than that of the initial state; the value
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, get_args, get_origin
 
-import msgspec
 import numpy as np
+from msgspec import structs
 
 from axplore.errors import InvalidInputError
 from axplore.records.codec import Record
 from axplore.records.vectors import Vector, Vectors
-from axplore.types import IntArray
+from axplore.types import FloatArray, IntArray
 
 
 class Claim(Record, frozen=True):
@@ -59,10 +59,12 @@ class NearOptimal(Way, frozen=True):
     Attributes:
         lower: a lower bound of the expected steps of every policy, [n].
         regret: a bound of what the policy loses against the best one, [n].
+        deduction: as in `Bound`.
     """
 
     lower: Vector[np.float64]
     regret: Vector[np.float64]
+    deduction: float = 0.0
 
 
 class Bound(Claim, frozen=True):
@@ -70,9 +72,12 @@ class Bound(Claim, frozen=True):
 
     Attributes:
         lower: a lower bound of the expected steps of every policy from each known state, [n].
+        deduction: what has to be taken off the bound in the initial state. If it is not 0, the others are bounds only
+            as if pairs with one successor were certain (docs/algorithms/certified.md, Theorem 4).
     """
 
     lower: Vector[np.float64]
+    deduction: float = 0.0
 
 
 class TooFar(Bound, frozen=True):
@@ -89,10 +94,12 @@ class Columns(Record, frozen=True):
     Attributes:
         goals: of each claim, [c].
         vectors: those of each field, one row for each claim.
+        deductions: of each claim, [c]; None if nothing is deducted in any.
     """
 
     goals: IntArray
     vectors: dict[str, Vectors]
+    deductions: FloatArray | None = None
 
 
 AnyClaim = TypeVar("AnyClaim", bound=Claim)
@@ -105,7 +112,13 @@ def columns_of(claims: Sequence[Claim]) -> Columns:
     for name, dtype in vector_types(type(claims[0])).items():
         column = [getattr(claim, name) for claim in claims]
         vectors[name] = Vectors.of(column, column[0].length, dtype)
-    return Columns(goals, vectors)
+    deductions = np.array([deduction_of(claim) for claim in claims])
+    return Columns(goals, vectors, deductions if deductions.any() else None)
+
+
+def deduction_of(claim: Claim) -> float:
+    """Returns what is deducted from the lower bound of a claim; 0 for claims that have none."""
+    return claim.deduction if isinstance(claim, Bound | NearOptimal) else 0.0
 
 
 def claims_in(kind: type[AnyClaim], columns: Columns) -> tuple[AnyClaim, ...]:
@@ -116,7 +129,17 @@ def claims_in(kind: type[AnyClaim], columns: Columns) -> tuple[AnyClaim, ...]:
     vectors = [
         _rows(f"{kind.__name__}.{name}", columns.vectors[name], dtype, len(goals)) for name, dtype in types.items()
     ]
-    return tuple(kind(int(goal), *row) for goal, *row in zip(goals, *vectors, strict=True))
+    claims = tuple(kind(int(goal), *row) for goal, *row in zip(goals, *vectors, strict=True))
+    return claims if columns.deductions is None else _with_deductions(claims, columns.deductions)
+
+
+def _with_deductions(claims: tuple[AnyClaim, ...], deductions: FloatArray) -> tuple[AnyClaim, ...]:
+    if deductions.dtype != np.float64 or deductions.shape != (len(claims),) or not deductions.any():
+        raise InvalidInputError("there is to be a deduction for each claim, or none")
+    if not all(isinstance(claim, Bound | NearOptimal) for claim in claims):
+        raise InvalidInputError("nothing can be deducted from claims without a lower bound")
+    pairs = zip(claims, deductions.tolist(), strict=True)
+    return tuple(structs.replace(claim, deduction=deduction) for claim, deduction in pairs)
 
 
 def vector_types(kind: type[Claim]) -> Mapping[str, type[np.generic]]:
@@ -130,8 +153,8 @@ _VECTOR_TYPES: Final[dict[type[Claim], dict[str, type[np.generic]]]] = {}
 
 
 def _annotated_types(kind: type[Claim]) -> dict[str, type[np.generic]]:
-    fields = msgspec.structs.fields(kind)
-    return {field.name: field.type.__args__[0] for field in fields if field.name != "goal"}
+    fields = (field for field in structs.fields(kind) if get_origin(field.type) is Vector)
+    return {field.name: get_args(field.type)[0] for field in fields}
 
 
 def _rows(name: str, vectors: Vectors, dtype: type[np.generic], n_claims: int) -> list[Vector[Any]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from axplore.certificate.bounds import lower_steps, proven_lower
+from axplore.certificate.bounds import lower_steps
+from axplore.certificate.deducted_bounds import proven_lower_steps
 from axplore.certificate.kinds.kind import Checking, VectorKind
 from axplore.certificate.promise import lower_text
 from axplore.records.claims import AtLeast
@@ -24,7 +25,7 @@ class AtLeastKind(VectorKind[AtLeast]):
         return range(1, certificate.n_seen + 1)
 
     def proof(self, claim: AtLeast, checking: Checking) -> str:
-        return f"every policy needs at least {lower_text(proven_lower(checking.sweeper, claim)[0])} expected steps"
+        return f"every policy needs at least {lower_text(proven_lower_steps(checking.sweeper, claim))} expected steps"
 
     def conclude(self, claims: Sequence[AtLeast], draft: Draft) -> None:
         for claim in claims:

@@ -13,7 +13,7 @@ import numpy as np
 from axplore.certificate.bellman import Sweeper
 from axplore.certificate.bounds import UnprovenError
 from axplore.certificate.claim_checks import ClaimCheck
-from axplore.certificate.ranges import MOST_BOUND, check_reals
+from axplore.certificate.ranges import MOST_BOUND, check_real, check_reals
 from axplore.errors import InvalidInputError
 from axplore.records import claims as records
 from axplore.records.claims import Columns, claims_in, columns_of, vector_types
@@ -121,6 +121,7 @@ class VectorKind(Kind[AnyClaim]):
             raise InvalidInputError(f"{kind} cannot be claimed of the index {claim.goal}")
         for name, dtype in vector_types(self.record).items():
             check_vector(f"{kind}.{name}", getattr(claim, name), dtype, n_known)
+        check_real(f"{kind}.deduction", records.deduction_of(claim), 0.0, MOST_BOUND)
         if isinstance(claim, records.Way) and not _exists(claim.policy, certificate.n_actions):
             raise InvalidInputError(f"{kind}.policy towards the index {claim.goal} plays an action that does not exist")
 

@@ -15,6 +15,7 @@ from axplore.certificate.bounds import (
     proven_upper,
     upper_steps,
 )
+from axplore.certificate.deducted_bounds import proven_lower_steps
 from axplore.certificate.kinds.kind import Checking, VectorKind
 from axplore.certificate.promise import lower_text, upper_text
 from axplore.records.claims import NearOptimal
@@ -34,13 +35,13 @@ class NearOptimalKind(VectorKind[NearOptimal]):
 
     def proof(self, claim: NearOptimal, checking: Checking) -> str:
         epsilon, sweeper = checking.certificate.epsilon, checking.sweeper
-        upper, lower = proven_upper(sweeper, claim), proven_lower(sweeper, claim)
-        loss = upper[0] - lower[0]
-        if loss > epsilon:
-            loss = proven_regret(sweeper, claim, upper, lower)[0]
+        upper, least = proven_upper(sweeper, claim), proven_lower_steps(sweeper, claim)
+        loss = float(upper[0]) - least
+        if loss > epsilon and not claim.deduction:  # elsewhere W is no bound by itself
+            loss = float(proven_regret(sweeper, claim, upper, proven_lower(sweeper, claim))[0])
         if not loss <= epsilon:
             raise UnprovenError(f"its policy may lose {loss:.6g} expected steps, more than {epsilon:.6g}")
-        interval = f"between {lower_text(lower[0])} and {upper_text(upper[0])} expected steps"
+        interval = f"between {lower_text(least)} and {upper_text(upper[0])} expected steps"
         return f"{interval}, at most {upper_text(loss)} from the best"
 
     def conclude(self, claims: Sequence[NearOptimal], draft: Draft) -> None:
@@ -54,6 +55,6 @@ class NearOptimalKind(VectorKind[NearOptimal]):
 def loss_of(claim: NearOptimal, epsilon: float) -> float:
     """What a near-optimal policy loses: the gap between its bounds, or its regret where the gap is too wide."""
     gap = upper_steps(claim) - lower_steps(claim)
-    if gap <= epsilon:
+    if gap <= epsilon or claim.deduction:
         return gap
     return min(float(corrected_regret(claim.regret.whole, corrected_upper(claim.upper.whole))[0]), gap)

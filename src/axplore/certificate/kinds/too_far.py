@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from axplore.certificate.bounds import UnprovenError, lower_steps, proven_lower
+from axplore.certificate.bounds import UnprovenError, lower_steps
+from axplore.certificate.deducted_bounds import proven_lower_steps
 from axplore.certificate.kinds.kind import Checking, VectorKind
 from axplore.certificate.promise import lower_text
 from axplore.records.claims import TooFar
@@ -24,7 +25,7 @@ class TooFarKind(VectorKind[TooFar]):
         return range(len(certificate.known), certificate.n_seen + 1)
 
     def proof(self, claim: TooFar, checking: Checking) -> str:
-        steps, radius = proven_lower(checking.sweeper, claim)[0], checking.certificate.radius
+        steps, radius = proven_lower_steps(checking.sweeper, claim), checking.certificate.radius
         if not steps > radius:
             raise UnprovenError(f"some policy may need only {steps:.6g} expected steps, not more than {radius:.6g}")
         return f"every policy needs at least {lower_text(steps)} expected steps, of {radius:.6g}"

@@ -1,0 +1,186 @@
+"""The verifier's own check of lower bounds from which something is deducted (docs/algorithms/certified.md, Theorem 4).
+
+Let the pairs that have shown one successor, and were drawn again, be *certain*, and W a lower bound as if they led
+nowhere else. With k + 1 draws of such a pair, probabilities 1 - exp(-x) of another successor, and y the one seen, the
+sum of k x over all of them is at most the budget. Theorem 4 bounds what they take off W(s0) together by what one of
+them takes off that has the whole budget, if nobody comes back to that pair for more than the detours cost:
+
+- its *gain* is budget * W(y) / k, and k is at least the budget;
+- the *detour* of a pair is one step plus the mean of W, less W of its state; that of a RESET likewise;
+- the gain is at most its own detour (then it is not worth playing), or at most the detours of any way back to it;
+- it takes off its gain less the detours on the way to it, its own included.
+
+Two simple facts bound the detours on a way back from y: some pair has to be played in y; and if W is smaller in y, some
+detour of the way leads from below the middle between both values to above it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from axplore.certificate.bellman import Sweeper
+from axplore.certificate.bounds import UnprovenError, corrected_lower, margin, numbers_of, proven_lower
+from axplore.records.claims import Bound, NearOptimal
+from axplore.types import FloatArray, IntArray
+
+ROUNDING: Final = 1e-12
+"""The part by which gains are enlarged, far above the rounding of a product and a quotient."""
+
+MOST_SWEEPS: Final = 10_000
+"""More sweeps than any way has steps, in every model that is kept whole."""
+
+
+def proven_lower_steps(sweeper: Sweeper, claim: Bound | NearOptimal) -> float:
+    """The least expected steps of every policy from the initial state that a claim proves."""
+    if not claim.deduction:
+        return float(proven_lower(sweeper, claim)[0])
+    if not math.isfinite(sweeper.region.shared_budget):
+        raise UnprovenError("nothing can be deducted: by what is assumed, pairs with one successor share no budget")
+    lower = corrected_lower(numbers_of(claim.lower.whole, claim.goal))
+    Deduction(sweeper, claim.goal, lower).require(claim.deduction)
+    return max(0.0, float(lower[0]) - claim.deduction)
+
+
+@dataclass(frozen=True, eq=False)
+class Deduction:
+    """Checks what is deducted from one lower bound.
+
+    Attributes:
+        sweeper: region and counts.
+        goal: the index of a state, or of those never seen.
+        lower: W in the known states, [n].
+    """
+
+    sweeper: Sweeper
+    goal: int
+    lower: FloatArray
+
+    def require(self, claimed: float) -> None:
+        """Raises `UnprovenError` if more might have to be deducted."""
+        short = np.flatnonzero(self._detours < 0.0)
+        if len(short):
+            self._refuse(int(short[0]), "W does not follow from the other rows")
+        matters = self._gains >= self._detours
+        for bad, why in (
+            (self._repeats < self.sweeper.region.shared_budget, "it was drawn too seldom for the shared budget"),
+            (self._gains > self._least_back(self._gains[matters].max(initial=0.0)), "it may be worth playing again"),
+            (self._gains - self._detours - self._ways[self._owners] > claimed, "it may take off more than is deducted"),
+        ):
+            if (matters & bad).any():
+                self._refuse(int(np.argmax(matters & bad)), why)
+
+    def _refuse(self, pair: int, why: str) -> None:
+        state = int(self._owners[pair])
+        raise UnprovenError(
+            f"the deduction does not follow: of action {pair - int(self.sweeper.state_pairs[state])} in state "
+            f"{self.sweeper.counts.order[state]!r}, {why}"
+        )
+
+    @property
+    def _owners(self) -> IntArray:
+        return self.sweeper.owners
+
+    @cached_property
+    def _values(self) -> FloatArray:
+        """W in every state that was seen, [n + others]."""
+        return self.sweeper.spread(self.lower, self.goal, 1.0 + self.lower[0])
+
+    @cached_property
+    def _ahead(self) -> IntArray:
+        """The first successor of each pair, [P]."""
+        counts = self.sweeper.counts
+        return np.append(counts.successors, 0)[counts.row_offsets[:-1]]
+
+    @cached_property
+    def _repeats(self) -> FloatArray:
+        """The draws of each pair after its first one, if it is certain; 0 for the others, [P]."""
+        counts = self.sweeper.counts
+        draws = np.append(counts.counts, 0)[counts.row_offsets[:-1]]
+        return np.where(self.sweeper.region.shares_budget, draws - 1.0, 0.0)
+
+    @cached_property
+    def _gains(self) -> FloatArray:
+        """What each certain pair may gain, [P]; the others gain nothing."""
+        spent = self.sweeper.region.shared_budget * self._values[self._ahead] * (1.0 + ROUNDING)
+        return np.where(self._repeats > 0.0, spent / np.maximum(self._repeats, 1.0), -np.inf)
+
+    @cached_property
+    def _detours(self) -> FloatArray:
+        """What is lost at least by playing each pair, [P]; infinite in the goal, where nothing is played."""
+        least = self.sweeper.least_means(self.lower, self.goal, np.full(len(self.lower), np.inf))
+        means = np.where(self._repeats > 0.0, self._values[self._ahead], least)
+        detours = 1.0 + means - self.lower[self._owners] - margin(self.lower)
+        detours[self._owners == self.goal] = np.inf
+        return detours
+
+    @cached_property
+    def _resets(self) -> FloatArray:
+        """The same of a RESET in each known state, [n]; it is never of use in the initial state."""
+        resets = 1.0 + self.lower[0] - self.lower - margin(self.lower)
+        resets[0] = np.inf
+        if self.goal < len(resets):
+            resets[self.goal] = np.inf
+        if (resets < 0.0).any():
+            raise UnprovenError("a lower bound is more than a step larger than that of the initial state")
+        return resets
+
+    @cached_property
+    def _edges(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """From where to where, and by what detour; other states than the known ones reset, and so lead on from s0."""
+        counts, n_known = self.sweeper.counts, len(self.lower)
+        pairs = np.repeat(np.arange(len(self._owners)), np.diff(counts.row_offsets))
+        kept = (counts.successors != self.goal) & np.isfinite(self._detours[pairs])
+        heads = counts.successors[kept]
+        resetting = np.flatnonzero(np.isfinite(self._resets))
+        return (
+            np.concatenate((self._owners[pairs[kept]], resetting)),
+            np.concatenate((np.where(heads < n_known, heads, 0), np.zeros_like(resetting))),
+            np.concatenate((self._detours[pairs[kept]], self._resets[resetting])),
+        )
+
+    @cached_property
+    def _ways(self) -> FloatArray:
+        """What all detours on any way from the initial state to each known state add up to, at least, [n].
+
+        Any numbers will do that are 0 in the initial state and grow along no edge by more than its detour. Those that
+        hold if all pairs are certain are lowered until they do.
+        """
+        tails, heads, detours = self._edges
+        ways = np.maximum(self.sweeper.hops + self.lower - self.lower[0], 0.0)
+        ways[0] = 0.0
+        for _ in range(MOST_SWEEPS):
+            allowed = ways[tails] + detours
+            if (ways[heads] <= allowed).all():
+                return ways
+            np.minimum.at(ways, heads, allowed)
+        return np.zeros(len(ways))
+
+    def _least_back(self, most: float) -> FloatArray:
+        """What gains are at most if nobody is to come back for them, [P]; none is larger than `most`."""
+        ahead, n_known = self._ahead, len(self.lower)
+        leaving = np.append(self._resets, np.zeros(len(self._values) - n_known))
+        np.minimum.at(leaving, self._owners, self._detours)
+        if self.goal < len(leaving):
+            leaving[self.goal] = np.inf
+        by_leaving = self._detours + np.where(ahead == self._owners, 0.0, leaving[ahead])
+        return np.where(self._detours >= most, self._detours, np.where(self._is_below(most), most, by_leaving))
+
+    def _is_below(self, most: float) -> npt.NDArray[np.bool_]:
+        """Whether each pair leads below the value of its state, and no detour smaller than `most` leads back up, [P]."""
+        tails, heads, detours = self._edges
+        low, high = self._values[tails], self.lower[heads]
+        rises = (detours < most) & (low < high)
+        low, high = np.sort(low[rises]), np.sort(high[rises])
+        ahead = np.where(self._ahead < len(self.lower), self._values[self._ahead], self.lower[0])
+        ahead = np.where(self._ahead == self.goal, 0.0, ahead)
+        here = self.lower[self._owners]
+        middle = (ahead + here) / 2.0
+        # Of the rises that begin below the middle, all end below it.
+        all_end_below = np.searchsorted(low, middle, "left") == np.searchsorted(high, middle, "left")
+        return all_end_below & (ahead < middle) & (middle < here)
