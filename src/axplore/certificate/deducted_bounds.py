@@ -69,7 +69,7 @@ class Deduction:
         matters = self._gains >= self._detours
         for bad, why in (
             (self._repeats < self.sweeper.region.shared_budget, "it was drawn too seldom for the shared budget"),
-            (self._gains > self._least_back(self._gains[matters].max(initial=0.0)), "it may be worth playing again"),
+            (self._gains > self._least_back, "it may be worth playing again"),
             (self._gains - self._detours - self._ways[self._owners] > claimed, "it may take off more than is deducted"),
         ):
             if (matters & bad).any():
@@ -161,26 +161,29 @@ class Deduction:
             np.minimum.at(ways, heads, allowed)
         return np.zeros(len(ways))
 
-    def _least_back(self, most: float) -> FloatArray:
-        """What gains are at most if nobody is to come back for them, [P]; none is larger than `most`."""
-        ahead, n_known = self._ahead, len(self.lower)
-        leaving = np.append(self._resets, np.zeros(len(self._values) - n_known))
+    @cached_property
+    def _least_back(self) -> FloatArray:
+        """What the detours on any way back to each pair add up to, its own included, at least, [P]."""
+        leaving = np.append(self._resets, np.zeros(len(self._values) - len(self.lower)))
         np.minimum.at(leaving, self._owners, self._detours)
         if self.goal < len(leaving):
             leaving[self.goal] = np.inf
-        by_leaving = self._detours + np.where(ahead == self._owners, 0.0, leaving[ahead])
-        return np.where(self._detours >= most, self._detours, np.where(self._is_below(most), most, by_leaving))
+        ahead = self._ahead
+        return np.maximum(self._detours + np.where(ahead == self._owners, 0.0, leaving[ahead]), self._least_rises)
 
-    def _is_below(self, most: float) -> npt.NDArray[np.bool_]:
-        """Whether each pair leads below the value of its state, and no detour smaller than `most` leads back up, [P]."""
+    @cached_property
+    def _least_rises(self) -> FloatArray:
+        """The least detour of a way back that passes the middle between both values of a pair upwards, [P].
+
+        It is 0 for pairs that do not lead to a smaller value. A successor outside resets, and so leads on from s0.
+        """
         tails, heads, detours = self._edges
-        low, high = self._values[tails], self.lower[heads]
-        rises = (detours < most) & (low < high)
-        low, high = np.sort(low[rises]), np.sort(high[rises])
+        here = self.lower[self._owners]
         ahead = np.where(self._ahead < len(self.lower), self._values[self._ahead], self.lower[0])
         ahead = np.where(self._ahead == self.goal, 0.0, ahead)
-        here = self.lower[self._owners]
-        middle = (ahead + here) / 2.0
-        # Of the rises that begin below the middle, all end below it.
-        all_end_below = np.searchsorted(low, middle, "left") == np.searchsorted(high, middle, "left")
-        return all_end_below & (ahead < middle) & (middle < here)
+        middle, least = (ahead + here) / 2.0, np.full(len(here), np.inf)
+        low, high = self.lower[tails], self.lower[heads]
+        for rise in np.flatnonzero((low < high) & (detours < self._gains.max(initial=0.0))):
+            passed = (low[rise] < middle) & (middle <= high[rise])
+            least[passed] = np.minimum(least[passed], detours[rise])
+        return np.where((ahead < middle) & (middle < here), least, 0.0)

@@ -175,23 +175,28 @@ class Shortcuts:
             leaving[self.goal] = np.inf
         ahead = model.single_successors
         back = np.where(ahead == model.owners, 0.0, leaving[ahead])
-        return np.where(self._lead_down, MOST_GAIN, self.detours + back)
+        return np.maximum(self._least_rises, self.detours + back)
 
     @cached_property
-    def _lead_down(self) -> BoolArray:
-        """Whether a pair leads to a smaller value, from which no detour below `MOST_GAIN` leads up again, [P].
+    def _least_rises(self) -> FloatArray:
+        """The least detour that leads up again to the value of the state of a pair that leads to a smaller one, [P].
 
-        A way back to its state passes the middle between both values upwards, and so takes such a detour.
+        A way back to the state passes the middle between both values upwards, and so takes such a detour. It is at most
+        `MOST_GAIN`, and 0 for pairs that do not lead to a smaller value.
         """
         tails, heads, detours = self._edges
-        rises = (detours < MOST_GAIN) & (self.values[heads] > self.values[tails])
-        lows, highs = np.sort(self.values[tails[rises]]), np.sort(self.values[heads[rises]])
         ahead = self.model.single_successors
         ahead_value = np.where(ahead < self.model.n_known, self.values[ahead], self.values[0])
         ahead_value[ahead == self.goal] = 0.0
-        middle = (ahead_value + self._owned) / 2.0
-        passes = np.searchsorted(lows, middle) > np.searchsorted(highs, middle)
-        return ~passes & (ahead_value < self._owned - SAME_VALUE)
+        order = np.argsort((ahead_value + self._owned) / 2.0)
+        middles, least = (ahead_value + self._owned)[order] / 2.0, np.full(len(order), MOST_GAIN)
+        rises = np.flatnonzero((detours < MOST_GAIN) & (self.values[heads] > self.values[tails]))
+        lows, highs = np.searchsorted(middles, self.values[[tails[rises], heads[rises]]], side="right")
+        for low, high, detour in zip(lows, highs, detours[rises], strict=True):
+            np.minimum(least[low:high], detour, out=least[low:high])
+        rise = np.empty(len(order))
+        rise[order] = least
+        return np.where(ahead_value < self._owned - SAME_VALUE, rise, 0.0)
 
 
 def deducted_path(model: IntervalModel, goal: int, steps: float) -> GoalValues | None:
