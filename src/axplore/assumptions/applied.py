@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +17,7 @@ from axplore.compressed import entries_in
 from axplore.errors import InvalidInputError
 from axplore.records.assumed import UNKNOWN, UNTIED, Assumed, Ties
 from axplore.records.counts import Counts
-from axplore.statistics.confidence import ConfidenceRegion, confidence_region, pair_weights, unit_weights
+from axplore.statistics.confidence import JOINING, ConfidenceRegion, confidence_region, pair_weights, unit_weights
 from axplore.statistics.counts import counted_indices
 from axplore.statistics.given_rows import CLOSING_PART, GivenRows, nothing_given
 from axplore.types import FloatArray, IntArray
@@ -43,7 +44,7 @@ def region_given(
     delta: float,
     assumed: Assumed | None = None,
     ranks: IntArray | None = None,
-    spent: float = 0.0,
+    spent: Sequence[float] = (0.0,) * len(JOINING),
     weights: FloatArray | None = None,
 ) -> ConfidenceRegion:
     """The region that holds the true transition probabilities at all times with probability 1 - δ, if assumptions do.
@@ -53,7 +54,7 @@ def region_given(
         delta: δ.
         assumed: what is assumed of each pair; None if nothing is.
         ranks: of the states in the order in which they were first counted, see `confidence_region`.
-        spent: what states that are not among the rows have taken of the shared martingale, in nats.
+        spent: what states that are not among the rows have taken of each of the shared martingales, in nats.
         weights: the part of the error that each pair may use, [P], where that does not follow from the rows.
     """
     return confidence_region(rows, delta, given_rows(rows, delta, assumed, ranks, weights), ranks, spent)

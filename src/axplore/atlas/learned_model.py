@@ -46,7 +46,8 @@ def region_of(atlas: Atlas) -> ConfidenceRegion:
     if retired is None:
         return region_given(counts, delta, atlas.assumed)
     weights = level_weights(counts, np.diff(counts.state_pairs).tolist(), atlas.assumed, retired)
-    return region_given(counts, delta, atlas.assumed, retired.ranks, spent_by_retired(retired), np.array(weights))
+    spent = tuple(spent_by_retired(retired).values())
+    return region_given(counts, delta, atlas.assumed, retired.ranks, spent, np.array(weights))
 
 
 def model_with(atlas: Atlas, numbers: list[int]) -> IntervalModel:

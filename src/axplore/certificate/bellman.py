@@ -107,20 +107,20 @@ class Sweeper:
 
 
 def bounds_along_way(
-    counts: Counts, state_pairs: IntArray, goal: int, policy: IntArray, budget: float
+    counts: Counts, state_pairs: IntArray, goal: int, policy: IntArray, budget: float, after: int = 1
 ) -> FloatArray | None:
     """A bound of the expected steps of a policy from each known state, [n], where every action has shown one successor.
 
-    The martingale shared by all such pairs bounds the sum of (draws - 1) log(1/p) over them by one budget. Let a policy
-    play such pairs from state to state until the goal, m in all, and reset everywhere else, and let the j-th pair have
-    k_j draws after its first. Then it takes from the i-th state of the way, counted from 0, at most
+    The martingale shared by all such pairs bounds the sum of (draws - after) log(1/p) over them by one budget. Let a
+    policy play such pairs from state to state until the goal, m in all, and reset everywhere else, and let the j-th
+    pair have k_j draws more than those after which it joined. Then it takes from the i-th state of the way, counted from 0, at most
 
         m - i + max over j >= i of (Y_i + j - i + 1) (exp(budget / k_j) - 1),
 
     where Y_0 = 1 and Y_i = (i + 1) max over j < i of exp(budget / k_j). docs/algorithms/certified.md, Eqs. 17 and 18.
     None if the policy plays along no such way, or along one drawn so seldom that this says nothing.
     """
-    way, repeats = _way(counts, state_pairs, goal, policy)
+    way, repeats = _way(counts, state_pairs, goal, policy, after)
     if not way or budget / min(repeats) > LARGEST_EXPONENT:
         return None
     factors = [math.exp(budget / repeat) for repeat in repeats]
@@ -141,7 +141,9 @@ def _elsewhere(way: list[int], goal: int, n_known: int) -> npt.NDArray[np.bool_]
     return elsewhere
 
 
-def _way(counts: Counts, state_pairs: IntArray, goal: int, policy: IntArray) -> tuple[list[int], list[int]]:
+def _way(
+    counts: Counts, state_pairs: IntArray, goal: int, policy: IntArray, after: int
+) -> tuple[list[int], list[int]]:
     """The states from the initial one on and the repetitions of their pairs; nothing if another kind is played."""
     way: list[int] = []
     repeats: list[int] = []
@@ -151,10 +153,10 @@ def _way(counts: Counts, state_pairs: IntArray, goal: int, policy: IntArray) -> 
             return [], []
         pair = int(state_pairs[state] + policy[state])
         first, end = int(counts.row_offsets[pair]), int(counts.row_offsets[pair + 1])
-        if end != first + 1 or counts.counts[first] < 2:
+        if end != first + 1 or counts.counts[first] <= after:
             return [], []
         way.append(state)
-        repeats.append(int(counts.counts[first]) - 1)
+        repeats.append(int(counts.counts[first]) - after)
         state = int(counts.successors[first])
     resets = (policy[_elsewhere(way, goal, len(policy))] == RESET_ACTION).all()
     return (way, repeats) if resets else ([], [])

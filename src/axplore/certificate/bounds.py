@@ -80,8 +80,11 @@ def proven_upper(sweeper: Sweeper, claim: Way) -> FloatArray:
     """A bound of the expected steps of the policy in every model of the region, [n]."""
     upper = corrected_upper(numbers_of(claim.upper.whole, claim.goal))
     policy = claim.policy.whole
-    along = bounds_along_way(sweeper.counts, sweeper.state_pairs, claim.goal, policy, sweeper.region.shared_budget)
-    if along is None or not (upper >= along).all():
+    by_budget = (
+        bounds_along_way(sweeper.counts, sweeper.state_pairs, claim.goal, policy, budget, after)
+        for after, budget in sweeper.region.shared_budgets.items()
+    )
+    if not any(along is not None and (upper >= along).all() for along in by_budget):
         enough = upper - 1.0 - margin(upper)
         needed = 1.0 + sweeper.greatest_means(upper, claim.goal, 1.0 + upper[0], policy, enough)
         _require(sweeper, claim.goal, "upper bound", upper, needed + margin(upper))

@@ -1,7 +1,7 @@
 """The verifier's own check of lower bounds from which something is deducted (docs/algorithms/certified.md, Theorem 4).
 
-Let the pairs that have shown one successor, and were drawn again, be *certain*, and W a lower bound as if they led
-nowhere else. With k + 1 draws of such a pair, probabilities 1 - exp(-x) of another successor, and y the one seen, the
+Let the pairs that have shown one successor, in more draws than those after which they join, be *certain*, and W a lower
+bound as if they led nowhere else. With k draws of such a pair since it has joined, probabilities 1 - exp(-x) of another successor, and y the one seen, the
 sum of k x over all of them is at most the budget. Theorem 4 bounds what they take off W(s0) together by what one of
 them takes off that has the whole budget, if nobody comes back to that pair for more than the detours cost:
 
@@ -16,7 +16,6 @@ detour of the way leads from below the middle between both values to above it.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -40,11 +39,16 @@ def proven_lower_steps(sweeper: Sweeper, claim: Bound | NearOptimal) -> float:
     """The least expected steps of every policy from the initial state that a claim proves."""
     if not claim.deduction:
         return float(proven_lower(sweeper, claim)[0])
-    if not math.isfinite(sweeper.region.shared_budget):
-        raise UnprovenError("nothing can be deducted: by what is assumed, pairs with one successor share no budget")
     lower = corrected_lower(numbers_of(claim.lower.whole, claim.goal))
-    Deduction(sweeper, claim.goal, lower).require(claim.deduction)
-    return max(0.0, float(lower[0]) - claim.deduction)
+    why = UnprovenError("nothing can be deducted: by what is assumed, pairs with one successor share no budget")
+    for after, budget in sweeper.region.shared_budgets.items():
+        try:
+            Deduction(sweeper, claim.goal, lower, after, budget).require(claim.deduction)
+        except UnprovenError as error:
+            why = error
+        else:
+            return max(0.0, float(lower[0]) - claim.deduction)
+    raise why
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,11 +59,15 @@ class Deduction:
         sweeper: region and counts.
         goal: the index of a state, or of those never seen.
         lower: W in the known states, [n].
+        after: the draws after which pairs have joined those that share the budget.
+        budget: what these share, in nats.
     """
 
     sweeper: Sweeper
     goal: int
     lower: FloatArray
+    after: int
+    budget: float
 
     def require(self, claimed: float) -> None:
         """Raises `UnprovenError` if more might have to be deducted."""
@@ -68,7 +76,7 @@ class Deduction:
             self._refuse(int(short[0]), "W does not follow from the other rows")
         matters = self._gains >= self._detours
         for bad, why in (
-            (self._repeats < self.sweeper.region.shared_budget, "it was drawn too seldom for the shared budget"),
+            (self._repeats < self.budget, "it was drawn too seldom for the shared budget"),
             (self._gains > self._least_back, "it may be worth playing again"),
             (self._gains - self._detours - self._ways[self._owners] > claimed, "it may take off more than is deducted"),
         ):
@@ -99,15 +107,13 @@ class Deduction:
 
     @cached_property
     def _repeats(self) -> FloatArray:
-        """The draws of each pair after its first one, if it is certain; 0 for the others, [P]."""
-        counts = self.sweeper.counts
-        draws = np.append(counts.counts, 0)[counts.row_offsets[:-1]]
-        return np.where(self.sweeper.region.shares_budget, draws - 1.0, 0.0)
+        """The draws of each pair since it has joined, [P]; not above 0 for those that have not."""
+        return (self.sweeper.region.joining - self.after).astype(np.float64)
 
     @cached_property
     def _gains(self) -> FloatArray:
         """What each certain pair may gain, [P]; the others gain nothing."""
-        spent = self.sweeper.region.shared_budget * self._values[self._ahead] * (1.0 + ROUNDING)
+        spent = self.budget * self._values[self._ahead] * (1.0 + ROUNDING)
         return np.where(self._repeats > 0.0, spent / np.maximum(self._repeats, 1.0), -np.inf)
 
     @cached_property

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from typing import Final
 
 SHARED: Final = 0.2
-"""The part of δ for the martingale shared by the pairs with one successor."""
+"""The part of δ for the martingales shared by the pairs with one successor."""
+
+JOINING: Final = ((1, 0.75), (10, 0.15), (30, 0.1))
+"""The draws after which pairs join each of these martingales, and its part of what they have together."""
 
 EPISODES: Final = 0.1
 """The part of δ for tests by episodes, see `kinds/episodes.py`."""

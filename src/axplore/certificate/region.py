@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from axplore.certificate.assumptions.given import Given, given_rows
-from axplore.certificate.levels import CLOSING, OWN, PAIRS, SHARED, pair_weights, weight_of
+from axplore.certificate.levels import CLOSING, JOINING, OWN, PAIRS, SHARED, pair_weights, weight_of
 from axplore.records.assumed import UNTIED, Assumed
 from axplore.records.counts import Counts
 from axplore.records.retired import NEVER_DRAWN, ONE_SUCCESSOR, RetiredStates
@@ -235,9 +235,10 @@ class Region:
         slack: of each of them, [B].
         successors: the index that each entry leads to, [E'].
         supports: of all pairs, where something is assumed of them.
-        shared_budget: what the pairs with one successor share, in nats; infinite where supports may close.
+        shared_budgets: what pairs with one successor share, in nats, by the draws after which they have joined; none
+            where supports may close.
         several: which of them have sharper balls: those with several successors, [B].
-        shares_budget: which of all pairs are bounded by it: those with one successor that were drawn again, [P].
+        joining: how often each pair with one successor that joins them was drawn, 0 for the others, [P].
     """
 
     n_pairs: int
@@ -247,9 +248,9 @@ class Region:
     slack: FloatArray
     successors: IntArray
     supports: Supports
-    shared_budget: float
+    shared_budgets: dict[int, float]
     several: npt.NDArray[np.bool_]
-    shares_budget: npt.NDArray[np.bool_]
+    joining: IntArray
 
     def least_means(self, values: FloatArray, enough: FloatArray | float = np.inf) -> FloatArray:
         """A lower bound, over the region, of the mean of values >= 0 at the next state, [P].
@@ -333,14 +334,13 @@ def confidence_region(
         int(counts.first_draws[first + 1]) if len(row) > 1 else 0
         for first, row in zip(counts.row_offsets[:-1], rows, strict=True)
     ]
-    budget = shared_budget(
-        [[] if is_given else row for row, is_given in zip(rows, given.is_given, strict=True)],
-        [0 if is_given else draw for draw, is_given in zip(second_draws, given.is_given, strict=True)],
-        pair_weights(n_actions, None if retired is None else retired.ranks.tolist()),
-        (SHARED - CLOSING if given.closes_by_chance else SHARED) * delta,
-    )
+    shared = (SHARED - CLOSING if given.closes_by_chance else SHARED) * delta
+    surprises = pair_weights(n_actions, None if retired is None else retired.ranks.tolist())
+    joining = [[] if is_given else row for row, is_given in zip(rows, given.is_given, strict=True)]
+    seconds = [draw if row else 0 for row, draw in zip(joining, second_draws, strict=True)]
+    budgets = {after: shared_budget(joining, seconds, surprises, shared * part, after) for after, part in JOINING}
     if retired is not None:
-        budget += spent_by_retired(retired)
+        budgets = {after: budget + spent_by_retired(retired)[after] for after, budget in budgets.items()}
     lows = _own_lows(counts, given, OWN * PAIRS * delta)
     supports, single = _supports(counts, given, lows), np.array(given.most) == 1.0
     lengths = np.diff(counts.row_offsets)
@@ -360,7 +360,8 @@ def confidence_region(
         if single[pair]:
             slack[index] = 0.0
         elif len(rows[pair]) == 1 and not given.is_given[pair]:
-            slack[index] = min(slack[index], budget / (rows[pair][0] - 1))
+            left = [budget / (rows[pair][0] - after) for after, budget in budgets.items() if rows[pair][0] > after]
+            slack[index] = min(slack[index], *left)
     is_tied = any(kind != UNTIED for kind in given.drawn.classes)
     return Region(
         n_pairs=len(rows),
@@ -370,9 +371,9 @@ def confidence_region(
         slack=slack,
         successors=counts.successors[kept],
         supports=supports,
-        shared_budget=math.inf if given.closes or is_tied else budget,
+        shared_budgets={} if given.closes or is_tied else budgets,
         several=np.array([len(rows[pair]) > 1 for pair in pairs], dtype=bool),
-        shares_budget=np.array([len(row) == 1 and row[0] > 1 for row in rows], dtype=bool) & ~np.array(given.is_given),
+        joining=np.array([row[0] if len(row) == 1 else 0 for row in joining], dtype=np.int64),
     )
 
 
@@ -464,30 +465,33 @@ def _rounded_down(*terms: FloatArray) -> FloatArray:
     return total
 
 
-def spent_by_retired(retired: RetiredStates) -> float:
-    """What the pairs of states that are not known have taken of the shared martingale, in nats."""
+def spent_by_retired(retired: RetiredStates) -> dict[int, float]:
+    """What the pairs of states that are not known have taken of each of the shared martingales, in nats."""
     weights = pair_weights(retired.n_actions.tolist(), retired.other_ranks.tolist())
     seconds = retired.second_draws.tolist()
     rows = [[] if second == NEVER_DRAWN else [1, 1] if second > ONE_SUCCESSOR else [1] for second in seconds]
-    return shared_budget(rows, [max(second, 0) for second in seconds], weights, 1.0)
+    draws = [max(second, 0) for second in seconds]
+    return {after: shared_budget(rows, draws, weights, 1.0, after) for after, _ in JOINING}
 
 
 def shared_budget(
-    rows: Sequence[Sequence[int]], second_draws: Sequence[int], weights: Sequence[float], level: float
+    rows: Sequence[Sequence[int]], second_draws: Sequence[int], weights: Sequence[float], level: float, after: int = 1
 ) -> float:
-    """A bound of the sum, over pairs with one successor, of (draws - 1) log(1 / p), where p is its probability.
+    """A bound of the sum, over pairs with one successor, of (draws - after) log(1 / p), where p is its probability.
 
-    Each drawn pair bets 1 - w/2 that it has one successor only. One that shows another, at its draw T, falls back on
-    the bet w/2 times 1 / (T (T - 1)) on just that draw, against the most that any p could have given to it.
+    Each pair whose first draws were alike, this number of them, bets 1 - w/2 that it has one successor only. One that
+    shows another later, at its draw T, falls back on the bet w/2 times after / (T (T - 1)) on just that draw, against
+    the most that any p could have given to it.
     """
     terms = [-math.log(level)]
     for row, draw, weight in zip(rows, second_draws, weights, strict=True):
-        if row:
+        if len(row) == 1 or draw > after:
             terms.append(-math.log1p(-weight / 2))
-        if len(row) > 1:
-            terms.append(math.log(draw / (weight / 2)))
-        if draw > 2:
-            terms.append(-(draw - 2) * math.log((draw - 1) / (draw - 2)))
+        if draw > after:
+            alike = draw - 1 - after
+            terms += [math.log(draw * (draw - 1) / (after * (weight / 2))), -math.log(alike + 1)]
+            if alike:
+                terms.append(-alike * math.log((alike + 1) / alike))
     return math.fsum(terms) + ROUNDING * math.fsum(map(abs, terms))
 
 

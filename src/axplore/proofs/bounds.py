@@ -46,7 +46,7 @@ from axplore.proofs.sensitivity import lower_gain, regret_gain, upper_gain
 from axplore.proofs.sharpening import WAY_ROUNDING, bounds_along, certain_way, certain_ways, sharp_for_lower, sharp_for_upper
 from axplore.records.counts import Counts
 from axplore.records.vectors import Vector
-from axplore.statistics.confidence import ConfidenceRegion
+from axplore.statistics.confidence import ConfidenceRegion, SharedBudget
 from axplore.types import RESET_PAIR, BoolArray, FloatArray, IntArray
 
 TOLERANCE: Final = 1e-6
@@ -144,7 +144,7 @@ class IntervalModel:
             so that it depends on the counts alone, and not on what was asked before.
         solved: the bounds found so far, by what they were asked for; not those of trials.
         counts, log_levels: what sharper balls are made of, [E] and [P]; none are made without them.
-        shared_budget: what the pairs with one successor share, in nats (Eq. 8).
+        shared_budgets: what pairs with one successor share (Eq. 8).
         sharp: the last balls made for single goals, by goal, side and `n_allowed`.
         imagined: the model whose visits are imagined to have grown, and the inverse of their growth, [P]; or nothing.
         groups: equal for pairs that share their draws, [P]; None if none do.
@@ -163,7 +163,7 @@ class IntervalModel:
     starts: dict[tuple[str, int, int], Start] = field(default_factory=dict)
     counts: FloatArray | None = None
     log_levels: FloatArray | None = None
-    shared_budget: float = np.inf
+    shared_budgets: tuple[SharedBudget, ...] = ()
     sharp: dict[tuple[int, float, int], RegionRows] = field(default_factory=dict)
     imagined: tuple[IntervalModel, FloatArray] | None = None
     groups: IntArray | None = None
@@ -289,7 +289,7 @@ class IntervalModel:
         """Whether ways on which each pair has one successor have bounds of their own (Eq. 18)."""
         if self.counts is None or self.log_levels is None or self.min_cost < 1.0:
             return False
-        return self.shared_budget < np.inf
+        return bool(self.shared_budgets)
 
     @cached_property
     def owners(self) -> IntArray:
@@ -312,20 +312,24 @@ class IntervalModel:
         return np.append(self.rows.successors, 0)[self.rows.row_offsets[:-1]]
 
     @cached_property
-    def shares_budget(self) -> BoolArray:
-        """Whether each pair has one successor and was drawn again, so that the shared budget bounds it, [P] (Eq. 8)."""
-        return (np.diff(self.rows.row_offsets) == 1) & (self.visits >= 2)
+    def budgets_to_deduct(self) -> tuple[SharedBudget, ...]:
+        """The shared budgets from which lower bounds may follow (Theorem 4): no other is joined sooner and less."""
+        if not self.bounds_ways or self.is_large or self.n_known == 1:
+            return ()
+        found: list[SharedBudget] = []
+        for budget in sorted(self.shared_budgets, key=lambda budget: budget.after):
+            if budget.nats < min((sooner.nats for sooner in found), default=MOST_BUDGET):
+                found.append(budget)
+        return tuple(found)
 
-    @property
-    def may_deduct(self) -> bool:
-        """Whether lower bounds may follow from the shared budget (Theorem 4)."""
-        return self.bounds_ways and not self.is_large and self.shared_budget <= MOST_BUDGET and self.n_known > 1
+    def with_one_successor(self, after: int) -> BoolArray:
+        """Whether each pair has one successor and was drawn more often than this, [P]."""
+        return (np.diff(self.rows.row_offsets) == 1) & (self.visits > after)
 
-    @cached_property
-    def as_certain(self) -> IntervalModel:
-        """The model as if the pairs that share the budget led where they were seen to lead, and nowhere else."""
-        rows = self.rows._replace(slack=np.where(self.shares_budget, CERTAIN, self.rows.slack))
-        imagined = None if self.imagined is None else (self.imagined[0].as_certain, self.imagined[1])
+    def as_certain(self, pairs: BoolArray) -> IntervalModel:
+        """The model as if some pairs, [P], led where they were seen to lead, and nowhere else."""
+        rows = self.rows._replace(slack=np.where(pairs, CERTAIN, self.rows.slack))
+        imagined = None if self.imagined is None else (self.imagined[0].as_certain(pairs), self.imagined[1])
         return replace(self, rows=rows, starts={}, sharp={}, imagined=imagined)
 
     @cached_property
@@ -402,7 +406,7 @@ def interval_model(counts: Counts, region: ConfidenceRegion, limit: float) -> In
     )
     return IntervalModel(
         rows, visits, numbers, len(counts.states), limit,
-        counts=counts.counts.astype(np.float64), log_levels=log_levels, shared_budget=region.shared_budget,
+        counts=counts.counts.astype(np.float64), log_levels=log_levels, shared_budgets=region.shared_budgets,
         groups=groups, closing=closing,
     )  # fmt: skip
 
@@ -607,7 +611,10 @@ def visits_along_way(model: IntervalModel, estimate: GoalValues, above: float) -
     """The visits of each pair with which Eq. 18 bounds the way that looks best by so much more than its steps, [P]."""
     way = certain_way(model.rows, estimate.goal, estimate.policy)
     visits, weights = np.zeros(model.n_pairs), np.arange(len(way)) + 2.0
-    visits[estimate.policy[way]] = 1.0 + model.shared_budget * (1.0 + WAY_ROUNDING) / np.log1p(above / weights)
+    needed = [
+        budget.after + budget.nats * (1.0 + WAY_ROUNDING) / np.log1p(above / weights) for budget in model.shared_budgets
+    ]
+    visits[estimate.policy[way]] = min(needed, key=lambda draws: float(draws.sum()))
     return visits
 
 
@@ -634,9 +641,10 @@ def _along_way(
     if not len(way) or way.max() >= (model.n_known if n_allowed is None else n_allowed):
         return None
     visits = model.visits[pairs] / (1.0 if model.imagined is None else model.imagined[1][pairs])
-    if visits.min() < 2.0:
+    joined = [budget for budget in model.shared_budgets if visits.min() >= budget.after + 1.0]
+    if not joined:
         return None
-    bounds = bounds_along(visits - 1.0, model.shared_budget)
+    bounds = min((bounds_along(visits - budget.after, budget.nats) for budget in joined), key=lambda found: found[0])
     values = np.full(len(model.numbers), 1.0 + bounds[0])
     values[way], values[goal] = bounds, 0.0
     policy = np.full(model.n_known, RESET_PAIR)

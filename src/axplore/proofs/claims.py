@@ -199,16 +199,17 @@ class ToSetAside(_AboutGoal):
 
     def visits_deducted(self, model: IntervalModel, travel: Travel, at_most: float) -> Iterator[FloatArray]:
         """Yields visits of each pair with which a deduction would prove the claim, [P], by some of which it does."""
-        several = model.visits
+        several = model.visits.astype(np.float64)
         if self.goal != model.unseen and model.has_several:
             estimate = empirical_path(model, self.goal).steps
             if not self.steps < estimate < np.inf:
                 return
             needed = _AsIfCertain(self.goal, self.steps + LEFT_TO_DEDUCT * (estimate - self.steps))
-            several = model.visits + _cheapest_draws(needed, model, travel, at_most).more
-            model = replace(model.with_visits(several), visits=several)
-        for visits in visits_deducted(model, self.goal, self.steps):
-            yield np.maximum(visits, several)
+            several += _cheapest_draws(needed, model, travel, at_most).more
+            model = replace(model.with_visits(several), visits=np.ceil(several).astype(np.int64))
+        for budget in model.budgets_to_deduct:
+            for visits in visits_deducted(model, self.goal, self.steps, budget):
+                yield np.maximum(visits, several)
 
 
 @dataclass(frozen=True)
@@ -219,7 +220,7 @@ class _AsIfCertain(_AboutGoal):
     steps: float
 
     def gain(self, model: IntervalModel) -> Gain:
-        certain = model.as_certain
+        certain = model.as_certain(model.with_one_successor(0))
         path = lower_path(certain, self.goal, empirical_path(model, self.goal).values)
         if path.at_least > self.steps:
             return PROVEN
@@ -335,7 +336,7 @@ def cheapest_draws(claim: ToProve, model: IntervalModel, travel: Travel, at_most
 
 def _draws_deducted(claim: ToProve, model: IntervalModel, travel: Travel, at_most: float) -> Draws | None:
     """The cheapest draws that prove a claim by a deduction (Theorem 4); None if none do within `at_most` steps."""
-    if not isinstance(claim, ToSetAside | ToOptimise) or not model.may_deduct:
+    if not isinstance(claim, ToSetAside | ToOptimise) or not model.budgets_to_deduct:
         return None
     best = None
     for visits in claim.visits_deducted(model, travel, at_most):

@@ -13,6 +13,7 @@ get there, and pays for the detours on the way; and who wants it again, for thos
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -22,6 +23,7 @@ import numpy as np
 from axplore.compilation import compiled
 from axplore.proofs.bounds import GoalValues, IntervalModel, empirical_path, least_steps, lower_path
 from axplore.proofs.row_kernels import RegionRows, lower_backup
+from axplore.statistics.confidence import SharedBudget
 from axplore.types import RESET_PAIR, BoolArray, FloatArray, IntArray
 
 MOST_GAIN: Final = 2.0 - 1e-6
@@ -54,11 +56,15 @@ class Shortcuts:
         model: counts and region.
         goal: the index of a state, or of the unseen.
         values: W, [n + others].
+        budget: what the pairs share that have joined.
+        joined: which these are, [P].
     """
 
     model: IntervalModel
     goal: int
     values: FloatArray
+    budget: SharedBudget
+    joined: BoolArray
 
     @property
     def are_bounded(self) -> bool:
@@ -68,7 +74,7 @@ class Shortcuts:
     @property
     def deduction(self) -> float:
         """The most that one of them takes off from the initial state; infinite if there is no bound."""
-        gains = np.where(self.model.shares_budget, self._budget_over(self._repeats), 0.0)
+        gains = np.where(self.joined, self._budget_over(self._repeats), 0.0)
         matter = gains > self.detours
         if (matter & ((gains > self._most_gains) | (self._repeats < self._budget))).any():
             return np.inf
@@ -77,8 +83,8 @@ class Shortcuts:
     def visits_for(self, deduction: float) -> FloatArray:
         """The visits of each pair with which no more than this is taken off, [P]; infinite if no visits suffice."""
         allowed = np.maximum(self.detours, np.minimum(deduction + self._ways + self.detours, self._most_gains))
-        visits = 1.0 + np.maximum(self._budget_over(np.maximum(allowed, 0.0)), self._budget)
-        return np.where(self.model.shares_budget, visits, 0.0)
+        visits = self.budget.after + np.maximum(self._budget_over(np.maximum(allowed, 0.0)), self._budget)
+        return np.where(self.joined, visits, 0.0)
 
     @property
     def visits_to_be_bounded(self) -> FloatArray:
@@ -98,12 +104,12 @@ class Shortcuts:
 
     @property
     def _budget(self) -> float:
-        return self.model.shared_budget * (1.0 + SAFETY)
+        return self.budget.nats * (1.0 + SAFETY)
 
     @property
     def _repeats(self) -> FloatArray:
-        """The draws of each pair after its first one, [P]."""
-        return self.model.visits - 1.0
+        """The draws of each pair since it has joined, [P]."""
+        return (self.model.visits - self.budget.after).astype(np.float64)
 
     @cached_property
     def _owned(self) -> FloatArray:
@@ -115,9 +121,9 @@ class Shortcuts:
         """One step and the least mean of W, as if these pairs were certain, [P]; infinite in the goal."""
         model = self.model
         backups = 1.0 + self.values[model.single_successors]
-        others = np.flatnonzero(~model.shares_budget)
+        others = np.flatnonzero(~self.joined)
         if len(others):
-            _find_backups(model.as_certain.rows_for(self.goal, -1.0), others, self.values, backups)
+            _find_backups(model.as_certain(self.joined).rows_for(self.goal, -1.0), others, self.values, backups)
         backups[model.owners == self.goal] = np.inf
         return backups
 
@@ -207,34 +213,39 @@ def deducted_path(model: IntervalModel, goal: int, steps: float) -> GoalValues |
         goal: the index of a state, or of the unseen.
         steps: what is to be proven; bounds of the steps to the unseen are no larger than is useful for that.
     """
-    shortcuts = [found for found in _candidates(model, goal, steps) if found.are_bounded]
+    joined = [(budget, model.with_one_successor(budget.after)) for budget in model.budgets_to_deduct]
+    shortcuts = [found for pairs in joined for found in _candidates(model, goal, steps, *pairs) if found.are_bounded]
     anywhere = np.full(model.n_known, RESET_PAIR)
     paths = [GoalValues(goal, found.values, anywhere, proven=True, deduction=found.deduction) for found in shortcuts]
     return max(paths, key=lambda path: path.at_least, default=None)
 
 
-def visits_deducted(model: IntervalModel, goal: int, steps: float) -> list[FloatArray]:
-    """Visits with which a deduction would leave more than `steps`, [P] each, if the frequencies stayed.
+def visits_deducted(model: IntervalModel, goal: int, steps: float, budget: SharedBudget) -> Iterator[FloatArray]:
+    """Yields visits with which a deduction would leave more than `steps`, [P] each, if the frequencies stayed.
 
-    Pairs with several successors are taken to have been drawn enough.
+    All pairs with one successor are taken to join, and those with several to have been drawn enough.
     """
-    found = []
-    for shortcuts in _candidates(model, goal, steps):
+    for shortcuts in _candidates(model, goal, steps, budget, model.with_one_successor(0)):
         left = least_steps(shortcuts.values) - steps
         if left > 0.0:
-            visits = shortcuts.visits_for(left * (1.0 - SAFETY))
-            found.append(np.maximum(visits, shortcuts.visits_to_be_bounded))
-    return found
+            yield np.maximum(shortcuts.visits_for(left * (1.0 - SAFETY)), shortcuts.visits_to_be_bounded)
 
 
-def _candidates(model: IntervalModel, goal: int, steps: float) -> list[Shortcuts]:
-    """Values from which something may be deducted: those as if the pairs of the budget were certain."""
-    if not model.may_deduct:
-        return []
-    if goal == model.unseen:  # no certain pair leads there, so that any number of steps would do
-        fall = model.hops * (FALL_IF_UNCERTAIN if model.has_several else FALL)
-        return [Shortcuts(model, goal, _from_start(steps + above, fall, model)) for above in ABOVE]
-    return [Shortcuts(model, goal, lower_path(model.as_certain, goal, empirical_path(model, goal).values).values)]
+def _candidates(
+    model: IntervalModel, goal: int, steps: float, budget: SharedBudget, joined: BoolArray
+) -> Iterator[Shortcuts]:
+    """Yields values from which something may be deducted: those as if the pairs of a budget were certain."""
+    if goal != model.unseen:
+        yield Shortcuts(model, goal, as_if_certain(model, goal, joined).values, budget, joined)
+        return
+    fall = model.hops * (FALL_IF_UNCERTAIN if model.has_several else FALL)
+    for above in ABOVE:  # no certain pair leads there, so that any number of steps would do
+        yield Shortcuts(model, goal, _from_start(steps + above, fall, model), budget, joined)
+
+
+def as_if_certain(model: IntervalModel, goal: int, pairs: BoolArray) -> GoalValues:
+    """A lower bound of the steps to a goal that was seen, as if some pairs, [P], were certain."""
+    return lower_path(model.as_certain(pairs), goal, empirical_path(model, goal).values)
 
 
 def _from_start(steps: float, fall: FloatArray, model: IntervalModel) -> FloatArray:

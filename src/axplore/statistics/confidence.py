@@ -20,6 +20,7 @@ no division of the error among pairs: in a deterministic world it makes the slac
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -32,10 +33,15 @@ from axplore.records.counts import Counts
 from axplore.statistics.centred import central_ball, least_probability
 from axplore.statistics.counts import counted_indices, rows_of
 from axplore.statistics.given_rows import CLOSING_PART, GivenRows, Pooled, nothing_given
-from axplore.types import FloatArray, IntArray
+from axplore.types import BoolArray, FloatArray, IntArray
 
 SHARED_PART: Final = 0.2
 """The part of delta that goes to the martingale shared by the pairs with one successor."""
+
+JOINING: Final = ((1, 0.75), (10, 0.15), (30, 0.1))
+"""After how many draws alike a pair joins each of the shared martingales, and the part of theirs that this one has.
+
+A pair that shows another outcome before it joins costs nothing. So the later ones serve where few pairs are uncertain."""
 
 EPISODE_PART: Final = 0.1
 """The part of delta that is left to tests by episodes (docs/algorithms/episodes.md); the pairs share the rest."""
@@ -63,6 +69,19 @@ ROUNDING, ROUNDING_PER_DRAW = 1e-9, 1e-13
 The second covers logarithms of factorials, whose rounding is a part of themselves and so grows with the draws."""
 
 
+@dataclass(frozen=True)
+class SharedBudget:
+    """What pairs with one successor share: the sum of (visits - after) log(1/p) over those with more visits (Eq. 8).
+
+    Attributes:
+        after: the number of draws after which a pair has joined.
+        nats: what the sum is at most.
+    """
+
+    after: int
+    nats: float
+
+
 @dataclass(frozen=True, eq=False)
 class ConfidenceRegion:
     """Transition probabilities that the counts do not rule out.
@@ -70,7 +89,7 @@ class ConfidenceRegion:
     Attributes:
         shares: of each entry in its row, summing to one in a row with finite slack, [E].
         slack: how far the row of each pair may be from its shares; infinite where too little was drawn, [P].
-        shared_budget: what the martingale shared by the pairs with one successor leaves, in nats (Eq. 8).
+        shared_budgets: what pairs with one successor share; none where something is assumed that closes supports.
         closed: whether no other successor than those seen is possible, [P].
         floors: the least probability of each successor seen, [P].
         closing: the draws after which the support of each pair is closed, infinite if never, [P].
@@ -82,7 +101,7 @@ class ConfidenceRegion:
 
     shares: FloatArray
     slack: FloatArray
-    shared_budget: float
+    shared_budgets: tuple[SharedBudget, ...]
     closed: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
     floors: FloatArray = field(default_factory=lambda: np.zeros(0))
     closing: FloatArray = field(default_factory=lambda: np.zeros(0))
@@ -105,7 +124,7 @@ def confidence_region(
     delta: float,
     given: GivenRows | None = None,
     ranks: IntArray | None = None,
-    spent: float = 0.0,
+    spent: Sequence[float] = (0.0,) * len(JOINING),
 ) -> ConfidenceRegion:
     """The region that holds the true transition probabilities at all times with probability at least 1 - delta.
 
@@ -116,17 +135,22 @@ def confidence_region(
             in the martingale that the others share.
         ranks: of the states in the order in which they were first counted, from 1 on, [K]; their places in the rows
             when not given.
-        spent: what states that are not among the rows have taken of the shared martingale, in nats.
+        spent: what states that are not among the rows have taken of each of the shared martingales, in nats.
     """
     surprises = pair_weights(rows, ranks)
     given = nothing_given(rows, surprises) if given is None else given
     rows, weights = given.rows, given.weights
     shared_part = SHARED_PART - (CLOSING_PART if given.closes_by_chance else 0.0)
-    budget = spent + shared_budget(rows, np.where(given.is_given, 0.0, surprises), shared_part * delta)
+    budgets = tuple(
+        SharedBudget(after, nats + shared_budget(rows, np.where(given.is_given, 0.0, surprises), level, after))
+        for (after, part), nats in zip(JOINING, spent, strict=True)
+        for level in [shared_part * part * delta]
+    )
     shares = np.zeros(len(rows.counts))
     slack = np.full(len(rows.visits), np.inf)
     log_levels = np.log(PAIRS_PART * (1.0 - OWN_PART) * delta * weights)
-    _balls(rows.row_offsets, rows.counts, log_levels, np.where(given.is_given, np.inf, budget), shares, slack)
+    _balls(rows.row_offsets, rows.counts, log_levels, shares, slack)
+    _tighten_by(budgets, rows, given.is_given, slack)
     n_successors = np.diff(rows.row_offsets)
     settled = (given.most_outcomes == 1.0) & (n_successors == 1)
     slack[settled] = 0.0
@@ -134,10 +158,10 @@ def confidence_region(
     is_full = (n_successors >= given.most_outcomes) & (n_successors > 0)
     closed = ((rows.visits >= given.closing) | is_full) & ~settled
     if given.pooled is not None or given.closes:
-        budget = np.inf  # pairs that take no part in it may be on the way
+        budgets = ()  # pairs that take no part in them may be on the way
     lows = _own_lows(rows, np.log(PAIRS_PART * OWN_PART * delta * weights))
     return ConfidenceRegion(
-        shares, slack, budget, closed, given.floors, given.closing, log_levels, weights, given.pooled, lows
+        shares, slack, budgets, closed, given.floors, given.closing, log_levels, weights, given.pooled, lows
     )
 
 
@@ -201,20 +225,32 @@ def _falling(number: FloatArray) -> FloatArray:
     return ADMISSION_SCALE / ((number + ADMISSION_SCALE) * (number + ADMISSION_SCALE - 1))
 
 
-def shared_budget(rows: Counts, weights: FloatArray, level: float) -> float:
-    """The bound on the sum over pairs with one successor of (visits - 1) log(1 / p), in nats (Eq. 8).
+def shared_budget(rows: Counts, weights: FloatArray, level: float, after: int = 1) -> float:
+    """The bound on the sum over pairs with one successor of (visits - after) log(1 / p), in nats (Eq. 8).
 
-    A pair with one successor has paid for the chance that it is not deterministic. One that has shown a second
+    A pair that has joined has paid for the chance that it is not deterministic. One that then showed a second
     successor, at its draw T, has paid for that surprise once, and no longer takes part.
     """
     novelty_probability = weights / 2
     budget = math.log(1.0 / level)
     n_successors = np.diff(rows.row_offsets)
-    budget -= float(np.log1p(-novelty_probability[n_successors >= 1]).sum())
-    broken = (n_successors >= 2) & (weights > 0)
-    draw = rows.first_draws[rows.row_offsets[:-1][broken] + 1].astype(np.float64)
-    likeliest = np.where(draw > 2, (draw - 2) * np.log((draw - 1) / np.maximum(draw - 2, 1)), 0.0)
-    return budget + float((np.log(draw / novelty_probability[broken]) - likeliest).sum())
+    second_draws = np.append(rows.first_draws, 0)[np.minimum(rows.row_offsets[:-1] + 1, len(rows.first_draws))]
+    broken = (n_successors >= 2) & (weights > 0) & (second_draws > after)
+    budget -= float(np.log1p(-novelty_probability[(n_successors == 1) | broken]).sum())
+    draw = second_draws[broken].astype(np.float64)
+    alike = draw - 1 - after
+    likeliest = np.where(alike > 0, alike * np.log((alike + 1) / np.maximum(alike, 1)), 0.0) + np.log(alike + 1)
+    surprises = np.log(draw * (draw - 1) / (after * novelty_probability[broken])) - likeliest
+    return budget + float(surprises.sum())
+
+
+def _tighten_by(budgets: tuple[SharedBudget, ...], rows: Counts, is_given: BoolArray, slack: FloatArray) -> None:
+    """Replaces the slacks of pairs with one successor by what the budgets leave each of them, where that is less."""
+    joins = (np.diff(rows.row_offsets) == 1) & ~is_given
+    for budget in budgets:
+        joined = np.flatnonzero(joins & (rows.visits > budget.after))
+        left = budget.nats / (rows.visits[joined] - budget.after) * (1.0 + ROUNDING) + ROUNDING_PER_DRAW
+        slack[joined] = np.minimum(slack[joined], left)
 
 
 @compiled
@@ -238,7 +274,6 @@ def _balls(
     row_offsets: IntArray,
     counts: IntArray,
     log_levels: FloatArray,
-    budgets: FloatArray,
     shares: FloatArray,
     slack: FloatArray,
 ) -> None:
@@ -247,8 +282,6 @@ def _balls(
         if first == end:
             continue
         slack[pair] = central_ball(counts[first:end].astype(np.float64), log_levels[pair], shares[first:end])
-        if end == first + 1 and counts[first] > 1:
-            slack[pair] = min(slack[pair], budgets[pair] / (counts[first] - 1))
         slack[pair] = slack[pair] * (1.0 + ROUNDING) + ROUNDING_PER_DRAW
 
 
