@@ -31,7 +31,7 @@ from axplore.proofs.claims import ToOptimise, ToProve, ToReach, ToSetAside
 from axplore.records.counts import Counts
 from axplore.records.order import Labels
 from axplore.statistics.centred import central_ball
-from axplore.statistics.confidence import confidence_region
+from axplore.statistics.confidence import SharedBudget, confidence_region
 from axplore.target import Target
 from axplore.types import FloatArray, IntArray, State
 from axplore_studies.lower_bounds.programme import flow_matrix, needed_information
@@ -134,24 +134,27 @@ class Oracle:
             return self.model_within(-math.log(self.target.delta) / draws)
         if self.region == ONE_LEVEL:
             log_level = math.log(self.target.delta)
-            return self._model_by_bets(draws, np.full(len(draws), log_level), -log_level)
+            return self._model_by_bets(draws, np.full(len(draws), log_level), (SharedBudget(1, -log_level),))
         assert self.model.log_levels is not None
-        return self._model_by_bets(draws, self.model.log_levels, self.model.shared_budget)
+        return self._model_by_bets(draws, self.model.log_levels, self.model.shared_budgets)
 
     def model_within(self, distances: FloatArray) -> IntervalModel:
         """All models whose rows are at most so far from the true ones, in nats, [P]."""
         rows = self.model.rows._replace(shares=self.model.rows.frequencies, slack=distances)
         return replace(self.model, rows=rows, counts=None, log_levels=None, starts={}, sharp={})
 
-    def _model_by_bets(self, draws: FloatArray, log_levels: FloatArray, budget: float) -> IntervalModel:
-        """The region of the explorer with these levels, [P], and what pairs with one successor share, in nats."""
+    def _model_by_bets(
+        self, draws: FloatArray, log_levels: FloatArray, budgets: tuple[SharedBudget, ...]
+    ) -> IntervalModel:
+        """The region of the explorer with these levels, [P], and what pairs with one successor share."""
         frequencies, offsets = self.model.rows.frequencies, self.model.rows.row_offsets
         counts = np.maximum(frequencies * np.repeat(draws, np.diff(offsets)), 1.0)
         shares, slack = frequencies.copy(), np.empty(len(draws))
         for pair, (first, end) in enumerate(pairwise(offsets)):
             slack[pair] = central_ball(counts[first:end], log_levels[pair], shares[first:end])
             if end == first + 1:
-                slack[pair] = min(slack[pair], budget / max(draws[pair] - 1.0, 1e-9))
+                left = [budget.nats / max(draws[pair] - budget.after, 1e-9) for budget in budgets]
+                slack[pair] = min(slack[pair], *left)
         rows = self.model.rows._replace(shares=shares, slack=slack)
         return replace(
             self.model,
@@ -159,7 +162,7 @@ class Oracle:
             visits=draws,  # type: ignore[arg-type]  # expected ones, and no integers
             counts=counts,
             log_levels=log_levels,
-            shared_budget=budget,
+            shared_budgets=budgets,
             starts={},
             sharp={},
         )

@@ -60,7 +60,7 @@ class RegionWatch:
         region = region_given(rows, self._delta, assumed)
         is_given = given_rows(rows, self._delta, assumed).is_given
         assert region.log_levels is not None  # it is a region of counts
-        spent = 0.0  # of what the pairs with one successor share
+        spent = dict.fromkeys((budget.after for budget in region.shared_budgets), 0.0)  # of what the pairs with one successor share
         numbers = self._mdp.indices_of(self._world.states)
         for place, known in enumerate(numbers[rows.states]):
             first = self._mdp.state_pairs[known] - rows.state_pairs[place]
@@ -74,8 +74,9 @@ class RegionWatch:
                 if is_impossible or log_wealth(counts, truth, np.zeros(len(counts))) >= -region.log_levels[pair]:
                     self.left = True
                 elif len(counts) == 1 and not is_given[pair]:
-                    spent -= (counts[0] - 1.0) * math.log(truth[0])
-        if spent > region.shared_budget:
+                    for after in spent:
+                        spent[after] -= max(counts[0] - after, 0.0) * math.log(truth[0])
+        if any(spent[budget.after] > budget.nats for budget in region.shared_budgets):
             self.left = True
 
     def _look_at_tests(self, state: CertifiedState) -> None:

@@ -11,7 +11,7 @@ from axplore.certificate.region import confidence_region
 from axplore.records.assumed import Assumed
 from axplore.records.counts import Counts
 from axplore.statistics.centred import central_ball
-from axplore.statistics.confidence import EPISODE_PART, OWN_PART, PAIRS_PART, SHARED_PART
+from axplore.statistics.confidence import EPISODE_PART, JOINING, OWN_PART, PAIRS_PART, SHARED_PART
 from axplore.statistics.given_rows import CLOSING_PART
 from axplore.types import FloatArray
 from made_counts import made_counts
@@ -72,7 +72,8 @@ def test_a_single_pair_is_known_after_one_draw_and_takes_no_part_in_the_shared_m
     region = region_given(rows, 0.1, assumed([1, 0], [0.0, 0.0]))
     assert free.slack[0] == np.inf
     assert (region.slack[0], region.shares[0]) == (0.0, 1.0)
-    assert region.shared_budget < free.shared_budget
+    for mine, theirs in zip(region.shared_budgets, free.shared_budgets, strict=False):
+        assert mine.nats < theirs.nats
 
 
 def test_a_row_has_one_ball_with_its_whole_level_before_its_support_closes_and_after() -> None:
@@ -94,7 +95,9 @@ def test_the_parts_of_delta_sum_to_one_whatever_is_assumed() -> None:
     assert closing.log_levels == free.log_levels
     theirs = confidence_region(rows, [1], 0.1, Assumed({"min-probability": np.zeros(1)}))
     budget = float(theirs.slack[0]) * 49
-    assert budget == pytest.approx(free.shared_budget + np.log(SHARED_PART / (SHARED_PART - CLOSING_PART)), rel=1e-6)
+    assert sum(part for _, part in JOINING) == pytest.approx(1.0)
+    free_budget = free.shared_budgets[0].nats
+    assert budget == pytest.approx(free_budget + np.log(SHARED_PART / (SHARED_PART - CLOSING_PART)), rel=1e-6)
     assert budget == pytest.approx(float(closing.slack[0]) * 49, rel=1e-6)
 
 

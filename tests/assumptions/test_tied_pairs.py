@@ -89,7 +89,7 @@ def test_a_class_has_the_ball_of_all_its_draws(ties: Ties) -> None:
     region = region_given(ROWS, 0.1, Assumed({}, ties))
     alone = region_given(ROWS, 0.1)
     assert region.slack[0] == region.slack[2] < min(alone.slack[0], alone.slack[2])
-    assert region.shared_budget == np.inf
+    assert region.shared_budgets == ()
 
 
 @pytest.mark.parametrize(

@@ -44,13 +44,13 @@ def certificate(rows: Rows, n_others: int = 0, epsilon: float = 0.5) -> Certific
 
 
 def least_probability(rows: Rows, state: int, action: int) -> float:
-    """q of a pair by the budget that all certain pairs share; with so few of them its own level gives less."""
+    """q of a pair by the first budget that all certain pairs share; with so few of them its own level gives less."""
     weights = {
         (place, number): 10 / ((place + 11) * (place + 10)) / len(pairs)
         for place, pairs in enumerate(rows)
         for number in range(len(pairs))
     }
-    budget = -math.log(0.2 * DELTA) - sum(
+    budget = -math.log(0.75 * 0.2 * DELTA) - sum(
         math.log(1 - weight / 2) for (place, number), weight in weights.items() if rows[place][number] is not None
     )
     pair = rows[state][action]
@@ -173,7 +173,7 @@ def test_doubt_on_the_way_is_doubt_from_the_start() -> None:
 
 def test_resetting_is_an_action_that_may_be_better() -> None:
     # s1 leads on in one step, but the counts allow for U(s1) = 3.4; resetting and going by s2 takes 1 + W(s0).
-    rows: Rows = [[(1, MANY), (2, MANY)], [(3, 12)], [(3, MANY)], []]
+    rows: Rows = [[(1, MANY), (2, MANY)], [(3, 13)], [(3, MANY)], []]
     upper, lower = floats(3.45, 2.4, 1.01, 0), floats(0.2, 0.1, 0.1, 0)
     for regret in (1.3, 1.1):
         # D(s1) = U(s1) - (1 + W(s0)) = 1.2; D(s0) = U(s0) - (1 + W(s2)) is at most 2.35.

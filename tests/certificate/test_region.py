@@ -125,6 +125,19 @@ def test_a_surprise_costs_the_shared_budget_its_bet() -> None:
     assert shared_budget([[8, 1]], [2], [0.2], 0.02) == pytest.approx(-math.log(0.02) - math.log(0.9) + math.log(20))
 
 
+@pytest.mark.parametrize("after", [10, 30])
+def test_a_pair_joins_later_budgets_without_its_first_draws(after: int) -> None:
+    weights = [0.2, 0.1]
+    assert shared_budget([[99, 1], [9]], [after, 0], weights, 0.02, after) == pytest.approx(
+        -math.log(0.02) - math.log(0.95)
+    )
+    # Four draws alike since it joined, and the fifth differs: the best p gives them (4/5)^4 / 5.
+    draw, truth = after + 5, (4 / 5) ** 4 / 5
+    bet = 0.1 * after / (draw * (draw - 1))
+    expected = -math.log(0.02) - math.log(0.9) - math.log(0.95) + math.log(truth / bet)
+    assert shared_budget([[99, 1], [9]], [draw, 0], weights, 0.02, after) == pytest.approx(expected)
+
+
 @st.composite
 def drawn_rows(draw: Any) -> tuple[list[int], list[list[int]], list[list[int]]]:
     """Numbers of actions, and for each pair counts and first draws that a record can have."""

@@ -19,10 +19,10 @@ from axplore.certificate.bellman import Sweeper, bounds_along_way
 from axplore.certificate.bounds import (
     LARGEST,
     UnprovenError,
-    _numbers,
     corrected_lower,
     corrected_upper,
     margin,
+    numbers_of,
     proven_lower,
     proven_upper,
     upper_steps,
@@ -34,7 +34,7 @@ from axplore.certificate.kinds.distances import ExactBounds, exact_bounds, short
 from axplore.certificate.kinds.episodes import least_steps
 from axplore.certificate.kinds.kind import Checking
 from axplore.certificate.kinds.properties import PropertyKind
-from axplore.certificate.levels import CLOSING, SHARED
+from axplore.certificate.levels import CLOSING, JOINING, SHARED
 from axplore.certificate.promise import promise
 from axplore.certificate.property_proofs import MARGIN
 from axplore.certificate.ranges import LEAST_PROBABILITY, check_named
@@ -115,7 +115,7 @@ class TestMinProbability:
     def test_what_closing_takes_the_shared_martingale_lacks(self) -> None:
         counts = made_counts([[(0, 9, 1)], [(0, MANY, 1)]], [2])
         region = confidence_region(counts, [2], DELTA, self.assumed([0.5, 0.0]))
-        budget = -math.log((SHARED - CLOSING) * DELTA) - math.log1p(-FIRST_WEIGHT / 2 / 2)
+        budget = -math.log((SHARED - CLOSING) * JOINING[0][1] * DELTA) - math.log1p(-FIRST_WEIGHT / 2 / 2)
         assert region.slack[region.pairs.tolist().index(1)] == pytest.approx(budget / (MANY - 1), rel=1e-9)
 
     def test_a_support_closes_with_just_that_draw(self) -> None:
@@ -175,10 +175,10 @@ def test_what_is_concluded_of_a_policy_is_the_bound_that_is_proven() -> None:
 
 def test_bounds_go_up_to_the_largest() -> None:
     largest = np.array([LARGEST])
-    assert _numbers(largest, 1) is largest
+    assert numbers_of(largest, 1) is largest
     for number in (math.nextafter(LARGEST, math.inf), -math.nextafter(0.0, 1.0), math.nan):
         with pytest.raises(UnprovenError):
-            _numbers(np.array([number]), 1)
+            numbers_of(np.array([number]), 1)
 
 
 def last_that_holds(holds: Callable[[float], bool], good: float, bad: float) -> float:

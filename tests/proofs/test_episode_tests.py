@@ -49,7 +49,7 @@ def explored() -> tuple[Exploration, Atlas]:
 
 
 def explore(mdp: TabularMdp, explorer: Certified) -> tuple[Exploration, Atlas]:
-    world = SimulatedWorld(mdp, 3)
+    world = SimulatedWorld(mdp, 5)
     found = run(explorer, world)
     return found, atlas_of(found, world, world_name="a world", explorer_name="certified")
 

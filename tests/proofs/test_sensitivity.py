@@ -22,6 +22,7 @@ from axplore.proofs.bounds import (
     upper_path,
 )
 from axplore.proofs.sensitivity import NOWHERE, expected_visits
+from axplore.statistics.centred import central_ball
 from axplore.types import FloatArray
 from observed import drawn_counts, made_up_model, model_of, random_model
 
@@ -38,8 +39,10 @@ def observed_model(seed: int, visits: int) -> IntervalModel:
     counts = drawn_counts(random_model(seed), (0, 1, 2), visits, seed)
     model = model_of(counts, limit=200.0)
     around_frequencies = replace(model, rows=model.rows._replace(shares=model.rows.frequencies))
-    # No two slacks are equal: where two actions tie, a bound has no slope.
-    return exactly(around_frequencies, model.rows.slack * (1 + 0.01 * np.arange(model.n_pairs)))
+    # Those of the rows by themselves, and no two are equal: where two actions tie, a bound has no slope.
+    rows = np.split(counts.counts.astype(np.float64), counts.row_offsets[1:-1])
+    slack = [central_ball(row, level, row.copy()) for row, level in zip(rows, model.log_levels, strict=True)]
+    return exactly(around_frequencies, np.array(slack) * (1 + 0.01 * np.arange(model.n_pairs)))
 
 
 def differences(model: IntervalModel, bound: Callable[[IntervalModel, int], float], goal: int) -> FloatArray:

@@ -407,7 +407,12 @@ def first_draws_of(n: int, broken_at: int) -> tuple[list[int], list[int]]:
 
 
 def leaves_shared_budget(
-    module: ModuleType, repeat_probabilities: FloatArray, n_draws: int, level: float, generator: np.random.Generator
+    module: ModuleType,
+    repeat_probabilities: FloatArray,
+    n_draws: int,
+    level: float,
+    generator: np.random.Generator,
+    after: int,
 ) -> bool:
     """Whether the pairs that are still certain ever exceed what the shared martingale leaves them, at any draw.
 
@@ -420,8 +425,8 @@ def leaves_shared_budget(
     for n in sorted({*broken_at[broken_at <= n_draws].tolist(), n_draws + 1}):
         parts = [first_draws_of(n - 1, int(draw)) for draw in broken_at]
         rows = counted_rows([counts for counts, _ in parts], [draws for _, draws in parts])
-        budget = module.shared_budget(rows, pair_weights(rows), level)
-        if ((n - 2) * np.log(1 / repeat_probabilities[broken_at >= n])).sum() > budget:
+        budget = module.shared_budget(rows, pair_weights(rows), level, after)
+        if (max(n - 1 - after, 0) * np.log(1 / repeat_probabilities[broken_at >= n])).sum() > budget:
             return True
     return False
 
@@ -434,53 +439,68 @@ SHARED_ROWS = {
 }
 
 
-def shared_budget_fails_too_often(module: ModuleType, kind: str) -> bool:
+def shared_budget_fails_too_often(module: ModuleType, kind: str, after: int) -> bool:
     level = 0.3
     repeats, allowed = repeats_to_tell(level, 1.5 * level)
     generator = np.random.default_rng(3)
-    failures = sum(leaves_shared_budget(module, SHARED_ROWS[kind], 1000, level, generator) for _ in range(repeats))
+    rows = SHARED_ROWS[kind]
+    failures = sum(leaves_shared_budget(module, rows, 1000, level, generator, after) for _ in range(repeats))
     return failures > allowed
 
 
+AFTERS = [after for after, _ in confidence.JOINING]
+
+
+@pytest.mark.parametrize("after", AFTERS)
 @pytest.mark.parametrize("kind", SHARED_ROWS)
-def test_certain_pairs_exceed_their_shared_budget_at_most_at_the_level(kind: str) -> None:
-    assert not shared_budget_fails_too_often(confidence, kind)
+def test_certain_pairs_exceed_their_shared_budget_at_most_at_the_level(kind: str, after: int) -> None:
+    assert not shared_budget_fails_too_often(confidence, kind, after)
 
 
-def expected_evidence(module: ModuleType, repeat_probability: float, n_draws: int) -> float:
+def expected_evidence(module: ModuleType, repeat_probability: float, n_draws: int, after: int = 1) -> float:
     """What the shared martingale of one pair is worth after so many draws, in expectation; exact."""
 
     def budget(n: int, broken_at: int) -> float:
         counts, draws = first_draws_of(n, broken_at)
         rows = counted_rows([counts], [draws])
-        return float(module.shared_budget(rows, pair_weights(rows), level=1.0))
+        return float(module.shared_budget(rows, pair_weights(rows), level=1.0, after=after))
 
     broken_at = np.arange(2, n_draws + 1)
     chances = repeat_probability ** (broken_at - 2) * (1 - repeat_probability)
     surprised = np.array([math.exp(-budget(int(draw), int(draw))) for draw in broken_at])
-    return float(chances @ surprised) + math.exp(-budget(n_draws, n_draws + 1))
+    joined = repeat_probability ** (after - 1)
+    return float(chances @ surprised) + joined * math.exp(-budget(n_draws, n_draws + 1))
 
 
+@pytest.mark.parametrize("after", AFTERS)
 @pytest.mark.parametrize("repeat_probability", [0.0, 0.3, 0.7, 0.9, 0.99, 0.999, 1.0])
-def test_the_shared_martingale_of_a_pair_is_worth_at_most_one(repeat_probability: float) -> None:
-    assert 0.8 < expected_evidence(confidence, repeat_probability, 300) <= 1.0
+def test_the_shared_martingale_of_a_pair_is_worth_at_most_one(repeat_probability: float, after: int) -> None:
+    assert 0.8 < expected_evidence(confidence, repeat_probability, 300, after) <= 1.0 + 1e-12
+
+
+def test_a_pair_that_surprises_before_it_joins_costs_nothing() -> None:
+    early, late = (counted_rows([[40, 1], [41]], [[1, draw], [1]]) for draw in (10, 11))
+    weights = pair_weights(early)
+    alone = -math.log(0.02) - math.log1p(-weights[1] / 2)
+    assert shared_budget(early, weights, 0.02, after=10) == pytest.approx(alone)
+    # The bet on draw 11 was 10 / (11 * 10) of its half weight, against 1 - p <= 1.
+    surprise = math.log(11 / (weights[0] / 2)) - math.log1p(-weights[0] / 2)
+    assert shared_budget(late, weights, 0.02, after=10) == pytest.approx(alone + surprise)
 
 
 SHARED_MUTANTS = {
     "the level": ("budget = math.log(1.0 / level)", "budget = 0.0"),
-    "the price of surprises": (
-        "(np.log(draw / novelty_probability[broken]) - likeliest).sum()",
-        "(0.0 * likeliest).sum()",
-    ),
-    "the draw of a surprise": ("np.log(draw / novelty_probability[broken])", "np.log(1 / novelty_probability[broken])"),
+    "the price of surprises": ("return budget + float(surprises.sum())", "return budget"),
+    "the draw of a surprise": ("np.log(draw * (draw - 1) / (after *", "np.log(draw / (after *"),
+    "when a pair joins": ("(second_draws > after)", "(second_draws > after + 3)"),
 }
 
 
 @pytest.mark.parametrize("changed", SHARED_MUTANTS)
 def test_a_shared_budget_that_is_too_small_is_caught(changed: str, tmp_path: Path) -> None:
     module = mutant(tmp_path, *SHARED_MUTANTS[changed])
-    assert expected_evidence(module, 0.9, 300) > 1 or any(
-        shared_budget_fails_too_often(module, kind) for kind in SHARED_ROWS
+    assert any(expected_evidence(module, 0.9, 300, after) > 1 + 1e-12 for after in AFTERS) or any(
+        shared_budget_fails_too_often(module, kind, after) for kind in SHARED_ROWS for after in AFTERS
     )
 
 
@@ -537,8 +557,9 @@ def test_certain_pairs_get_the_better_of_their_two_slacks() -> None:
     rows = counted_rows([[1000]] * 50)
     region = confidence_region(rows, 0.1)
     weights = pair_weights(rows)
-    budget = shared_budget(rows, weights, confidence.SHARED_PART * 0.1)
-    assert region.slack == pytest.approx(np.full(50, budget / 999), rel=1e-6)
-    assert region.shared_budget == budget
+    parts = dict(confidence.JOINING)
+    budgets = [shared_budget(rows, weights, confidence.SHARED_PART * parts[after] * 0.1, after) for after in parts]
+    assert [(budget.after, budget.nats) for budget in region.shared_budgets] == list(zip(parts, budgets, strict=True))
+    assert region.slack == pytest.approx(np.full(50, budgets[0] / 999), rel=1e-6)
     own = slack_of([1000], 0.1 * confidence.PAIRS_PART * (1 - confidence.OWN_PART) * float(weights[49]))
     assert region.slack[49] < own / 2
