@@ -105,7 +105,7 @@ def made_up_model(rows: Sequence[Sequence[Mapping[int, float]]], slack: float) -
     entries = [[(successor, 1, draw) for draw, successor in enumerate(pair, 1)] for pair in pairs]
     counts = made_counts(entries, [len(options) for options in rows])
     shares = np.array([share for pair in pairs for share in pair.values()], dtype=np.float64)
-    return interval_model(counts, ConfidenceRegion(shares, np.full(len(pairs), slack), 0.0), limit=100.0)
+    return interval_model(counts, ConfidenceRegion(shares, np.full(len(pairs), slack), ()), limit=100.0)
 
 
 @cache

@@ -60,7 +60,7 @@ class RegionWatch:
         region = region_given(rows, self._delta, assumed)
         is_given = given_rows(rows, self._delta, assumed).is_given
         assert region.log_levels is not None  # it is a region of counts
-        spent = dict.fromkeys((budget.after for budget in region.shared_budgets), 0.0)  # of what the pairs with one successor share
+        spent = dict.fromkeys((budget.after for budget in region.shared_budgets), 0.0)  # of each shared budget
         numbers = self._mdp.indices_of(self._world.states)
         for place, known in enumerate(numbers[rows.states]):
             first = self._mdp.state_pairs[known] - rows.state_pairs[place]

@@ -32,7 +32,7 @@ def point_model(rng: np.random.Generator, n_known: int, n_actions: int = 2) -> I
         drawn = rng.integers(1, 60, size=len(chosen)).tolist()
         entries.append([(successor, count, 1) for successor, count in zip(chosen, drawn, strict=True)])
     rows = made_counts(entries, [n_actions] * n_known, labels=range(n_seen))
-    region = ConfidenceRegion(rows.counts / rows.visits[rows.entry_pairs], np.full(len(entries), POINT), 0.0)
+    region = ConfidenceRegion(rows.counts / rows.visits[rows.entry_pairs], np.full(len(entries), POINT), ())
     return interval_model(rows, region, 1e9)
 
 
@@ -121,7 +121,7 @@ def test_the_worst_and_the_best_within_a_total_variation_are_those_of_plain_valu
 def test_the_break_even_of_a_coin_is_its_closed_form() -> None:
     """Heads come with 3/4. Wrong by η, they come with 3/4 - η, and a state never seen, which resets, with η."""
     rows = made_counts([[(0, 1, 1), (1, 3, 2)]], [1, 0])
-    region = ConfidenceRegion(np.array([0.25, 0.75]), np.full(1, POINT), 0.0)
+    region = ConfidenceRegion(np.array([0.25, 0.75]), np.full(1, POINT), ())
     model, policy = interval_model(rows, region, 1e9), np.array([0, RESET_PAIR])
     for error in (0.0, 0.05, 0.2, 0.5):
         expected = (1 + error) / (0.75 - error)  # V = 1 + V/4 + η (1 + V)

@@ -40,6 +40,7 @@ def observed_model(seed: int, visits: int) -> IntervalModel:
     model = model_of(counts, limit=200.0)
     around_frequencies = replace(model, rows=model.rows._replace(shares=model.rows.frequencies))
     # Those of the rows by themselves, and no two are equal: where two actions tie, a bound has no slope.
+    assert model.log_levels is not None
     rows = np.split(counts.counts.astype(np.float64), counts.row_offsets[1:-1])
     slack = [central_ball(row, level, row.copy()) for row, level in zip(rows, model.log_levels, strict=True)]
     return exactly(around_frequencies, np.array(slack) * (1 + 0.01 * np.arange(model.n_pairs)))

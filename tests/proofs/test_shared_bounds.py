@@ -97,7 +97,7 @@ def test_an_exploration_takes_the_same_steps_as_in_a_large_model(
     before = axplore.explore(world, radius=radius, epsilon=0.8, seed=1, world_parameters=parameters)
     after = axplore.explore(world, explorer=large(radius, 0.8), seed=1, world_parameters=parameters)
     assert (after.steps, after.states, after.statuses) == (before.steps, before.states, before.statuses)
-    assert np.allclose(after.lower, before.lower, rtol=1e-5)
+    assert np.allclose(after.lower, before.lower, rtol=2e-2)  # only small models deduct
     assert axplore.verify(after).complete
 
 

@@ -113,7 +113,8 @@ def bounds_along_way(
 
     The martingale shared by all such pairs bounds the sum of (draws - after) log(1/p) over them by one budget. Let a
     policy play such pairs from state to state until the goal, m in all, and reset everywhere else, and let the j-th
-    pair have k_j draws more than those after which it joined. Then it takes from the i-th state of the way, counted from 0, at most
+    pair have k_j draws more than those after which it joined. Then it takes at most, from the i-th state of the way
+    counted from 0,
 
         m - i + max over j >= i of (Y_i + j - i + 1) (exp(budget / k_j) - 1),
 
@@ -141,9 +142,7 @@ def _elsewhere(way: list[int], goal: int, n_known: int) -> npt.NDArray[np.bool_]
     return elsewhere
 
 
-def _way(
-    counts: Counts, state_pairs: IntArray, goal: int, policy: IntArray, after: int
-) -> tuple[list[int], list[int]]:
+def _way(counts: Counts, state_pairs: IntArray, goal: int, policy: IntArray, after: int) -> tuple[list[int], list[int]]:
     """The states from the initial one on and the repetitions of their pairs; nothing if another kind is played."""
     way: list[int] = []
     repeats: list[int] = []

@@ -1,9 +1,10 @@
 """The verifier's own check of lower bounds from which something is deducted (docs/algorithms/certified.md, Theorem 4).
 
 Let the pairs that have shown one successor, in more draws than those after which they join, be *certain*, and W a lower
-bound as if they led nowhere else. With k draws of such a pair since it has joined, probabilities 1 - exp(-x) of another successor, and y the one seen, the
-sum of k x over all of them is at most the budget. Theorem 4 bounds what they take off W(s0) together by what one of
-them takes off that has the whole budget, if nobody comes back to that pair for more than the detours cost:
+bound as if they led nowhere else. With k draws of such a pair since it has joined, the probability 1 - exp(-x) of other
+successors, and y the one seen, the sum of k x over all of them is at most the budget. Theorem 4 bounds what they take
+off W(s0) together by what one of them takes off that has the whole budget, if nobody comes back to that pair for more
+than the detours cost:
 
 - its *gain* is budget * W(y) / k, and k is at least the budget;
 - the *detour* of a pair is one step plus the mean of W, less W of its state; that of a RESET likewise;
@@ -21,7 +22,6 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from axplore.certificate.bellman import Sweeper
 from axplore.certificate.bounds import UnprovenError, corrected_lower, margin, numbers_of, proven_lower
@@ -128,7 +128,7 @@ class Deduction:
     @cached_property
     def _resets(self) -> FloatArray:
         """The same of a RESET in each known state, [n]; it is never of use in the initial state."""
-        resets = 1.0 + self.lower[0] - self.lower - margin(self.lower)
+        resets: FloatArray = 1.0 + self.lower[0] - self.lower - margin(self.lower)
         resets[0] = np.inf
         if self.goal < len(resets):
             resets[self.goal] = np.inf
@@ -158,7 +158,7 @@ class Deduction:
         hold if all pairs are certain are lowered until they do.
         """
         tails, heads, detours = self._edges
-        ways = np.maximum(self.sweeper.hops + self.lower - self.lower[0], 0.0)
+        ways: FloatArray = np.maximum(self.sweeper.hops + self.lower - self.lower[0], 0.0)
         ways[0] = 0.0
         for _ in range(MOST_SWEEPS):
             allowed = ways[tails] + detours

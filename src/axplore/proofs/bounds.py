@@ -43,7 +43,14 @@ from axplore.proofs.estimate_kernels import (
 )
 from axplore.proofs.row_kernels import UNKNOWN_SHIFT, RegionRows
 from axplore.proofs.sensitivity import lower_gain, regret_gain, upper_gain
-from axplore.proofs.sharpening import WAY_ROUNDING, bounds_along, certain_way, certain_ways, sharp_for_lower, sharp_for_upper
+from axplore.proofs.sharpening import (
+    WAY_ROUNDING,
+    bounds_along,
+    certain_way,
+    certain_ways,
+    sharp_for_lower,
+    sharp_for_upper,
+)
 from axplore.records.counts import Counts
 from axplore.records.vectors import Vector
 from axplore.statistics.confidence import ConfidenceRegion, SharedBudget
@@ -324,7 +331,8 @@ class IntervalModel:
 
     def with_one_successor(self, after: int) -> BoolArray:
         """Whether each pair has one successor and was drawn more often than this, [P]."""
-        return (np.diff(self.rows.row_offsets) == 1) & (self.visits > after)
+        joined: BoolArray = (np.diff(self.rows.row_offsets) == 1) & (self.visits > after)
+        return joined
 
     def as_certain(self, pairs: BoolArray) -> IntervalModel:
         """The model as if some pairs, [P], led where they were seen to lead, and nowhere else."""

@@ -100,7 +100,8 @@ class Shortcuts:
     def _budget_over(self, divisors: FloatArray) -> FloatArray:
         """The budget times the value ahead, by these divisors: repeats or gains, [P]."""
         spent = self._budget * self.values[self.model.single_successors]
-        return np.divide(spent, divisors, out=np.full(len(spent), np.inf), where=divisors > 0.0)
+        parts: FloatArray = np.divide(spent, divisors, out=np.full(len(spent), np.inf), where=divisors > 0.0)
+        return parts
 
     @property
     def _budget(self) -> float:
@@ -130,12 +131,13 @@ class Shortcuts:
     @cached_property
     def detours(self) -> FloatArray:
         """By how much the backup of each pair exceeds the value of its state, [P]."""
-        return np.maximum(self._backups - self._owned - SAFETY, 0.0)
+        detours: FloatArray = np.maximum(self._backups - self._owned - SAFETY, 0.0)
+        return detours
 
     @cached_property
     def _resets(self) -> FloatArray:
         """The detour of a RESET in each known state, [n]; infinite in the initial state, where it is of no use."""
-        resets = np.maximum(1.0 + self.values[0] - self.values[: self.model.n_known] - SAFETY, 0.0)
+        resets: FloatArray = np.maximum(1.0 + self.values[0] - self.values[: self.model.n_known] - SAFETY, 0.0)
         resets[0] = np.inf
         return resets
 
@@ -159,9 +161,9 @@ class Shortcuts:
     def _ways(self) -> FloatArray:
         """The detours on the way from the initial state to that of each pair, at least, [P]."""
         tails, heads, detours = self._edges
-        values = self.values[: self.model.n_known]
+        values: FloatArray = self.values[: self.model.n_known]
         # Where all pairs are certain, the detours of a way are its steps less what the values fall by.
-        ways = np.maximum(self.model.hops[: len(values)] + values - values[0] - SAFETY, 0.0)
+        ways: FloatArray = np.maximum(self.model.hops[: len(values)] + values - values[0] - SAFETY, 0.0)
         ways[0] = 0.0
         for _ in range(MOST_RELAXATIONS):
             nearer = ways[tails] + detours < ways[heads]
@@ -238,7 +240,7 @@ def _candidates(
     if goal != model.unseen:
         yield Shortcuts(model, goal, as_if_certain(model, goal, joined).values, budget, joined)
         return
-    fall = model.hops * (FALL_IF_UNCERTAIN if model.has_several else FALL)
+    fall = model.hops.astype(np.float64) * (FALL_IF_UNCERTAIN if model.has_several else FALL)
     for above in ABOVE:  # no certain pair leads there, so that any number of steps would do
         yield Shortcuts(model, goal, _from_start(steps + above, fall, model), budget, joined)
 

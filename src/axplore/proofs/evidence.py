@@ -260,11 +260,11 @@ def _kept_regret(claim: ToOptimise, model: IntervalModel, lowers: SharedBounds) 
     """The regret; in a large model bounds with every number only if it is proven by them, and not by their gap."""
     if not model.is_large:
         regret = claim.regret(model)
-        upper, lower = _way(model, regret.upper), _bound(model, regret.lower)
+        both = _way(model, regret.upper), _bound(model, regret.lower)
         if regret.lower.deduction:
-            return KeptRegret(upper, lower, np.inf)
+            return KeptRegret(*both, np.inf)
         values = Vector.of(regret.values[: model.n_known], 0.0)
-        return KeptRegret(upper, lower, float(values[0]), values)
+        return KeptRegret(*both, float(values[0]), values)
     quick = lowers.proof_of(claim)
     if quick is not None:
         way, along = quick

@@ -41,7 +41,7 @@ SHARED_PART: Final = 0.2
 JOINING: Final = ((1, 0.75), (10, 0.15), (30, 0.1))
 """After how many draws alike a pair joins each of the shared martingales, and the part of theirs that this one has.
 
-A pair that shows another outcome before it joins costs nothing. So the later ones serve where few pairs are uncertain."""
+A pair that shows another outcome before it joins costs nothing: the later ones serve where few pairs are uncertain."""
 
 EPISODE_PART: Final = 0.1
 """The part of delta that is left to tests by episodes (docs/algorithms/episodes.md); the pairs share the rest."""
