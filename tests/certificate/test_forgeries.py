@@ -147,7 +147,7 @@ def next_step(exploration: Any, claim: Reachable | NearOptimal, state: int, acti
 
 
 def follows_certain_way(certificate: Certificate, claim: Reachable | NearOptimal) -> bool:
-    along = bounds_along_way(certificate.counts, certificate.state_pairs, claim.goal, claim.policy.whole, 1.0)
+    along = bounds_along_way(certificate.counts, certificate.state_pairs, claim.goal, claim.policy, 1.0)
     return along is not None
 
 

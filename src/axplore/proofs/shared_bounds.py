@@ -105,6 +105,8 @@ class SharedBounds:
         """Returns a lower bound with the same steps, for the known states only, [n]."""
         model, whole = self._model, path.values
         own = whole[: model.n_known]
+        if path.goal == 0:  # no base for others, of which all are more in the initial state, whatever leads on there
+            return Vector.of(own, 1.0 + path.steps)
         if self._base is None:
             self._base = Vector.complete(own.copy())
         rows, margin = model.rows_for(path.goal, -1.0), MARGIN * (1.0 + float(whole.max()))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from axplore.certificate.bounds import lower_steps, proven_lower
+from axplore.certificate.differences import Follows
 from axplore.certificate.kinds.kind import Checking, VectorKind
 from axplore.certificate.promise import lower_text
 from axplore.records.claims import AtLeast
@@ -23,8 +24,10 @@ class AtLeastKind(VectorKind[AtLeast]):
     def goals(self, certificate: Certificate) -> range:
         return range(1, certificate.n_seen + 1)
 
-    def proof(self, claim: AtLeast, checking: Checking) -> str:
-        return f"every policy needs at least {lower_text(proven_lower(checking.sweeper, claim)[0])} expected steps"
+    def proof(self, claim: AtLeast, checking: Checking, follows: Follows) -> str:
+        if not follows.lower:
+            proven_lower(checking.sweeper, claim)
+        return f"every policy needs at least {lower_text(lower_steps(claim))} expected steps"
 
     def conclude(self, claims: Sequence[AtLeast], draft: Draft) -> None:
         for claim in claims:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -13,12 +13,13 @@ import numpy as np
 from axplore.certificate.bellman import Sweeper
 from axplore.certificate.bounds import UnprovenError
 from axplore.certificate.claim_checks import ClaimCheck
+from axplore.certificate.differences import Follows, by_differences
 from axplore.certificate.ranges import MOST_BOUND, check_reals
 from axplore.errors import InvalidInputError
 from axplore.records import claims as records
 from axplore.records.claims import Columns, claims_in, columns_of, vector_types
 from axplore.records.vectors import Vector
-from axplore.types import RESET_ACTION
+from axplore.types import RESET_ACTION, IntArray
 
 if TYPE_CHECKING:
     from axplore.certificate.conclusions import Draft
@@ -112,8 +113,11 @@ class VectorKind(Kind[AnyClaim]):
         """Returns the indices that a claim may be about."""
 
     @abstractmethod
-    def proof(self, claim: AnyClaim, checking: Checking) -> str:
-        """Returns in words what proves a claim; raises `UnprovenError` if nothing does."""
+    def proof(self, claim: AnyClaim, checking: Checking, follows: Follows) -> str:
+        """Returns in words what proves a claim; raises `UnprovenError` if nothing does.
+
+        What follows by differences need not be looked at again.
+        """
 
     def check_shape(self, claim: AnyClaim, certificate: Certificate) -> None:
         kind, n_known = self.record.__name__, len(certificate.known)
@@ -125,9 +129,10 @@ class VectorKind(Kind[AnyClaim]):
             raise InvalidInputError(f"{kind}.policy towards the index {claim.goal} plays an action that does not exist")
 
     def checks(self, claims: Sequence[AnyClaim], checking: Checking) -> Iterator[ClaimCheck]:
-        for claim in claims:
+        known = by_differences(checking.sweeper, claims, checking.certificate.epsilon)
+        for claim, follows in zip(claims, known, strict=True):
             try:
-                holds, why = True, self.proof(claim, checking)
+                holds, why = True, self.proof(claim, checking, follows)
             except UnprovenError as reason:
                 holds, why = False, str(reason)
             yield self.checked(claim, checking.certificate, holds, why)
@@ -147,11 +152,18 @@ def check_vector(name: str, vector: Vector[Any], dtype: type[np.generic], length
             f"{name} is of shape {vector.shape} and type {vector.dtype}; expected ({length},) and {np.dtype(dtype)}"
         )
     if dtype is np.float64:
-        for part in (vector, vector.base or vector):
-            check_reals(name, np.append(part.numbers, part.rest), 0.0, MOST_BOUND)
+        check_reals(name, np.append(vector.numbers, vector.rest), 0.0, MOST_BOUND)
+        if vector.base is not None:
+            _check_base(name, vector.base)
 
 
-def _exists(policy: Vector[np.int64], n_actions: Any) -> bool:
+@lru_cache(maxsize=64)
+def _check_base(name: str, base: Vector[np.float64]) -> None:
+    """The same of a base, once for many vectors that have it."""
+    check_reals(name, np.append(base.numbers, base.rest), 0.0, MOST_BOUND)
+
+
+def _exists(policy: Vector[np.int64], n_actions: IntArray) -> bool:
     """Whether every action that a policy plays is one of its state."""
-    actions = policy.whole
-    return bool(((actions >= RESET_ACTION) & (actions < n_actions)).all())
+    states, actions = policy.other_than(RESET_ACTION)
+    return bool(((actions >= 0) & (actions < n_actions[states])).all())

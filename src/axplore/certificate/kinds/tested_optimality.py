@@ -78,7 +78,7 @@ def _closes_tail(tested: OptimalByTest) -> bool:
         return False
     differs = played(record, way.policy.length) != way.policy.whole
     differs[record.goal] = False  # nothing is played there
-    upper = corrected_upper(way.upper.whole)
+    upper = corrected_upper(way.upper)
     return not differs.any() and max(1.0 + upper[0], upper.max()) <= record.tail
 
 
