@@ -120,7 +120,7 @@ class Evidence:
         for index in range(self.model.n_known):
             test = self.test_to_use(index)
             if test is not None:
-                policies[index] = Vector.of(test.actions(self.model.n_known), RESET_ACTION)
+                policies[index] = test.policy(self.model.n_known)
                 horizons[index] = test.horizon
         return Policies.of(policies, self.model.n_known, horizons)
 
