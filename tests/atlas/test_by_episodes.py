@@ -185,7 +185,8 @@ def test_at_most_a_share_of_false_bounds_is_ever_proven_though_the_start_shares_
         bound = 0.999 * model.restarted_steps(lambda _: "left", 1, horizon)
         test = EpisodeTest(
             goal=1,
-            policy=np.array([0]),
+            states=np.array([0]),
+            actions=np.array([0]),
             horizon=horizon,
             bound=bound,
             tail=1.0 + bound,
