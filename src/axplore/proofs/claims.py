@@ -18,19 +18,20 @@ import numpy as np
 
 from axplore.compilation import compiled
 from axplore.proofs.bounds import (
+    CertainWay,
     GoalValues,
     IntervalModel,
     Regret,
     along,
-    certain_path,
     empirical_path,
     gain_of_lower,
     gain_of_regret,
     gain_of_upper,
     lower_path,
-    quick_path,
+    quick_way,
     regret_path,
     upper_path,
+    way_along,
 )
 from axplore.proofs.travel import Travel, TravelAlong
 from axplore.proofs.ways import WayModel, model_along
@@ -122,15 +123,21 @@ class ToReach(_AboutGoal):
 
     def is_proven(self, model: IntervalModel) -> bool:
         """Whether the model proves the claim; quicker than by the path, because bounds are not followed beyond it."""
+        quick = self._quick_way(model)
+        if quick is not None and quick.at_most <= self.steps:
+            return True
         return self.any_path(model).at_most <= self.steps
 
-    def any_path(self, model: IntervalModel) -> GoalValues:
+    def _quick_way(self, model: IntervalModel) -> CertainWay | None:
+        return quick_way(model, self.goal, self.n_allowed) if model.is_large and model.imagined is None else None
+
+    def any_path(self, model: IntervalModel) -> GoalValues | CertainWay:
         """A policy whose upper bound proves the claim, if there is one."""
         return self._path_along(model) or upper_path(model, self.goal, n_allowed=self.n_allowed, at_most=self.steps)
 
-    def _path_along(self, model: IntervalModel) -> GoalValues | None:
+    def _path_along(self, model: IntervalModel) -> GoalValues | CertainWay | None:
         """What looks best, if its upper bound proves the claim, in large models; found along its way."""
-        quick = quick_path(model, self.goal, self.n_allowed) if model.is_large and model.imagined is None else None
+        quick = self._quick_way(model)
         if quick is not None and quick.at_most <= self.steps:
             return quick
         part = self.along_way(model)
@@ -194,11 +201,11 @@ class ToOptimise(_AboutGoal):
 
     def quick_regret(self, model: IntervalModel, lower: GoalValues) -> Regret | None:
         """That of a way on which every pair has one successor, if the gap between its bounds is small enough."""
-        way = certain_path(model, empirical_path(model, self.goal))
+        way = way_along(model, empirical_path(model, self.goal))
         if way is None or way.at_most - lower.at_least > self.steps:
             return None
         nothing = np.zeros(0, dtype=np.int64)
-        return Regret(way, lower, nothing.astype(np.float64), nothing, np.full(1, np.inf))
+        return Regret(way.path, lower, nothing.astype(np.float64), nothing, np.full(1, np.inf))
 
     def lower(self, model: IntervalModel) -> GoalValues:
         """The lower bound of the steps of every policy."""

@@ -11,7 +11,16 @@ from functools import cached_property
 
 import numpy as np
 
-from axplore.proofs.bounds import GoalValues, IntervalModel, Regret, correction, least_steps, most_steps, states_met
+from axplore.proofs.bounds import (
+    CertainWay,
+    GoalValues,
+    IntervalModel,
+    Regret,
+    correction,
+    least_steps,
+    most_steps,
+    states_met,
+)
 from axplore.proofs.claims import ToOptimise, ToReach, ToSetAside
 from axplore.proofs.contradictions import any_contradicted
 from axplore.proofs.episode_tests import EpisodeTest, EpisodeTests
@@ -219,7 +228,10 @@ def _kept_reachable(claim: ToReach, model: IntervalModel) -> Way:
     if claim.goal == 0:
         start = np.zeros(len(model.numbers)), np.full(model.n_known, RESET_PAIR)
         return _way(model, GoalValues(0, *start, proven=True))
-    return _on_its_way(model, claim.any_path(model) if model.is_large else claim.path(model))
+    if not model.is_large:
+        return _way(model, claim.path(model))
+    found = claim.any_path(model)
+    return _along(model, found) if isinstance(found, CertainWay) else _on_its_way(model, found)
 
 
 def _kept_lower(claim: ToSetAside, model: IntervalModel, lowers: SharedBounds) -> Bound:
@@ -244,6 +256,19 @@ def _on_its_way(model: IntervalModel, path: GoalValues) -> Way:
     return _way(model, GoalValues(path.goal, values, policy, proven=True))
 
 
+def _along(model: IntervalModel, way: CertainWay) -> Way:
+    """A way on which each pair has one successor."""
+    order = np.argsort(way.states)
+    states = way.states[order]
+    actions = way.pairs[order] - model.rows.state_pairs[states]
+    policy = Vector(model.n_known, states, actions, np.int64(RESET_ACTION))
+    values = way.bounds[order]
+    if way.goal < model.n_known:
+        place = int(np.searchsorted(states, way.goal))
+        states, values = np.insert(states, place, way.goal), np.insert(values, place, 0.0)
+    return Way(way.goal, policy, Vector(model.n_known, states, values, np.float64(1.0 + way.steps)))
+
+
 def _met(model: IntervalModel, path: GoalValues) -> IntArray:
     """The known states where a policy gets from the initial state by what was seen, and the goal, ascending."""
     met = states_met(model, path)
@@ -260,7 +285,7 @@ def _kept_regret(claim: ToOptimise, model: IntervalModel, lowers: SharedBounds) 
     quick = lowers.proof_of(claim)
     if quick is not None:
         way, along = quick
-        return KeptRegret(_on_its_way(model, way), Bound(claim.goal, along), np.inf)
+        return KeptRegret(_along(model, way), Bound(claim.goal, along), np.inf)
     regret = claim.quick_regret(model, claim.lower(model)) or claim.regret(model)
     upper, first = regret.upper, float(regret.values[0])
     if regret.at_most <= claim.steps < upper.at_most - regret.lower.at_least:
