@@ -313,6 +313,11 @@ class IntervalModel:
         return graph_from(offsets_of(rows.successors[by_successor], len(self.numbers)), pairs[by_successor])
 
     @cached_property
+    def owners(self) -> IntArray:
+        """The known state of each pair, [P]."""
+        return np.repeat(np.arange(self.n_known), np.diff(self.rows.state_pairs))
+
+    @cached_property
     def min_cost(self) -> float:
         """c_min, the least of all costs."""
         return min(float(self.rows.costs.min(initial=1.0)), self.rows.reset_cost)

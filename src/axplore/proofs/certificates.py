@@ -12,10 +12,10 @@ from axplore.assumptions.applied import listed
 from axplore.certificate import Certificate
 from axplore.certificate.conclusions import conclusions_of
 from axplore.proofs.bounds import least_steps, most_steps
-from axplore.proofs.evidence import Evidence
+from axplore.proofs.evidence import Evidence, KeptRegret
 from axplore.proofs.surveys import SurveyEvidence
 from axplore.records.assumed import Assumed
-from axplore.records.claims import AtLeast, AtMost, NearOptimal, Reachable, TooFar
+from axplore.records.claims import AtLeast, AtMost, Bound, NearOptimal, Reachable, TooFar
 from axplore.records.codec import Record
 from axplore.records.counts import Counts
 from axplore.records.episodes import EpisodeRecord
@@ -144,15 +144,15 @@ def reachable_claims(evidence: Evidence) -> tuple[Reachable, ...]:
     """The known states whose order of admission is proven."""
     return tuple(
         Reachable(way.goal, way.policy, way.upper)
-        for way in evidence.reachable[1:]
-        if most_steps(way.upper) <= evidence.reach
+        for way, steps in zip(evidence.reachable[1:], evidence.most_steps[1:], strict=True)
+        if steps <= evidence.reach
     )
 
 
 def too_far_claims(evidence: Evidence) -> tuple[TooFar, ...]:
     """The other states that are set aside, and the states never seen if they are."""
-    bounds, radius = (*evidence.lower[evidence.model.n_known :], evidence.unseen), evidence.target.radius
-    return tuple(TooFar(bound.goal, bound.lower) for bound in bounds if least_steps(bound.lower) > radius)
+    bounds, radius = _with_steps(evidence)[evidence.model.n_known :], evidence.target.radius
+    return tuple(TooFar(bound.goal, bound.lower) for bound, steps in bounds if steps > radius)
 
 
 def near_optimal_claims(evidence: Evidence) -> tuple[NearOptimal, ...]:
@@ -166,9 +166,12 @@ def near_optimal_claims(evidence: Evidence) -> tuple[NearOptimal, ...]:
             regret.lower.lower,
             nothing if regret.values is None else regret.values,
         )
-        for regret in evidence.regrets[1:]
-        if regret.at_most <= evidence.target.epsilon
+        for regret in _proven_optimal(evidence)
     )
+
+
+def _proven_optimal(evidence: Evidence) -> list[KeptRegret]:
+    return [regret for regret in evidence.regrets[1:] if regret.at_most <= evidence.target.epsilon]
 
 
 def at_most_claims(evidence: Evidence) -> tuple[AtMost, ...]:
@@ -176,7 +179,7 @@ def at_most_claims(evidence: Evidence) -> tuple[AtMost, ...]:
     known = range(evidence.model.n_known)
     claimed = {goal for goal in known if evidence.is_reached(goal)}
     if evidence.regrets:
-        claimed = {claim.goal for claim in near_optimal_claims(evidence)}
+        claimed = {regret.upper.goal for regret in _proven_optimal(evidence)}
     return tuple(
         AtMost(way.goal, way.policy, way.upper)
         for way in evidence.best_upper[1:]
@@ -186,9 +189,16 @@ def at_most_claims(evidence: Evidence) -> tuple[AtMost, ...]:
 
 def at_least_claims(evidence: Evidence) -> tuple[AtLeast, ...]:
     """The lower bounds of all other states, and of those never seen."""
-    claimed = {claim.goal for claim in (*too_far_claims(evidence), *near_optimal_claims(evidence))}
-    bounds = (bound for bound in (*evidence.lower[1:], evidence.unseen) if bound.goal not in claimed)
-    return tuple(AtLeast(bound.goal, bound.lower) for bound in bounds if least_steps(bound.lower) > 0)
+    claimed = {claim.goal for claim in too_far_claims(evidence)}
+    claimed |= {regret.upper.goal for regret in _proven_optimal(evidence)}
+    bounds = _with_steps(evidence)[1:]
+    return tuple(AtLeast(bound.goal, bound.lower) for bound, steps in bounds if bound.goal not in claimed and steps > 0)
+
+
+def _with_steps(evidence: Evidence) -> list[tuple[Bound, float]]:
+    """The lower bounds, that of the unseen last, and what they decide by."""
+    unseen = evidence.unseen
+    return [*zip(evidence.lower, evidence.least_steps, strict=True), (unseen, least_steps(unseen.lower))]
 
 
 def episode_records(evidence: Evidence) -> tuple[EpisodeRecord, ...]:

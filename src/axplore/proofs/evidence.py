@@ -99,6 +99,16 @@ class Evidence:
         return self.target.radius + self.target.epsilon
 
     @cached_property
+    def most_steps(self) -> tuple[float, ...]:
+        """What the upper bounds of `reachable` decide by, [n]."""
+        return tuple(most_steps(way.upper) for way in self.reachable)
+
+    @cached_property
+    def least_steps(self) -> tuple[float, ...]:
+        """What the lower bounds decide by, [n + others]."""
+        return tuple(least_steps(bound.lower) for bound in self.lower)
+
+    @cached_property
     def best_upper(self) -> tuple[Way, ...]:
         """For each known state the policy to use, with its upper bound, [n], as far as the region proves one."""
         paths = [regret.upper for regret in self.regrets] or list(self.reachable)
@@ -112,7 +122,7 @@ class Evidence:
 
     def test_to_use(self, index: int) -> EpisodeTest | None:
         """The test whose policy is the one to use: where the radius alone matters, and the region proves none in it."""
-        return None if self.regrets or most_steps(self.reachable[index].upper) <= self.reach else self.test_of(index)
+        return None if self.regrets or self.most_steps[index] <= self.reach else self.test_of(index)
 
     @cached_property
     def optimal_by_test(self) -> dict[int, TestedPolicy]:
@@ -159,13 +169,12 @@ class Evidence:
     def nothing_missing(self) -> bool:
         """Whether S_L→ ⊆ K is proven: every other state, seen or not, is too far."""
         radius = self.target.radius
-        others = self.lower[self.model.n_known :]
-        return all(least_steps(bound.lower) > radius for bound in (self.unseen, *others))
+        return all(steps > radius for steps in (least_steps(self.unseen.lower), *self.least_steps[self.model.n_known :]))
 
     def status(self, index: int) -> Status:
         """Whether a state is proven within reach with a good policy, proven too far, or neither."""
         if index >= self.model.n_known:
-            return Status.SET_ASIDE if least_steps(self.lower[index].lower) > self.target.radius else Status.OPEN
+            return Status.SET_ASIDE if self.least_steps[index] > self.target.radius else Status.OPEN
         good = self.objective is not Objective.OPTIMAL or self._is_near_optimal(index)
         return Status.CERTIFIED if self.is_reached(index) and good else Status.OPEN
 
@@ -180,11 +189,11 @@ class Evidence:
 
     def is_refuted(self, index: int) -> bool:
         """Whether a known state is proven to be out of reach."""
-        return least_steps(self.lower[index].lower) > self.reach
+        return self.least_steps[index] > self.reach
 
     def is_reached(self, index: int) -> bool:
         """Whether a known state is proven to be within reach by states admitted before it."""
-        return most_steps(self.reachable[index].upper) <= self.reach or self.test_of(index) is not None
+        return self.most_steps[index] <= self.reach or self.test_of(index) is not None
 
 
 def gather_evidence(
@@ -258,15 +267,13 @@ def _on_its_way(model: IntervalModel, path: GoalValues) -> Way:
 
 def _along(model: IntervalModel, way: CertainWay) -> Way:
     """A way on which each pair has one successor."""
-    order = np.argsort(way.states)
-    states = way.states[order]
-    actions = way.pairs[order] - model.rows.state_pairs[states]
-    policy = Vector(model.n_known, states, actions, np.int64(RESET_ACTION))
-    values = way.bounds[order]
+    order, states, values = np.argsort(way.states), way.states, way.bounds
+    actions = way.pairs[order] - model.rows.state_pairs[states[order]]
+    policy = Vector(model.n_known, states[order], actions, np.int64(RESET_ACTION))
     if way.goal < model.n_known:
-        place = int(np.searchsorted(states, way.goal))
-        states, values = np.insert(states, place, way.goal), np.insert(values, place, 0.0)
-    return Way(way.goal, policy, Vector(model.n_known, states, values, np.float64(1.0 + way.steps)))
+        states, values = np.append(states, way.goal), np.append(values, 0.0)
+        order = np.argsort(states)
+    return Way(way.goal, policy, Vector(model.n_known, states[order], values[order], np.float64(1.0 + way.steps)))
 
 
 def _met(model: IntervalModel, path: GoalValues) -> IntArray:

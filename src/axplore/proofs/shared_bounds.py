@@ -98,7 +98,7 @@ class SharedBounds:
         if self._scratch is None:
             self._scratch = np.append(base.numbers, np.zeros(len(model.frontier))), float(base.numbers.max())
         values = _along(
-            model.rows, self._factors, model.predecessors, way.goal, way.states, way.pairs, base.numbers,
+            model.rows, self._factors, model.owners, model.leading, way.goal, way.states, way.pairs, base.numbers,
             *self._scratch, MARGIN,
         )  # fmt: skip
         if not len(values):
@@ -177,7 +177,8 @@ class ProvenClaims:
 def _along(
     rows: RegionRows,
     factors: FloatArray,
-    predecessors: Graph,
+    owners: IntArray,
+    leading: Graph,
     goal: int,
     way: IntArray,
     pairs: IntArray,
@@ -203,7 +204,7 @@ def _along(
         values[way[index]] = on_way[index]
     spread_values(rows, values, n_known, goal)
     margin *= 1.0 + max(largest, rows.reset_cost + value)
-    is_bound = _is_bound_with(rows, factors, predecessors, goal, way, base, values, margin)
+    is_bound = _is_bound_with(rows, factors, owners, leading, goal, way, base, values, margin)
     for state in way:
         values[state] = base[state]
     if goal < n_known:
@@ -215,40 +216,46 @@ def _along(
 def _is_bound_with(
     rows: RegionRows,
     factors: FloatArray,
-    predecessors: Graph,
+    owners: IntArray,
+    leading: Graph,
     goal: int,
     way: IntArray,
     base: FloatArray,
     values: FloatArray,
     margin: float,
 ) -> bool:
-    """Whether values that differ from those of the base on a way only are a lower bound."""
-    n_known = len(base)
-    for state in way:
-        if values[state] > rows.reset_cost + values[0] or not _follows(rows, factors, state, values, margin):
-            return False
+    """Whether values that differ from those of the base on a way only are a lower bound.
+
+    The base is one. So only the pairs of states with a greater value have to be looked at, and those that lead to
+    states with a smaller one.
+    """
     for index in range(len(way) + 1):
-        lowered = way[index] if index < len(way) else goal
-        if lowered < n_known and values[lowered] >= base[lowered]:
-            continue
-        for entry in range(predecessors.offsets[lowered], predecessors.offsets[lowered + 1]):
-            state = predecessors.heads[entry]
-            if state != goal and values[state] == base[state] and not _follows(rows, factors, state, values, margin):
+        state = way[index] if index < len(way) else goal
+        if state < len(base) and values[state] > base[state]:
+            if values[state] > rows.reset_cost + values[0]:
                 return False
+            for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
+                if not _allows(rows, factors, pair, values[state], values, margin):
+                    return False
+        elif state >= len(base) or values[state] < base[state]:
+            for entry in range(leading.offsets[state], leading.offsets[state + 1]):
+                pair = leading.heads[entry]
+                owner = owners[pair]
+                if owner != goal and not _allows(rows, factors, pair, values[owner], values, margin):
+                    return False
     return True
 
 
 @compiled_inner
-def _follows(rows: RegionRows, factors: FloatArray, state: int, values: FloatArray, margin: float) -> bool:
-    """Whether the value of a state is at most what each of its pairs allows."""
-    for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
-        if factors[pair] == MANY:
-            allowed = lower_backup(rows, pair, values)[0]
-        else:
-            allowed = rows.costs[pair] + factors[pair] * values[rows.successors[rows.row_offsets[pair]]]
-        if allowed < values[state] - margin:
-            return False
-    return True
+def _allows(
+    rows: RegionRows, factors: FloatArray, pair: int, value: float, values: FloatArray, margin: float
+) -> bool:
+    """Whether a value is at most what a pair of its state allows."""
+    if factors[pair] == MANY:
+        allowed = lower_backup(rows, pair, values)[0]
+    else:
+        allowed = rows.costs[pair] + factors[pair] * values[rows.successors[rows.row_offsets[pair]]]
+    return allowed >= value - margin
 
 
 @compiled

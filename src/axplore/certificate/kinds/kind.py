@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -79,6 +79,11 @@ class Kind(ABC, Generic[AnyRecord]):
     def check_shape(self, claim: AnyRecord, certificate: Certificate) -> None:
         """Refuses a claim that does not fit the certificate: numbers out of their range, vectors of another length."""
 
+    def check_shapes(self, claims: Sequence[AnyRecord], certificate: Certificate) -> None:
+        """Refuses claims if one of them does not fit."""
+        for claim in claims:
+            self.check_shape(claim, certificate)
+
     @abstractmethod
     def checks(self, claims: Sequence[AnyRecord], checking: Checking) -> Iterable[ClaimCheck]:
         """Yields of each claim whether it follows."""
@@ -120,13 +125,20 @@ class VectorKind(Kind[AnyClaim]):
         """
 
     def check_shape(self, claim: AnyClaim, certificate: Certificate) -> None:
-        kind, n_known = self.record.__name__, len(certificate.known)
-        if claim.goal not in self.goals(certificate):
-            raise InvalidInputError(f"{kind} cannot be claimed of the index {claim.goal}")
+        self.check_shapes((claim,), certificate)
+
+    def check_shapes(self, claims: Sequence[AnyClaim], certificate: Certificate) -> None:
+        kind, n_known, goals = self.record.__name__, len(certificate.known), self.goals(certificate)
+        for claim in claims:
+            if claim.goal not in goals:
+                raise InvalidInputError(f"{kind} cannot be claimed of the index {claim.goal}")
         for name, dtype in vector_types(self.record).items():
-            check_vector(f"{kind}.{name}", getattr(claim, name), dtype, n_known)
-        if isinstance(claim, records.Way) and not _exists(claim.policy, certificate.n_actions):
-            raise InvalidInputError(f"{kind}.policy towards the index {claim.goal} plays an action that does not exist")
+            check_vectors(f"{kind}.{name}", [getattr(claim, name) for claim in claims], dtype, n_known)
+        for claim in claims:
+            if isinstance(claim, records.Way) and not _exists(claim.policy, certificate.n_actions):
+                raise InvalidInputError(
+                    f"{kind}.policy towards the index {claim.goal} plays an action that does not exist"
+                )
 
     def checks(self, claims: Sequence[AnyClaim], checking: Checking) -> Iterator[ClaimCheck]:
         known = by_differences(checking.sweeper, claims, checking.certificate.epsilon)
@@ -145,22 +157,18 @@ def subject_of(certificate: Certificate, index: int) -> str:
     return f"state {certificate.counts.order[index]!r}"
 
 
-def check_vector(name: str, vector: Vector[Any], dtype: type[np.generic], length: int) -> None:
-    """Refuses a vector of another length or type, and bounds out of their range."""
-    if vector.dtype != dtype or vector.shape != (length,):
-        raise InvalidInputError(
-            f"{name} is of shape {vector.shape} and type {vector.dtype}; expected ({length},) and {np.dtype(dtype)}"
-        )
-    if dtype is np.float64:
-        check_reals(name, np.append(vector.numbers, vector.rest), 0.0, MOST_BOUND)
-        if vector.base is not None:
-            _check_base(name, vector.base)
-
-
-@lru_cache(maxsize=64)
-def _check_base(name: str, base: Vector[np.float64]) -> None:
-    """The same of a base, once for many vectors that have it."""
-    check_reals(name, np.append(base.numbers, base.rest), 0.0, MOST_BOUND)
+def check_vectors(name: str, vectors: Sequence[Vector[Any]], dtype: type[np.generic], length: int) -> None:
+    """Refuses vectors of another length or type, and bounds out of their range."""
+    for vector in vectors:
+        if vector.dtype != dtype or vector.length != length:
+            raise InvalidInputError(
+                f"{name} is of shape {vector.shape} and type {vector.dtype}; expected ({length},) and {np.dtype(dtype)}"
+            )
+    if dtype is np.float64 and vectors:
+        bases = {id(vector.base): vector.base for vector in vectors if vector.base is not None}
+        parts = [*vectors, *bases.values()]
+        check_reals(name, np.concatenate([part.numbers for part in parts]), 0.0, MOST_BOUND)
+        check_reals(name, np.array([part.rest for part in parts]), 0.0, MOST_BOUND)
 
 
 def _exists(policy: Vector[np.int64], n_actions: IntArray) -> bool:
