@@ -589,12 +589,14 @@ def _upper_path(
     if way is not None and way.at_most <= at_most < np.inf:
         return way.path
     limit = min(model.limit, at_most)
+    is_whole = follow is None and model.imagined is None  # else to ask for the least takes longer than to solve
+    may_be_found = estimate.steps < limit and not (is_whole and model.least_upper[goal] > at_most)
     policy = np.full(model.n_known, RESET_PAIR)
     asked = ("upper" if follow is None else "following", goal, playing)
     cold = estimate.values, np.full(model.n_pairs, UNKNOWN_SHIFT)
     last = None if model.imagined is None else model.starts.get(asked)
     starts = [(start, INNER_SWEEPS) for start in (last, cold) if start is not None]
-    for start, inner in (*starts, (cold, 0)) if estimate.steps < limit else ():
+    for start, inner in (*starts, (cold, 0)) if may_be_found else ():
         values, shifts = start[0].copy(), start[1].copy()
         residual = upper_bound(rows, goal, allowed, values, policy, shifts, inner, limit, model.residual)
         if residual == BEYOND_LIMIT:
