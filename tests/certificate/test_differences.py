@@ -14,15 +14,34 @@ import numpy as np
 import pytest
 from explored import SETTINGS, Setting
 
+from axplore.assumptions import NOTHING, Assumptions
 from axplore.atlas.construction import certificate_from_exploration
-from axplore.certificate import AtLeast, AtMost, Certificate, NearOptimal, Reachable, TooFar, Verification, verify
-from axplore.certificate import differences
+from axplore.certificate import (
+    AtLeast,
+    AtMost,
+    Certificate,
+    NearOptimal,
+    Reachable,
+    TooFar,
+    Verification,
+    differences,
+    verify,
+)
 from axplore.certificate.bellman import Sweeper
-from axplore.certificate.bounds import UnprovenError, lower_steps, proven_lower, proven_regret, proven_upper, upper_steps
-from axplore.certificate.bounds import corrected_lower, corrected_upper
+from axplore.certificate.bounds import (
+    UnprovenError,
+    corrected_lower,
+    corrected_upper,
+    lower_steps,
+    proven_lower,
+    proven_regret,
+    proven_upper,
+    upper_steps,
+)
 from axplore.certificate.differences import Follows, by_differences
 from axplore.certificate.kinds import KINDS, kind
-from axplore.domains import random_sparse, slippery_grid, star
+from axplore.certificate.kinds.kind import VectorKind
+from axplore.domains import GridTies, random_sparse, slippery_grid, star
 from axplore.explorers.base import run
 from axplore.explorers.certified import Certified
 from axplore.mdp import TabularMdp
@@ -31,6 +50,7 @@ from axplore.target import Objective, Target
 from axplore.types import RESET_ACTION
 from axplore.worlds.simulated import SimulatedWorld
 from edited import edited
+from made_counts import made_counts
 
 
 def tree() -> TabularMdp:
@@ -44,7 +64,14 @@ WORLDS = {
     "star": Setting(partial(star, 12, 1), 2.0, 1.0),
     "sparse within radius": Setting(partial(random_sparse, 25, 2, (1, 3), 4), 4.0, 2.0, Objective.WITHIN_RADIUS),
     "sparse": Setting(partial(random_sparse, 12, 2, (1, 2), 1), 4.0, 1.0),
+    "tied grid": Setting(partial(slippery_grid, 4, 4), 3.0, 2.0),
+    "grid of likely outcomes": Setting(partial(slippery_grid, 4, 4), 3.0, 2.0),
     "grid with a border": Setting(partial(slippery_grid, 6, 6, slip=0.1), 4.0, 2.0, Objective.WITHIN_RADIUS),
+}
+TIES = GridTies(4, 4)
+ASSUMED = {
+    "tied grid": Assumptions(tied=TIES.outcome_of, leads_to=TIES.leads_to),
+    "grid of likely outcomes": Assumptions(min_probability=0.05),
 }
 everywhere = pytest.mark.parametrize("name", WORLDS)
 
@@ -58,6 +85,7 @@ def kept_as_large(name: str) -> Certificate:
         objective=setting.objective,
         by_episodes=False,
         whole_up_to=1,
+        assume=ASSUMED.get(name, NOTHING),
     )
     return certificate_from_exploration(run(explorer, SimulatedWorld(setting.make(), 7), max_steps=setting.max_steps))
 
@@ -126,9 +154,7 @@ def changed(vector: Vector[Any], rng: np.random.Generator, numbers: Sequence[flo
             del states[place], own[place]
         case _:
             rest = number
-    return Vector(
-        vector.length, np.array(states, dtype=np.int64), np.array(own, dtype=vector.dtype), rest, vector.base
-    )
+    return Vector(vector.length, np.array(states, dtype=np.int64), np.array(own, dtype=vector.dtype), rest, vector.base)
 
 
 def with_other_base(claims: Sequence[Any], rng: np.random.Generator) -> Iterator[Any]:
@@ -161,10 +187,12 @@ def forgeries(certificate: Certificate, rng: np.random.Generator) -> Iterator[li
                 else:
                     about = float(rng.choice(vector.whole))
                     factors = np.array([0.5, 0.999, 1 - 1e-7, 1 + 1e-7, 1.001, 1.5])
-                    new = changed(vector, rng, [*(about * factors), 0.0, 1.0 + float(vector[0])])
+                    new = changed(vector, rng, [*(about * factors), 0.0, 1.0 + float(vector[0]), 2e9])
                 edits.append(edited(claim, **{field: new}))
             yield edits
-            goals = next(each for each in KINDS if each.record is record).goals(certificate)
+            goals = next(each for each in KINDS if isinstance(each, VectorKind) and each.record is record).goals(
+                certificate
+            )
             yield [edited(claim, goal=int(rng.choice(goals))) for claim in claims]
             if hasattr(claims[0], "lower"):
                 yield list(with_other_base(claims, rng))
@@ -174,6 +202,8 @@ def with_other_action(policy: Vector[Any], certificate: Certificate, rng: np.ran
     whole = policy.whole.copy()
     state = int(rng.integers(len(whole)))
     whole[state] = rng.integers(RESET_ACTION, int(certificate.n_actions[state]))
+    if rng.random() < 0.2 and certificate.n_actions.min() > 0:  # all others play their first action
+        return Vector(len(whole), np.array([state]), whole[[state]], np.int64(0))
     return Vector.of(whole, RESET_ACTION)
 
 
@@ -215,3 +245,65 @@ def test_verdicts_do_not_depend_on_how_many_are_looked_at_together(
     certificate, before = kept_as_large(name), verify(kept_as_large(name))
     monkeypatch.setattr(differences, name_of_limit, limit)
     assert str(verify(certificate)) == str(before)
+
+
+def scaled(claim: Any, field: str, state: int | None, factor: float) -> Any:
+    """A claim in which the number of a state, or of all states without one of their own, is multiplied."""
+    vector = getattr(claim, field)
+    numbers, rest = vector.numbers, vector.rest
+    if state is None:
+        rest = vector.dtype.type(rest * factor)
+    else:
+        numbers = np.where(vector.indices == state, numbers * factor, numbers)
+    return edited(claim, **{field: Vector(vector.length, vector.indices, numbers, rest, vector.base)})
+
+
+def last_that_holds(holds: Callable[[float], bool], bad: float) -> float:
+    """The factor next to the border, on the side of 1."""
+    good = 1.0
+    while good != (middle := (good + bad) / 2) != bad:
+        good, bad = (middle, bad) if holds(middle) else (good, middle)
+    return good
+
+
+@everywhere
+@pytest.mark.parametrize("field", ["upper", "lower", "regret"])
+def test_the_border_of_what_follows_is_that_of_whole_vectors(name: str, field: str) -> None:
+    certificate, sweeper = kept_as_large(name), Sweeper.of(kept_as_large(name))
+    bad, bound = 2.0 if field == "lower" else 0.25, "loss" if field == "regret" else field
+    for record in (Reachable, AtMost, TooFar, AtLeast, NearOptimal):
+        for claim in certificate.of(record)[::7]:
+            vector = getattr(claim, field, None)
+            if vector is None or len(vector.indices) == vector.length:
+                continue
+            places = [*vector.indices[:: max(1, len(vector.indices) // 3)].tolist(), *([] if vector.base else [None])]
+            for state in places:
+
+                def quick(factor: float, claim: Any = claim, state: int | None = state) -> bool:
+                    (follows,) = by_differences(sweeper, [scaled(claim, field, state, factor)], -1.0)
+                    return bool(getattr(follows, bound))
+
+                def whole(factor: float, claim: Any = claim, state: int | None = state) -> bool:
+                    return bool(getattr(follows_as_whole(sweeper, scaled(claim, field, state, factor)), bound))
+
+                if not quick(1.0) or whole(bad):
+                    continue
+                by_quick, by_whole = last_that_holds(quick, bad), last_that_holds(whole, bad)
+                assert by_quick == pytest.approx(by_whole, rel=1e-9) or not field == "regret"
+                assert (by_whole - by_quick) * (1.0 - bad) <= 1e-10
+
+
+def test_a_base_holds_for_the_claim_with_the_least_value_outside() -> None:
+    """Of two bounds with one base, the inequality of a state that may lead outside holds for one of them only."""
+    far = 20.0
+    # The second state leads outside, the first one to the second; a third is the goal of both claims.
+    rows: list[list[tuple[int, int, int]]] = [[(1, 10**6, 1)], [(3, 10**6, 1)], [(0, 10**6, 1)]]
+    counts = made_counts(rows, [1, 1, 1])
+    basis: dict[str, Any] = {"radius": 2.0, "epsilon": 1.0, "delta": 0.1, "objective": Objective.WITHIN_RADIUS}
+    sweeper = Sweeper.of(Certificate(counts=counts, complete=False, **basis))
+    base = Vector.complete(np.array([far / 2, far / 2, far / 2]))
+    good = AtLeast(4, Vector(3, np.array([0]), np.array([far / 2 - 1e-3]), np.float64(0.0), base))
+    low = AtLeast(4, Vector(3, np.array([0]), np.array([1.0]), np.float64(0.0), base))
+    for claims in ([good, low], [low, good], [low]):
+        follows = {claim: each.lower for claim, each in zip(claims, by_differences(sweeper, claims, 1.0), strict=True)}
+        assert follows[low] == follows_as_whole(sweeper, low).lower is False

@@ -35,10 +35,10 @@ from axplore.errors import AxploreError, DamagedFileError
 from axplore.labels import canonical_json
 from axplore.memory import Memory
 from axplore.records.counts import Counts
-from axplore.records.vectors import Vector
 from axplore.records.distances import Distances
 from axplore.records.episodes import EpisodeRecord
 from axplore.records.order import Labels
+from axplore.records.vectors import Vector
 from axplore.truth import ACCURACY, optimal_steps
 from axplore.types import RESET_ACTION
 from edited import edited

@@ -319,8 +319,8 @@ def test_a_limit_of_the_system_does_not_shorten_the_policy_that_is_tested(limit:
         goal = list(world.states).index("goal")
         known = [0, list(world.states).index("pit")]
         test = EpisodeTest(
-            goal, np.arange(2), np.zeros(2, dtype=np.int64), horizon=20, bound=10.0, tail=11.0, line=1, turn=1, level=0.05,
-            bets=focused_bets(0.5), outcomes=np.zeros(22, dtype=np.int64),
+            goal, np.arange(2), np.zeros(2, dtype=np.int64), horizon=20, bound=10.0, tail=11.0, line=1, turn=1,
+            level=0.05, bets=focused_bets(0.5), outcomes=np.zeros(22, dtype=np.int64),
         )  # fmt: skip
         for _ in range(20):
             test = test.after(world.carry_out([test.order(known, 5)])[0])

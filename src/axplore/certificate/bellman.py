@@ -142,9 +142,7 @@ def bounds_along_way(
     return bounds
 
 
-def _way(
-    counts: Counts, state_pairs: IntArray, goal: int, policy: Vector[np.int64]
-) -> tuple[list[int], list[int]]:
+def _way(counts: Counts, state_pairs: IntArray, goal: int, policy: Vector[np.int64]) -> tuple[list[int], list[int]]:
     """The states from the initial one on and the repetitions of their pairs; nothing if another kind is played."""
     states, actions = policy.other_than(RESET_ACTION)
     action_of = dict(zip(states.tolist(), actions.tolist(), strict=True))

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from axplore.certificate.bounds import (
     upper_steps,
 )
 from axplore.certificate.sparse import Places, Sparse, places
-from axplore.records.claims import Bound, Claim, NearOptimal, Way
+from axplore.records.claims import Bound, NearOptimal, Way
 from axplore.records.vectors import Vector
 from axplore.types import RESET_ACTION, BoolArray, FloatArray, IntArray
 
@@ -56,7 +56,7 @@ class Follows:
     loss: bool = False
 
 
-def by_differences(sweeper: Sweeper, claims: Sequence[Claim], epsilon: float) -> list[Follows]:
+def by_differences(sweeper: Sweeper, claims: Sequence[Any], epsilon: float) -> list[Follows]:
     """Which bounds of each of some claims of one kind follow; a loss is looked at where the gap is more than ε."""
     uppers, lowers, losses = (np.zeros(len(claims), dtype=np.bool_) for _ in range(3))
     if claims and isinstance(claims[0], Way):
@@ -116,7 +116,7 @@ def _lowers_follow(sweeper: Sweeper, claims: Sequence[Bound | NearOptimal]) -> B
     lower = _lowers_of(sweeper, claims)
     own, margin, most = lower.own, lower.margin, lower.outside - lower.margin
     shared_top = lower.rest if lower.base is None else np.full(len(claims), lower.base.max())
-    may_reset = (lower.numbers <= most[own.claims]) | (own.items == 0)  # from there RESET leads nowhere
+    may_reset = lower.numbers <= most[own.claims]
     doubtful = _doubtful_of_rest(lower, lower.rest - 1.0 + margin) if lower.base is None else _doubtful_of_base(lower)
 
     def hold(pairs: Places) -> BoolArray:
@@ -165,7 +165,9 @@ def _policies_keep(plays: Places, bound: Sparse, cost: float, margin: FloatArray
     sweeper, own = bound.sweeper, bound.own
     after_reset = cost + bound.of_start + margin
     states = _states_of(sweeper, plays)
-    resets = ~np.isin(_keys(own, sweeper.n_seen), _keys(states, sweeper.n_seen)) & (own.items != bound.goals[own.claims])
+    resets = ~np.isin(_keys(own, sweeper.n_seen), _keys(states, sweeper.n_seen)) & (
+        own.items != bound.goals[own.claims]
+    )
     too_low = own.claims[resets & (bound.numbers < after_reset[own.claims])]
     plays = plays[states.items != bound.goals[plays.claims]]
 
@@ -179,9 +181,7 @@ def _policies_keep(plays: Places, bound: Sparse, cost: float, margin: FloatArray
     return follows & _hold_in(_parts(plays), hold, n_claims)
 
 
-def _touched(
-    lower: Sparse, changed: Places, doubtful: tuple[IntArray, IntArray]
-) -> tuple[Iterator[Places], BoolArray]:
+def _touched(lower: Sparse, changed: Places, doubtful: tuple[IntArray, IntArray]) -> tuple[Iterator[Places], BoolArray]:
     """The pairs of which an inequality about lower bounds may not follow from what is shared, some claims at a time.
 
     Returns also which claims these are few of, [c]; there are none of the others.

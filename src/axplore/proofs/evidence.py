@@ -169,7 +169,9 @@ class Evidence:
     def nothing_missing(self) -> bool:
         """Whether S_L→ ⊆ K is proven: every other state, seen or not, is too far."""
         radius = self.target.radius
-        return all(steps > radius for steps in (least_steps(self.unseen.lower), *self.least_steps[self.model.n_known :]))
+        return all(
+            steps > radius for steps in (least_steps(self.unseen.lower), *self.least_steps[self.model.n_known :])
+        )
 
     def status(self, index: int) -> Status:
         """Whether a state is proven within reach with a good policy, proven too far, or neither."""

@@ -247,9 +247,7 @@ def _is_bound_with(
 
 
 @compiled_inner
-def _allows(
-    rows: RegionRows, factors: FloatArray, pair: int, value: float, values: FloatArray, margin: float
-) -> bool:
+def _allows(rows: RegionRows, factors: FloatArray, pair: int, value: float, values: FloatArray, margin: float) -> bool:
     """Whether a value is at most what a pair of its state allows."""
     if factors[pair] == MANY:
         allowed = lower_backup(rows, pair, values)[0]

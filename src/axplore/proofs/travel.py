@@ -151,9 +151,7 @@ def _ways(model: IntervalModel, targets: IntArray) -> tuple[IntArray | Vectors, 
     return Vectors.of(kept_policies, n_states, np.int64), Vectors.of(kept_distances, n_states, np.float64)
 
 
-def _kept_way(
-    model: IntervalModel, path: GoalValues, n_states: int
-) -> tuple[Vector[np.int64], Vector[np.float64]]:
+def _kept_way(model: IntervalModel, path: GoalValues, n_states: int) -> tuple[Vector[np.int64], Vector[np.float64]]:
     """Returns a way, by number, with what differs from most states: these play the same, or are as far as by RESET."""
     plays = np.flatnonzero(path.policy != RESET_PAIR)
     actions = path.policy[plays] - model.rows.state_pairs[plays]

@@ -158,8 +158,7 @@ def check_records(records: Sequence[EpisodeRecord], setting: EpisodeSetting) -> 
         reached[record.goal] += record.n_arrivals
         begun[_first_action(record)] += record.n_arrivals
     refusals = [
-        refusal(record, setting)
-        or _unsupported(record, reached[record.goal], begun[_first_action(record)], setting)
+        refusal(record, setting) or _unsupported(record, reached[record.goal], begun[_first_action(record)], setting)
         for record in records
     ]
     proven_turns: dict[int, int] = {}
