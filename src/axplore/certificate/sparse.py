@@ -131,7 +131,7 @@ class Sparse:
 
     def least_means(self, where: Places, enough: FloatArray) -> FloatArray:
         """The least mean at the next state for pairs, [k]; see `Region.least_means`."""
-        return self._means(where, enough, lambda states: self.at(states))
+        return self._means(where, enough, self.at)
 
     def greatest_means(self, where: Places, enough: FloatArray) -> FloatArray:
         """The greatest mean at the next state for pairs, [k]; see `Sweeper.greatest_means`."""
