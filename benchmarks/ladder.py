@@ -120,7 +120,7 @@ LADDERS: Final[Mapping[str, dict[str, Rung]]] = {
         f"{n}": (partial(axplore.domain, "star", arms=n, arm_length=1), settings(2))
         for n in (500, 1000, 2000, 5000, 20_000)
     },
-    "binary tree of depth d": {f"{d}": (partial(binary_tree, d), settings(d)) for d in (6, 8, 10)},
+    "binary tree of depth d": {f"{d}": (partial(binary_tree, d), settings(d)) for d in (6, 8, 10, 11)},
     "first known states of 2,000, random sparse, L = 8": {
         f"{n}": (partial(random_sparse, 2000), settings(8, until=n)) for n in (29, 57, 114)
     },

@@ -76,7 +76,7 @@ def chain() -> Atlas:
 @pytest.fixture(scope="session")
 def unfinished() -> Atlas:
     """The same, cut short."""
-    return axplore.explore("confusing-chain", radius=4.5, epsilon=0.1, max_steps=600)
+    return axplore.explore("confusing-chain", radius=4.5, epsilon=0.1, max_steps=500)
 
 
 @pytest.fixture(scope="session")

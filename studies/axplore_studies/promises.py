@@ -86,7 +86,7 @@ class RegionWatch:
             if test.proven and (test.line, test.turn) not in self._looked_at:
                 self._looked_at.add((test.line, test.turn))
                 goal = self._world.states[test.goal]
-                by_step = policy_on_model(self._mdp, labels, test.policy_by_step)
+                by_step = policy_on_model(self._mdp, labels, np.tile(test.policy(len(labels)).whole, (test.horizon, 1)))
                 taken, missed = truncated_steps(self._mdp, self._mdp.index_of(goal), by_step)
                 if taken + missed * test.tail > test.bound + ACCURACY:
                     self.left = True

@@ -17,7 +17,7 @@ from axplore.atlas.state_report import headings_of, legend_of, rows_of, state_ro
 from axplore.atlas.verdict import VerdictKind
 from axplore.certificate import verify
 from axplore.cli.explore_commands import atlas_as_json
-from axplore.domains import confusing_chain
+from axplore.domains import slippery_grid
 from axplore.errors import InvalidInputError
 from axplore.proofs.episode_tests import EpisodeTest
 from axplore.records.episodes import EpisodeRecord
@@ -151,7 +151,7 @@ def test_what_an_atlas_says_by_episodes_is_verified_with_it() -> None:
 
 
 def test_a_part_of_an_atlas_keeps_what_was_proven_by_policies_through_its_states() -> None:
-    atlas = axplore.explore(confusing_chain(), 4.5, 0.4, objective="within-radius", seed=1)
+    atlas = axplore.explore(slippery_grid(4, 4), 5, 1, objective="within-radius", seed=1)
     part = atlas.within(4.2)
     kept = [state for state in part.states if part.by_episodes(state) is not None]
     assert kept
@@ -185,7 +185,8 @@ def test_at_most_a_share_of_false_bounds_is_ever_proven_though_the_start_shares_
         bound = 0.999 * model.restarted_steps(lambda _: "left", 1, horizon)
         test = EpisodeTest(
             goal=1,
-            policy=np.array([0]),
+            states=np.array([0]),
+            actions=np.array([0]),
             horizon=horizon,
             bound=bound,
             tail=1.0 + bound,

@@ -23,6 +23,7 @@ from axplore.target import Target
 from axplore.types import Status
 from axplore.worlds.simulated import SimulatedWorld
 from edited import edited
+from tested_policies import with_play
 
 GRID = slippery_grid(4, 4)
 TARGET = Target(radius=6.0, epsilon=1.0, delta=0.1)
@@ -69,8 +70,7 @@ def test_the_policies_handed_back_depend_on_no_step_and_are_those_that_were_test
     concluded = conclusions_of(certificate())
     assert all(policy.ndim == 1 for policy in concluded.policies)
     goal, record = one_tested()
-    policy = np.full(len(certificate().known), -1)
-    policy[: len(record.policy)] = record.policy
+    policy = record.policy(len(certificate().known)).whole
     others = np.arange(len(policy)) != goal
     assert (concluded.policies[goal] == policy)[others].all()
     assert all((mine == theirs).all() for mine, theirs in zip(explored().policies, concluded.policies, strict=True))
@@ -169,16 +169,16 @@ def test_a_dearer_miss_than_was_staked_on_is_refused() -> None:
 
 def test_a_policy_through_states_admitted_later_proves_no_admission() -> None:
     goal, record = one_tested()
-    longer = (*record.policy, *[-1] * (goal + 1 - len(record.policy)))
-    alone = edited(certificate(), episodes=(edited(record, policy=longer, line=1, turn=1),), reachable=())
+    later = edited(record, **with_play(record, goal, 0), line=1, turn=1)
+    alone = edited(certificate(), episodes=(later,), reachable=())
     assert conclusions_of(alone).statuses[goal] is Status.OPEN
     assert any(repr(alone.known[goal]) in part and "reachable" in part for part in conclusions_of(alone).open_parts)
 
 
 def test_a_policy_that_plays_in_states_that_are_not_known_is_refused() -> None:
     _, record = one_tested()
-    policy = (*record.policy, *[0] * (len(certificate().known) + 1 - len(record.policy)))
-    assert any("not known" in claim.why for claim in verify(with_record(record, policy=policy)).failures)
+    beyond = with_play(record, len(certificate().known), 0)
+    assert any("not known" in claim.why for claim in verify(with_record(record, **beyond)).failures)
 
 
 @pytest.mark.parametrize("setting", ["chain", "lock"])

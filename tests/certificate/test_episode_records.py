@@ -24,6 +24,7 @@ from axplore.records.episodes import EpisodeRecord
 from axplore.statistics import episodes as statistics
 from edited import edited
 from made_counts import made_counts
+from tested_policies import plays
 
 SHARE = 0.01
 ROWS: list[list[tuple[int, int, int]]] = [
@@ -40,7 +41,7 @@ SETTING = EpisodeSetting(share=SHARE, counts=made_counts(ROWS, [2, 2, 1, 3]))
 
 FIRST = EpisodeRecord(
     goal=2,
-    policy=(1, 0),
+    **plays(1, 0),
     horizon=4,
     bound=5.0,
     tail=6.0,
@@ -50,8 +51,8 @@ FIRST = EpisodeRecord(
     weights=(0.5, 0.5),
     outcomes=(0, 0, 30, 12, 3, 2),
 )
-SECOND = edited(FIRST, goal=3, policy=(0, 1, 0), turn=2, outcomes=(0, 0, 0, 60, 12, 2))
-OTHER_LINE = edited(FIRST, goal=1, policy=(0,), horizon=2, line=2, outcomes=(0, 40, 6, 4))
+SECOND = edited(FIRST, goal=3, **plays(0, 1, 0), turn=2, outcomes=(0, 0, 0, 60, 12, 2))
+OTHER_LINE = edited(FIRST, goal=1, **plays(0), horizon=2, line=2, outcomes=(0, 40, 6, 4))
 RECORDS = (FIRST, SECOND, OTHER_LINE)
 
 
@@ -77,7 +78,7 @@ def any_record(draw: st.DrawFn) -> EpisodeRecord:
     bound = draw(st.floats(0.5, 20.0))
     return EpisodeRecord(
         goal=1,
-        policy=(0,),
+        **plays(0),
         horizon=horizon,
         bound=bound,
         tail=1.0 + bound + draw(st.sampled_from((0.0, 0.3, 7.0, 40.0))),
@@ -126,12 +127,12 @@ FORGERIES: dict[str, tuple[dict[str, Any], str]] = {
         "reached the goal 715 times, the draws only 710 times",
     ),
     "more episodes than were begun": (
-        {"goal": 1, "policy": (1,), "outcomes": (0, 0, 386, 12, 3, 2)},
+        {"goal": 1, **plays(1), "outcomes": (0, 0, 386, 12, 3, 2)},
         "drawn 400 times",
     ),
     "more arrivals than by its own draws": ({"outcomes": (0, 0, 301, 12, 3, 2)}, "entered the goal 300 times"),
     "an arrival sooner than can be": ({"outcomes": (0, 1, 30, 12, 3, 2)}, "to the goal in 1 steps"),
-    "a policy that leads elsewhere": ({"policy": (1, 1)}, "entered the goal 0 times"),
+    "a policy that leads elsewhere": (plays(1, 1), "entered the goal 0 times"),
     "a goal that the policy does not reach": ({"goal": 3}, "the goal 117 times, the draws only 100"),
     "an arrival without a step": ({"outcomes": (30, 0, 0, 12, 3, 2)}, "without a step"),
     "a longer horizon": ({"horizon": 5}, "do not fit a horizon"),
@@ -142,10 +143,10 @@ FORGERIES: dict[str, tuple[dict[str, Any], str]] = {
     "a later line": ({"line": 1000}, "nats"),
     "a later turn": ({"turn": 3}, "missing, or not proven"),
     "the same turn twice": ({"turn": 2}, "stands 2 times"),
-    "a policy in states that are not known": ({"policy": (1, 0, 0, 0, 0)}, "states that are not known"),
-    "an action that is none": ({"policy": (2, 0)}, "does not exist"),
-    "a policy that resets at once": ({"policy": (-1, 0)}, "never leaves"),
-    "no policy": ({"policy": ()}, "never leaves"),
+    "a policy in states that are not known": (plays(1, 0, 0, 0, 0), "states that are not known"),
+    "an action that is none": (plays(2, 0), "does not exist"),
+    "a policy that resets at once": (plays(-1, 0), "never leaves"),
+    "no policy": (plays(), "never leaves"),
     "a goal that is not known": ({"goal": 4}, "no known state"),
     "weights above one": ({"weights": (0.9, 0.9)}, "more than the wealth"),
     "weights above one by a hair": ({"weights": (0.5, 0.5 + 2**-52)}, "more than the wealth"),
@@ -205,7 +206,11 @@ def test_arrivals_of_all_records_together_must_fit_the_draws() -> None:
         {"bound": math.nan},
         {"outcomes": (0, -1, 3)},
         {"outcomes": (0, 1.5, 3)},
-        {"policy": (-2,)},
+        {"actions": (-1, 0)},
+        {"states": (0, 0)},
+        {"states": (1, 0)},
+        {"states": (0,)},
+        {"states": (-1, 0)},
         {"fractions": (0.0, 0.4)},
         {"weights": (-0.5, 1.0)},
     ],

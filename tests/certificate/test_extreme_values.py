@@ -38,6 +38,7 @@ from axplore.records.counts import Counts
 from axplore.records.distances import Distances
 from axplore.records.episodes import EpisodeRecord
 from axplore.records.order import Labels
+from axplore.records.vectors import Vector
 from axplore.truth import ACCURACY, optimal_steps
 from axplore.types import RESET_ACTION
 from edited import edited
@@ -102,7 +103,7 @@ def test_the_kinds_are_what_they_are_called() -> None:
 def test_a_way_drawn_so_seldom_that_its_factors_overflow_says_nothing() -> None:
     columns = (np.array(column) for column in ([0, 1], [0, 1], [1], [2], [1]))
     two_draws = Counts(Labels("ab"), (Labels("x"), Labels()), *columns)
-    state_pairs, policy = np.array([0, 1, 1]), np.array([0, RESET_ACTION])
+    state_pairs, policy = np.array([0, 1, 1]), Vector.complete(np.array([0, RESET_ACTION]))
     assert bounds_along_way(two_draws, state_pairs, 1, policy, budget=1e4) is None
     assert bounds_along_way(two_draws, state_pairs, 1, policy, budget=1.0) is not None
 

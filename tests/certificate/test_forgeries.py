@@ -20,7 +20,6 @@ from axplore.certificate import Certificate, NearOptimal, Reachable, TooFar, Ver
 from axplore.certificate import verify as verify_in_memory
 from axplore.certificate.bellman import bounds_along_way
 from axplore.certificate.kinds import KINDS
-from axplore.certificate.kinds.tested_optimality import played
 from axplore.domains import confusing_chain
 from axplore.errors import InvalidInputError
 from axplore.explorers.base import run
@@ -43,6 +42,7 @@ from axplore.types import RESET_ACTION, FloatArray
 from axplore.worlds.simulated import SimulatedWorld
 from edited import edited
 from made_counts import made_counts
+from tested_policies import with_play
 
 CLEARLY = 1e-6
 """Inequalities nearer than this are not asked about: there the two implementations may differ by rounding."""
@@ -147,7 +147,7 @@ def next_step(exploration: Any, claim: Reachable | NearOptimal, state: int, acti
 
 
 def follows_certain_way(certificate: Certificate, claim: Reachable | NearOptimal) -> bool:
-    along = bounds_along_way(certificate.counts, certificate.state_pairs, claim.goal, claim.policy.whole, 1.0)
+    along = bounds_along_way(certificate.counts, certificate.state_pairs, claim.goal, claim.policy, 1.0)
     return along is not None
 
 
@@ -523,21 +523,21 @@ def test_a_record_with_another_goal_or_another_action_is_true_or_rejected(verify
     for record in by_episodes().of(EpisodeRecord):
         goals = [{"goal": goal} for goal in range(1, len(by_episodes().known)) if goal != record.goal]
         actions: list[dict[str, Any]] = [
-            {"policy": (*record.policy[:state], other, *record.policy[state + 1 :])}
-            for state, action in enumerate(record.policy)
+            with_play(record, state, other)
+            for state in range(record.goal)
             for other in range(-1, len(by_episodes().actions[state]))
-            if other != action
+            if with_play(record, state, other) != {"states": record.states, "actions": record.actions}
         ]
         for change in (*goals, *actions):
             forged, changed = with_record(record, **change), edited(record, **change)
             verdict = verify(forged)
             if any(check.index == changed.goal and not check.holds for check in verdict.claims):
                 continue
-            policy = np.tile(played(changed, len(forged.known)), (changed.horizon, 1))
+            policy = np.tile(changed.policy(len(forged.known)).whole, (changed.horizon, 1))
             label = forged.known[changed.goal]
             assert policy_steps_on(chain, list(forged.known), policy, label) <= changed.bound + CLEARLY, change
             accepted += 1
-    assert accepted < sum(len(record.policy) for record in by_episodes().of(EpisodeRecord))
+    assert accepted < sum(len(record.states) for record in by_episodes().of(EpisodeRecord))
 
 
 def test_episodes_that_no_draws_can_have_given_are_rejected(verify: Any) -> None:
@@ -551,7 +551,7 @@ def test_a_bound_below_what_the_rows_prove_of_the_policy_is_rejected() -> None:
     """Outcomes alone may say anything: here they say that a chance of one half is a certainty."""
     rows = [[(0, 5000, 2), (1, 5000, 1)][::-1], []]
     counts = made_counts(rows, [1, 1])
-    record = EpisodeRecord(1, (0,), 3, 1.2, 2.2, 1, 1, (0.5,), (1.0,), (0, 4000, 0, 0, 0))
+    record = EpisodeRecord(1, (0,), (0,), 3, 1.2, 2.2, 1, 1, (0.5,), (1.0,), (0, 4000, 0, 0, 0))
     basis = {"radius": 2.0, "epsilon": 1.0, "delta": 0.1, "objective": Objective.WITHIN_RADIUS, "complete": False}
     forged = Certificate(counts=counts, claims=(record,), **basis)  # type: ignore[arg-type]
     (failure,) = verify_in_memory(forged).failures

@@ -19,10 +19,10 @@ from axplore.certificate.bellman import Sweeper, bounds_along_way
 from axplore.certificate.bounds import (
     LARGEST,
     UnprovenError,
+    check_numbers,
     corrected_lower,
     corrected_upper,
     margin,
-    numbers_of,
     proven_lower,
     proven_upper,
     upper_steps,
@@ -163,7 +163,7 @@ def test_tied_pairs_show_the_draws_of_their_class_where_these_lead() -> None:
 
 def test_a_way_may_lead_to_the_first_state_that_is_not_known() -> None:
     counts = made_counts([[(1, 1001, 1)]], [1])
-    bounds = bounds_along_way(counts, np.array([0, 1]), 1, np.array([0]), 0.5)
+    bounds = bounds_along_way(counts, np.array([0, 1]), 1, Vector.complete(np.array([0])), 0.5)
     assert bounds is not None
     assert bounds[0] == pytest.approx(1 + 2 * math.expm1(0.5 / 1000), rel=1e-6)
 
@@ -174,11 +174,12 @@ def test_what_is_concluded_of_a_policy_is_the_bound_that_is_proven() -> None:
 
 
 def test_bounds_go_up_to_the_largest() -> None:
-    largest = np.array([LARGEST])
-    assert numbers_of(largest, 1) is largest
-    for number in (math.nextafter(LARGEST, math.inf), -math.nextafter(0.0, 1.0), math.nan):
+    check_numbers(floats(LARGEST), 1)
+    for number in (math.nextafter(LARGEST, math.inf), math.nan):
         with pytest.raises(UnprovenError):
-            numbers_of(np.array([number]), 1)
+            check_numbers(floats(number), 1)
+    with pytest.raises(InvalidInputError):
+        certificate(two_states(), claims=(one_step(-math.nextafter(0.0, 1.0)),))
 
 
 def last_that_holds(holds: Callable[[float], bool], good: float, bad: float) -> float:
@@ -205,7 +206,7 @@ class TestMargins:
             except UnprovenError:
                 return False
 
-        least = corrected_upper(np.array([last_that_holds(holds, 3.0, 1.0)]))
+        least = corrected_upper(floats(last_that_holds(holds, 3.0, 1.0)))
         mean = sweeper.greatest_means(least, 1, 1.0 + least[0], policy, np.full(1, -np.inf))[0]
         assert 0.9 * margin(least) <= least[0] - (1.0 + mean) <= 1.1 * margin(least) + 1e-15
 
@@ -216,7 +217,7 @@ class TestMargins:
             except UnprovenError:
                 return False
 
-        greatest = corrected_lower(np.array([last_that_holds(holds, 1.0, 3.0)]))
+        greatest = corrected_lower(floats(last_that_holds(holds, 1.0, 3.0)))
         mean = sweeper.least_means(greatest, 1, np.full(1, np.inf))[0]
         assert 0.9 * margin(greatest) <= 1.0 + mean - greatest[0] <= 1.1 * margin(greatest) + 1e-15
 
@@ -296,10 +297,10 @@ def test_the_fewest_steps_of_a_record_are_those_from_the_initial_state() -> None
     """From the second state it takes one more, by a RESET; that this is beyond the bound says nothing."""
     rows = [[(0, 50_000, 1), (2, 50_000, 2)], [(1, 10, 1)], [(1, 100_000, 1)], []]
     record = EpisodeRecord(
-        goal=2, policy=(0, 0), horizon=1, bound=1.9, tail=3.0, line=1, turn=1,
+        goal=2, states=(0, 1), actions=(0, 0), horizon=1, bound=1.9, tail=3.0, line=1, turn=1,
         fractions=(0.5,), weights=(1.0,), outcomes=(0, 1, 0),
     )  # fmt: skip
-    assert 1.9 < least_steps(record, Sweeper.of(certificate(made_counts(rows, [2, 1, 1])))) <= 2.0
+    assert 1.9 < least_steps([record], Sweeper.of(certificate(made_counts(rows, [2, 1, 1]))))[0] <= 2.0
 
 
 class TestProperties:

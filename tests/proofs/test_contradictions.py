@@ -79,7 +79,7 @@ def test_no_bound_that_the_verifier_computes_is_greater() -> None:
     assert len(records) >= 5
     for record in records:
         test = tests[record.line, record.turn]
-        by_verifier = episodes.least_steps(record, sweeper)
+        (by_verifier,) = episodes.least_steps([record], sweeper)
         by_prover = least_steps_of(test.pairs(model), record.goal, model)
         assert by_verifier <= by_prover * (1 + 1e-6)
         assert by_prover == pytest.approx(by_verifier, rel=1e-2)

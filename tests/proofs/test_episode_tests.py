@@ -38,6 +38,7 @@ from axplore_studies.coverage_models import CoverageCase
 from axplore_studies.in_process import InProcess
 from axplore_studies.promises import policy_steps_of, violations_of
 from edited import edited
+from tested_policies import with_play
 
 GRID = slippery_grid(4, 4)
 PRECISION = Target(radius=6.0, epsilon=1.0)
@@ -57,7 +58,8 @@ def explore(mdp: TabularMdp, explorer: Certified) -> tuple[Exploration, Atlas]:
 def a_test(line: int, turn: int, *, proven: bool, goal: int = 1) -> EpisodeTest:
     return EpisodeTest(
         goal=goal,
-        policy=np.array([0]),
+        states=np.array([0]),
+        actions=np.array([0]),
         horizon=2,
         bound=3.0,
         tail=4.0,
@@ -207,8 +209,8 @@ FORGERIES: dict[str, Callable[[EpisodeRecord], EpisodeRecord]] = {
     "a horizon beyond all memory": lambda record: edited(record, horizon=10**12),
     "a later line": lambda record: edited(record, line=record.line + 1),
     "another turn": lambda record: edited(record, turn=record.turn + 1),
-    "states that are not known": lambda record: edited(record, policy=(*record.policy, *[0] * 40)),
-    "an action that is none": lambda record: edited(record, policy=(7, *record.policy[1:])),
+    "states that are not known": lambda record: edited(record, **with_play(record, 40, 0)),
+    "an action that is none": lambda record: edited(record, **with_play(record, 0, 7)),
     "a stake for each": lambda record: edited(record, weights=(1.0,) * len(record.weights)),
     "a hundred times the episodes": lambda record: edited(record, outcomes=tuple(100 * n for n in record.outcomes)),
 }
@@ -228,9 +230,7 @@ def test_forged_records_are_refused(forgery: str, tmp_path: Path) -> None:
 
 
 def test_a_policy_that_plays_in_its_goal_proves_no_admission() -> None:
-    certificate = forged(
-        lambda record: edited(record, policy=(*record.policy, *[0] * (record.goal + 1 - len(record.policy))))
-    )
+    certificate = forged(lambda record: edited(record, **with_play(record, record.goal, 0)))
     assert {failure.kind for failure in verify(certificate).failures} == {"complete"}
 
 
@@ -319,8 +319,8 @@ def test_a_limit_of_the_system_does_not_shorten_the_policy_that_is_tested(limit:
         goal = list(world.states).index("goal")
         known = [0, list(world.states).index("pit")]
         test = EpisodeTest(
-            goal, np.zeros(2, dtype=np.int64), horizon=20, bound=10.0, tail=11.0, line=1, turn=1, level=0.05,
-            bets=focused_bets(0.5), outcomes=np.zeros(22, dtype=np.int64),
+            goal, np.arange(2), np.zeros(2, dtype=np.int64), horizon=20, bound=10.0, tail=11.0, line=1, turn=1,
+            level=0.05, bets=focused_bets(0.5), outcomes=np.zeros(22, dtype=np.int64),
         )  # fmt: skip
         for _ in range(20):
             test = test.after(world.carry_out([test.order(known, 5)])[0])

@@ -13,9 +13,9 @@ from axplore.proofs import shared_bounds
 from axplore.proofs.bound_kernels import lower_residual
 from axplore.proofs.bounds import (
     IntervalModel,
-    certain_path,
     empirical_path,
     lower_path,
+    way_along,
 )
 from axplore.proofs.claims import ToOptimise
 from axplore.proofs.row_kernels import UNKNOWN_SHIFT, single_factors
@@ -61,7 +61,7 @@ def test_the_bound_along_a_way_is_what_the_solver_finds(name: str) -> None:
     model = explored_model(name)
     bounds, n_found = SharedBounds(model), 0
     for goal in range(1, model.n_known):
-        way, solved = certain_path(model, empirical_path(model, goal)), lower_path(model, goal)
+        way, solved = way_along(model, empirical_path(model, goal)), lower_path(model, goal)
         along = None if way is None else bounds.along(way)
         if along is None:
             bounds.kept(solved)

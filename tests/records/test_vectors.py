@@ -34,7 +34,11 @@ def test_vectors_are_read_like_the_array_that_they_were_made_of(array: npt.NDArr
         vector = vectors.vector(row)
         assert vectors[row].tolist() == vector.whole.tolist() == array[row].tolist()
         assert [vectors[row, state] for state in range(vector.length)] == array[row].tolist()
-        assert vector.max(initial=-5.0) == array[row].max(initial=-5.0)
+        hidden = array[0].max(initial=-5.0) if vector.base is not None else -5.0  # by numbers in place of the base's
+        assert vector.max(initial=-5.0) == max(array[row].max(initial=-5.0), hidden)
+        states, numbers = vector.other_than(1.0)
+        assert states.tolist() == np.flatnonzero(array[row] != 1.0).tolist()
+        assert numbers.tolist() == array[row][states].tolist()
         assert vector.shape == array[row].shape
         assert not vector.whole.flags.writeable
     for state in range(array.shape[1]):

@@ -332,7 +332,8 @@ class Atlas:
         test = min((test for test in self.tests if test.goal == index), key=lambda test: test.bound, default=None)
         if test is None:
             return None
-        choices = np.broadcast_to(np.array(test.policy, dtype=np.int64), (test.horizon, len(test.policy)))
+        actions = test.policy(len(self.states)).whole
+        choices = np.broadcast_to(actions, (test.horizon, len(actions)))
         policy = Policy(goal, self.indices, self.actions, choices, self.memory)
         return ByEpisodes(goal, policy, test.bound, test.n_episodes, test.n_arrivals)
 

@@ -173,10 +173,10 @@ def _tests_through(atlas: Atlas, admitted: list[int]) -> Iterator[EpisodeTest]:
     """The tests by episodes of an atlas whose policies play only in these states, by their numbers."""
     share = EPISODE_PART * atlas.target.delta
     for record in atlas.certificate.of(EpisodeRecord) if atlas.certificate is not None else ():
-        played = {int(atlas.numbers[index]): a for index, a in enumerate(record.policy) if a != RESET_ACTION}
+        played = dict(zip(atlas.numbers[np.array(record.states, dtype=np.int64)].tolist(), record.actions, strict=True))
         if played.keys() <= set(admitted):
-            policy = np.array([played.get(number, RESET_ACTION) for number in admitted], dtype=np.int64)
-            yield EpisodeTest.of(record, int(atlas.numbers[record.goal]), policy, share)
+            plays = {index: played[number] for index, number in enumerate(admitted) if number in played}
+            yield EpisodeTest.of(record, int(atlas.numbers[record.goal]), plays, share)
 
 
 def _restricted(atlas: Atlas, evidence: Evidence, numbers: list[int], target: Target) -> Atlas:

@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from axplore.certificate.region import Region, confidence_region
 from axplore.records.counts import Counts
+from axplore.records.vectors import Vector
 from axplore.types import RESET_ACTION, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -70,6 +70,29 @@ class Sweeper:
             hops[ahead] = step + 1
         return hops[:n_known]
 
+    @property
+    def n_known(self) -> int:
+        """How many states are known."""
+        return len(self.state_pairs) - 1
+
+    @cached_property
+    def leading(self) -> tuple[IntArray, IntArray]:
+        """The first of the pairs that lead to each state, and the end of the last, [n + others + 1]; and these pairs.
+
+        An outcome of which it is not known where it leads counts 0 wherever it leads, and stands for no state.
+        """
+        supports = self.region.supports
+        order = np.argsort(supports.successors, kind="stable")
+        first = np.searchsorted(supports.successors[order], np.arange(self.n_seen + 1))
+        return first, supports.owners[order]
+
+    @cached_property
+    def least_masses(self) -> tuple[FloatArray, IntArray]:
+        """What the successors seen have of each row at least, ascending, and the pairs in that order, [P] each."""
+        masses = self.region.least_means(np.ones(self.n_seen))
+        order = np.argsort(masses, kind="stable")
+        return masses[order], order
+
     def spread(self, vector: FloatArray, goal: int, outside: float) -> FloatArray:
         """The value of every state that was seen: the vector's, 0 for the goal, and `outside`, [n + others]."""
         values = np.full(self.n_seen, outside)
@@ -107,9 +130,9 @@ class Sweeper:
 
 
 def bounds_along_way(
-    counts: Counts, state_pairs: IntArray, goal: int, policy: IntArray, budget: float, after: int = 1
-) -> FloatArray | None:
-    """A bound of the expected steps of a policy from each known state, [n], where every action has shown one successor.
+    counts: Counts, state_pairs: IntArray, goal: int, policy: Vector[np.int64], budget: float, after: int = 1
+) -> dict[int, float] | None:
+    """A bound of the expected steps of a policy from each state of its way, where every action has shown one successor.
 
     The martingale shared by all such pairs bounds the sum of (draws - after) log(1/p) over them by one budget. Let a
     policy play such pairs from state to state until the goal, m in all, and reset everywhere else, and let the j-th
@@ -119,6 +142,7 @@ def bounds_along_way(
         m - i + max over j >= i of (Y_i + j - i + 1) (exp(budget / k_j) - 1),
 
     where Y_0 = 1 and Y_i = (i + 1) max over j < i of exp(budget / k_j). docs/algorithms/certified.md, Eqs. 17 and 18.
+    From any other state but the goal it takes one step more than from the initial state, which comes first here.
     None if the policy plays along no such way, or along one drawn so seldom that this says nothing.
     """
     way, repeats = _way(counts, state_pairs, goal, policy, after)
@@ -126,36 +150,32 @@ def bounds_along_way(
         return None
     factors = [math.exp(budget / repeat) for repeat in repeats]
     length = len(way)
-    bounds = np.zeros(len(policy))
+    bounds = {}
     for index, state in enumerate(way):
         weight = (index + 1) * max(factors[:index], default=1.0)
         worst = max((weight + later - index + 1) * (factors[later] - 1.0) for later in range(index, length))
         bounds[state] = (length - index + worst) * (1.0 + WAY_ROUNDING)
-    bounds[_elsewhere(way, goal, len(policy))] = 1.0 + bounds[way[0]]
     return bounds
 
 
-def _elsewhere(way: list[int], goal: int, n_known: int) -> npt.NDArray[np.bool_]:
-    """Which known states are neither on the way nor the goal, [n]."""
-    elsewhere = np.ones(n_known, dtype=np.bool_)
-    elsewhere[[index for index in (*way, goal) if index < n_known]] = False
-    return elsewhere
-
-
-def _way(counts: Counts, state_pairs: IntArray, goal: int, policy: IntArray, after: int) -> tuple[list[int], list[int]]:
+def _way(
+    counts: Counts, state_pairs: IntArray, goal: int, policy: Vector[np.int64], after: int
+) -> tuple[list[int], list[int]]:
     """The states from the initial one on and the repetitions of their pairs; nothing if another kind is played."""
+    states, actions = policy.other_than(RESET_ACTION)
+    action_of = dict(zip(states.tolist(), actions.tolist(), strict=True))
+    action_of.pop(goal, None)  # nothing is played there
     way: list[int] = []
     repeats: list[int] = []
     state = 0
     while state != goal:
-        if state >= len(policy) or state in way or policy[state] == RESET_ACTION:
+        if state not in action_of:  # it resets there, or was there before
             return [], []
-        pair = int(state_pairs[state] + policy[state])
+        pair = int(state_pairs[state]) + action_of.pop(state)
         first, end = int(counts.row_offsets[pair]), int(counts.row_offsets[pair + 1])
         if end != first + 1 or counts.counts[first] <= after:
             return [], []
         way.append(state)
         repeats.append(int(counts.counts[first]) - after)
         state = int(counts.successors[first])
-    resets = (policy[_elsewhere(way, goal, len(policy))] == RESET_ACTION).all()
-    return (way, repeats) if resets else ([], [])
+    return ([], []) if action_of else (way, repeats)

@@ -50,14 +50,14 @@ def correction(vector: FloatArray | Vector[np.float64]) -> float:
     return max(ROUNDING, 10.0 * margin(vector))
 
 
-def corrected_upper(upper: FloatArray) -> FloatArray:
+def corrected_upper(upper: Vector[np.float64]) -> FloatArray:
     """What is concluded from an upper bound, [n]."""
-    return upper * (1.0 + correction(upper))
+    return upper.whole * (1.0 + correction(upper))
 
 
-def corrected_lower(lower: FloatArray) -> FloatArray:
+def corrected_lower(lower: Vector[np.float64]) -> FloatArray:
     """What is concluded from a lower bound, [n]."""
-    return lower / (1.0 + correction(lower))
+    return lower.whole / (1.0 + correction(lower))
 
 
 def corrected_regret(regret: FloatArray, upper: FloatArray) -> FloatArray:
@@ -76,24 +76,47 @@ def lower_steps(claim: Bound | NearOptimal) -> float:
     return max(0.0, float(claim.lower[0]) / (1.0 + correction(claim.lower)) - claim.deduction)
 
 
+def follows_along_way(sweeper: Sweeper, claim: Way) -> bool:
+    """Whether the upper bound of a claim follows from the closed form for ways, by any of the shared budgets."""
+    budgets, of_pairs = sweeper.region.shared_budgets, (sweeper.counts, sweeper.state_pairs)
+    ways = (bounds_along_way(*of_pairs, claim.goal, claim.policy, budget, after) for after, budget in budgets.items())
+    return any(along is not None and _is_above(claim, along) for along in ways)
+
+
+def _is_above(claim: Way, along: dict[int, float]) -> bool:
+    """Whether the corrected upper bound is at least that of a way, and one step more than its first elsewhere."""
+    elsewhere = 1.0 + along[0]
+    states, numbers = claim.upper.other_than(claim.upper.rest)
+    needed = [0.0 if state == claim.goal else along.get(state, elsewhere) for state in states.tolist()]
+    own = set(states.tolist())
+    others = [bound for state, bound in along.items() if state not in own]
+    if len(own | along.keys() | {claim.goal}) < claim.upper.length:
+        others.append(elsewhere)
+    factor = 1.0 + correction(claim.upper)
+    return bool((numbers * factor >= needed).all()) and claim.upper.rest * factor >= max(others, default=0.0)
+
+
+def loss_steps(claim: NearOptimal) -> float:
+    """What is concluded from the bound of the loss of a claim for the initial state."""
+    largest = float(claim.upper.max()) * (1.0 + correction(claim.upper))
+    return float(claim.regret[0]) + 3.0 * max(ROUNDING, 10.0 * MARGIN * (1.0 + largest)) * upper_steps(claim)
+
+
 def proven_upper(sweeper: Sweeper, claim: Way) -> FloatArray:
     """A bound of the expected steps of the policy in every model of the region, [n]."""
-    upper = corrected_upper(numbers_of(claim.upper.whole, claim.goal))
-    policy = claim.policy.whole
-    by_budget = (
-        bounds_along_way(sweeper.counts, sweeper.state_pairs, claim.goal, policy, budget, after)
-        for after, budget in sweeper.region.shared_budgets.items()
-    )
-    if not any(along is not None and (upper >= along).all() for along in by_budget):
+    check_numbers(claim.upper, claim.goal)
+    upper = corrected_upper(claim.upper)
+    if not follows_along_way(sweeper, claim):
         enough = upper - 1.0 - margin(upper)
-        needed = 1.0 + sweeper.greatest_means(upper, claim.goal, 1.0 + upper[0], policy, enough)
+        needed = 1.0 + sweeper.greatest_means(upper, claim.goal, 1.0 + upper[0], claim.policy.whole, enough)
         _require(sweeper, claim.goal, "upper bound", upper, needed + margin(upper))
     return upper
 
 
 def proven_lower(sweeper: Sweeper, claim: Bound | NearOptimal) -> FloatArray:
     """A lower bound of the expected steps of every policy in every model of the region, [n]."""
-    lower = corrected_lower(numbers_of(claim.lower.whole, claim.goal))
+    check_numbers(claim.lower, claim.goal)
+    lower = corrected_lower(claim.lower)
     allowed = np.full(len(lower), 1.0 + lower[0])  # RESET; from the initial state it leads nowhere
     means = sweeper.least_means(lower, claim.goal, lower - 1.0 + margin(lower))
     np.minimum.at(allowed, sweeper.owners, 1.0 + means)
@@ -103,7 +126,8 @@ def proven_lower(sweeper: Sweeper, claim: Bound | NearOptimal) -> FloatArray:
 
 def proven_regret(sweeper: Sweeper, claim: NearOptimal, upper: FloatArray, lower: FloatArray) -> FloatArray:
     """A bound of what the policy loses against the best one in every model of the region, [n]."""
-    regret = corrected_regret(numbers_of(claim.regret.whole, claim.goal), upper)
+    check_numbers(claim.regret, claim.goal)
+    regret = corrected_regret(claim.regret.whole, upper)
     policy = claim.policy.whole
     plays = policy != RESET_ACTION
     rival = np.where(plays, 1.0 + lower[0], np.inf)
@@ -119,13 +143,12 @@ def proven_regret(sweeper: Sweeper, claim: NearOptimal, upper: FloatArray, lower
     return regret
 
 
-def numbers_of(vector: FloatArray, goal: int) -> FloatArray:
-    """The vector; refuses what is no number of steps, and anything but 0 at the goal."""
-    if not ((vector >= 0.0) & (vector <= LARGEST)).all():
+def check_numbers(vector: Vector[np.float64], goal: int) -> None:
+    """Refuses what is too large for a number of steps, and anything but 0 at the goal; none is below 0."""
+    if not vector.max() <= LARGEST:
         raise UnprovenError(f"a bound is not a number between 0 and {LARGEST:g}")
-    if goal < len(vector) and vector[goal] != 0.0:
+    if goal < vector.length and vector[goal] != 0.0:
         raise UnprovenError("the bound at the goal itself is not 0")
-    return vector
 
 
 def _require(

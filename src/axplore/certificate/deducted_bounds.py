@@ -24,7 +24,7 @@ from typing import Final
 import numpy as np
 
 from axplore.certificate.bellman import Sweeper
-from axplore.certificate.bounds import UnprovenError, corrected_lower, margin, numbers_of, proven_lower
+from axplore.certificate.bounds import UnprovenError, check_numbers, corrected_lower, margin, proven_lower
 from axplore.records.claims import Bound, NearOptimal
 from axplore.types import FloatArray, IntArray
 
@@ -35,11 +35,13 @@ MOST_SWEEPS: Final = 10_000
 """More sweeps than any way has steps, in every model that is kept whole."""
 
 
-def proven_lower_steps(sweeper: Sweeper, claim: Bound | NearOptimal) -> float:
-    """The least expected steps of every policy from the initial state that a claim proves."""
+def require_lower(sweeper: Sweeper, claim: Bound | NearOptimal) -> None:
+    """Raises `UnprovenError` unless every policy takes at least the expected steps that a claim says."""
     if not claim.deduction:
-        return float(proven_lower(sweeper, claim)[0])
-    lower = corrected_lower(numbers_of(claim.lower.whole, claim.goal))
+        proven_lower(sweeper, claim)
+        return
+    check_numbers(claim.lower, claim.goal)
+    lower = corrected_lower(claim.lower)
     why = UnprovenError("nothing can be deducted: by what is assumed, pairs with one successor share no budget")
     for after, budget in sweeper.region.shared_budgets.items():
         try:
@@ -47,7 +49,7 @@ def proven_lower_steps(sweeper: Sweeper, claim: Bound | NearOptimal) -> float:
         except UnprovenError as error:
             why = error
         else:
-            return max(0.0, float(lower[0]) - claim.deduction)
+            return
     raise why
 
 

@@ -94,8 +94,7 @@ class Certificate(Basis, frozen=True, kw_only=True):
         if len(self.claims) != sum(len(self.of(kind.record)) for kind in kinds.KINDS):
             raise InvalidInputError("a claim is of no kind that certificates hold")
         for kind in kinds.KINDS:
-            for claim in self.of(kind.record):
-                kind.check_shape(claim, self)
+            kind.check_shapes(self.of(kind.record), self)
 
     def of(self, record: type[AnyRecord]) -> tuple[AnyRecord, ...]:
         """Returns the claims of one kind, by the type of their records."""

@@ -79,6 +79,9 @@ NEGLIGIBLE: Final = 1e-100
 TINY: Final = 1e-300
 """In place of zero as a divisor."""
 
+NO_BALL: Final = -1
+"""In place of the index of the ball of a pair of which nothing is known by its draws."""
+
 ROUNDING: Final = 1e-14
 """An error that sums of logarithms do not reach, relative to the sum of the sizes of their terms."""
 
@@ -111,10 +114,10 @@ class Draws:
     counts: FloatArray
 
     def of(self, chosen: IntArray) -> tuple[Draws, IntArray]:
-        """The same of some of the pairs, by their indices in ascending order, and the indices of their entries."""
-        entries = np.flatnonzero(np.isin(self.owners, chosen))
-        owners = np.searchsorted(chosen, self.owners[entries])
-        starts = np.searchsorted(owners, np.arange(len(chosen)))
+        """The same of some of the pairs, by their indices, which may repeat, and the indices of their entries."""
+        lengths = np.diff(self.starts, append=len(self.owners))[chosen]
+        entries, owners = spans(self.starts[chosen], lengths), np.repeat(np.arange(len(chosen)), lengths)
+        starts = np.cumsum(lengths) - lengths
         return Draws(self.totals[chosen], self.log_levels[chosen], starts, owners, self.counts[entries]), entries
 
     @cached_property
@@ -196,14 +199,26 @@ class Supports:
     Attributes:
         closed: whether nothing but what was seen can follow a pair, [P].
         floors: the least probability of each entry, [E].
-        owners: the pair of each entry, [E].
-        successors: the index that it leads to, [E].
+        row_offsets: the first entry of each pair, and the end of the last one, [P + 1].
+        successors: the index that each entry leads to, [E].
     """
 
     closed: npt.NDArray[np.bool_]
     floors: FloatArray
-    owners: IntArray
+    row_offsets: IntArray
     successors: IntArray
+
+    @cached_property
+    def owners(self) -> IntArray:
+        """The pair of each entry, [E]."""
+        return np.repeat(np.arange(len(self.closed)), np.diff(self.row_offsets))
+
+    def among(self, pairs: IntArray) -> tuple[Supports, IntArray]:
+        """The same of some pairs, in which each entry leads to a state of its own, and the state that was, [E']."""
+        lengths = np.diff(self.row_offsets)[pairs]
+        entries, row_offsets = spans(self.row_offsets[pairs], lengths), np.append(0, np.cumsum(lengths))
+        part = Supports(self.closed[pairs], self.floors[entries], row_offsets, np.arange(len(entries)))
+        return part, self.successors[entries]
 
     def least_means(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """A lower bound of the mean of values >= 0 at the next state by floors alone, and the least value, [P] each.
@@ -233,7 +248,7 @@ class Region:
         draws: what was drawn of them.
         shares: of each entry, positive and summing to one for each pair, [E'].
         slack: of each of them, [B].
-        successors: the index that each entry leads to, [E'].
+        entries: which of the entries of all pairs each of their entries is, [E'].
         supports: of all pairs, where something is assumed of them.
         shared_budgets: what pairs with one successor share, in nats, by the draws after which they have joined; none
             where supports may close.
@@ -246,11 +261,49 @@ class Region:
     draws: Draws
     shares: FloatArray
     slack: FloatArray
-    successors: IntArray
+    entries: IntArray
     supports: Supports
     shared_budgets: dict[int, float]
     several: npt.NDArray[np.bool_]
     joining: IntArray
+
+    @cached_property
+    def successors(self) -> IntArray:
+        """The index that each entry leads to, [E']."""
+        return self.supports.successors[self.entries]
+
+    @cached_property
+    def _ball_of_pair(self) -> IntArray:
+        """The index of each pair among those with a finite slack, or NO_BALL, [P]."""
+        balls = np.full(self.n_pairs, NO_BALL)
+        balls[self.pairs] = np.arange(len(self.pairs))
+        return balls
+
+    def among(self, pairs: IntArray) -> tuple[Region, IntArray]:
+        """The region of some pairs, one after the other, in which each entry leads to a state of its own.
+
+        So one pair may stand there several times, with other values of its successors each time. Returns also which
+        state each of these states stands for, [E''].
+        """
+        supports, states = self.supports.among(pairs)
+        balls = self._ball_of_pair[pairs]
+        with_ball = np.flatnonzero(balls != NO_BALL)
+        balls = balls[with_ball]
+        draws, own = self.draws.of(balls)
+        shift = supports.row_offsets[with_ball] - self.supports.row_offsets[pairs[with_ball]]
+        part = Region(
+            n_pairs=len(pairs),
+            pairs=with_ball,
+            draws=draws,
+            shares=self.shares[own],
+            slack=self.slack[balls],
+            entries=self.entries[own] + shift[draws.owners],
+            supports=supports,
+            shared_budgets=self.shared_budgets,
+            several=self.several[balls],
+            joining=self.joining[pairs],
+        )
+        return part, states
 
     def least_means(self, values: FloatArray, enough: FloatArray | float = np.inf) -> FloatArray:
         """A lower bound, over the region, of the mean of values >= 0 at the next state, [P].
@@ -306,6 +359,13 @@ class Region:
         """The indices of the balls with several shares, what was drawn of their pairs, and where their entries are."""
         indices = np.flatnonzero(np.bincount(self.draws.owners, minlength=len(self.pairs)) > 1)
         return indices, *self.draws.of(indices)
+
+
+def spans(firsts: IntArray, lengths: IntArray) -> IntArray:
+    """The numbers from each of `firsts` on, as many as its length says, one after the other."""
+    ends = np.cumsum(lengths)
+    numbers: IntArray = np.arange(lengths.sum()) + np.repeat(firsts - (ends - lengths), lengths)
+    return numbers
 
 
 def confidence_region(
@@ -369,7 +429,7 @@ def confidence_region(
         draws=draws,
         shares=shares,
         slack=slack,
-        successors=counts.successors[kept],
+        entries=np.flatnonzero(kept),
         supports=supports,
         shared_budgets={} if given.closes or is_tied else budgets,
         several=np.array([len(rows[pair]) > 1 for pair in pairs], dtype=bool),
@@ -384,7 +444,7 @@ def _supports(counts: Counts, given: Given, lows: FloatArray) -> Supports:
     visits = np.bincount(owners, counts.counts, minlength=len(lengths))
     no_room = (lengths > 0) & (lengths >= np.array(given.most))
     floors = np.maximum(np.array(given.floors)[owners], lows)
-    return Supports(no_room | (visits >= np.array(given.closing)), floors, owners, counts.successors)
+    return Supports(no_room | (visits >= np.array(given.closing)), floors, counts.row_offsets, counts.successors)
 
 
 def _own_lows(counts: Counts, given: Given, part: float) -> FloatArray:

@@ -138,9 +138,8 @@ class CertifiedState(ExplorerState):
         """Refuses policies of other states than the known ones, and ties without a class."""
         offered = [actions[number] for number in self.known]
         for test in self.tests:
-            played = test.policy.tolist()
-            fits = [RESET_ACTION <= action < n for action, n in zip(played, offered, strict=False)]
-            if len(fits) < len(played) or not all(fits):
+            plays = zip(test.states.tolist(), test.actions.tolist(), strict=True)
+            if not all(0 <= state < len(offered) and 0 <= action < offered[state] for state, action in plays):
                 raise InvalidInputError("a test by episodes has a policy that does not fit the known states")
         ties = None if self.assumed is None else self.assumed.ties
         if ties is not None and not all(isinstance(name, tuple) and len(name) == 2 for name in ties.names):

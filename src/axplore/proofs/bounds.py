@@ -83,7 +83,11 @@ STRICTNESS: Final = 2.0
 
 def correction(values: FloatArray | Vector[np.float64]) -> float:
     """By what part of itself a bound has to be weakened before anything is decided by it."""
-    largest = float(values.max(initial=0.0))
+    return correction_for(float(values.max(initial=0.0)))
+
+
+def correction_for(largest: float) -> float:
+    """The same of a bound with this largest value."""
     return STRICTNESS * max(ROUNDING, 10.0 * MARGIN * (1.0 + largest)) if largest <= LARGEST else np.inf
 
 
@@ -341,6 +345,11 @@ class IntervalModel:
         return replace(self, rows=rows, starts={}, sharp={}, imagined=imagined)
 
     @cached_property
+    def quick_ways(self) -> dict[int, CertainWay | None]:
+        """The shortest ways over pairs with one successor that were asked for so far, by goal."""
+        return {}
+
+    @cached_property
     def certain_ways(self) -> tuple[IntArray, IntArray]:
         """The state and the pair before each state on a shortest way over pairs with one successor, or NO_WAY."""
         return certain_ways(self.rows, len(self.numbers))
@@ -489,6 +498,52 @@ class GoalValues:
         return least_steps(self.values, self.deduction)
 
 
+@dataclass(frozen=True, eq=False)
+class CertainWay:
+    """A way to a goal on which each pair has one successor, with RESET elsewhere, and its bound (Eq. 18).
+
+    Of the other states nothing is kept: where there are many, most of a path says the same of them.
+
+    Attributes:
+        goal: the index of a state.
+        states, pairs: of the way from the initial state on, and what is played there, [m].
+        bounds: of the expected steps from these states, [m].
+        n_known, n_seen: the number of states.
+    """
+
+    goal: int
+    states: IntArray
+    pairs: IntArray
+    bounds: FloatArray
+    n_known: int
+    n_seen: int
+
+    @property
+    def steps(self) -> float:
+        """From the initial state."""
+        return float(self.bounds[0])
+
+    @cached_property
+    def at_most(self) -> float:
+        """What is decided by."""
+        largest = max(1.0 + self.steps, float(self.bounds.max()))
+        return self.steps * (1.0 + correction_for(largest))
+
+    @cached_property
+    def last_state(self) -> int:
+        """The state of the way that was admitted last."""
+        return int(self.states.max())
+
+    @cached_property
+    def path(self) -> GoalValues:
+        """The same with all states."""
+        values = np.full(self.n_seen, 1.0 + self.steps)
+        values[self.states], values[self.goal] = self.bounds, 0.0
+        policy = np.full(self.n_known, RESET_PAIR)
+        policy[self.states] = self.pairs
+        return GoalValues(self.goal, values, policy, proven=True)
+
+
 def empirical_path(model: IntervalModel, goal: int, n_allowed: int | None = None) -> GoalValues:
     """The shortest path if frequencies were probabilities; infinite values far beyond the limit of the model.
 
@@ -559,9 +614,9 @@ def upper_path(
     if follow is not None:
         return _upper_path(model, goal, follow, n_allowed, at_most)
     if at_most < np.inf and model.imagined is None:
-        way = quick_path(model, goal, n_allowed)
+        way = quick_way(model, goal, n_allowed)
         if way is not None and way.at_most <= at_most:
-            return way
+            return way.path
     asked = "upper", goal, model.n_known if n_allowed is None else n_allowed, at_most
     return _solved(model, asked, lambda: _upper_path(model, goal, None, n_allowed, at_most))
 
@@ -582,16 +637,18 @@ def _upper_path(
     playing = model.n_known if n_allowed is None else n_allowed
     allowed = allowed_pairs(rows.state_pairs, playing, ANY_POLICY if follow is None else follow.policy)
     estimate = empirical_path(model, goal, n_allowed)
-    way = certain_path(model, follow or estimate, n_allowed)
+    way = way_along(model, follow or estimate, n_allowed)
     if way is not None and way.at_most <= at_most < np.inf:
-        return way
+        return way.path
     limit = min(model.limit, at_most)
+    is_whole = follow is None and model.imagined is None  # else to ask for the least takes longer than to solve
+    may_be_found = estimate.steps < limit and not (is_whole and model.least_upper[goal] > at_most)
     policy = np.full(model.n_known, RESET_PAIR)
     asked = ("upper" if follow is None else "following", goal, playing)
     cold = estimate.values, np.full(model.n_pairs, UNKNOWN_SHIFT)
     last = None if model.imagined is None else model.starts.get(asked)
     starts = [(start, INNER_SWEEPS) for start in (last, cold) if start is not None]
-    for start, inner in (*starts, (cold, 0)) if estimate.steps < limit else ():
+    for start, inner in (*starts, (cold, 0)) if may_be_found else ():
         values, shifts = start[0].copy(), start[1].copy()
         residual = upper_bound(rows, goal, allowed, values, policy, shifts, inner, limit, model.residual)
         if residual == BEYOND_LIMIT:
@@ -603,16 +660,17 @@ def _upper_path(
     return _better(GoalValues(goal, np.full(len(model.numbers), np.inf), policy, proven=False), way)
 
 
-def _better(path: GoalValues, other: GoalValues | None) -> GoalValues:
-    return path if other is None or path.steps <= other.steps else other
+def _better(path: GoalValues, other: CertainWay | None) -> GoalValues:
+    return path if other is None or path.steps <= other.steps else other.path
 
 
-def certain_path(model: IntervalModel, estimate: GoalValues, n_allowed: int | None = None) -> GoalValues | None:
-    """The way that looks best, if each of its pairs has one successor, with RESET elsewhere, and its bound (Eq. 18)."""
+def way_along(model: IntervalModel, path: GoalValues, n_allowed: int | None = None) -> CertainWay | None:
+    """The way of a path from the initial state to its goal, if each of its pairs has one successor."""
     if not model.bounds_ways:
         return None
-    way = certain_way(model.rows, estimate.goal, estimate.policy)
-    return _along_way(model, estimate.goal, way, estimate.policy[way], n_allowed)
+    states = certain_way(model.rows, path.goal, path.policy)
+    way = _certain(model, path.goal, states, path.policy[states])
+    return way if way is not None and _is_allowed(way, n_allowed) else None
 
 
 def visits_along_way(model: IntervalModel, estimate: GoalValues, above: float) -> FloatArray:
@@ -626,10 +684,21 @@ def visits_along_way(model: IntervalModel, estimate: GoalValues, above: float) -
     return visits
 
 
-def quick_path(model: IntervalModel, goal: int, n_allowed: int | None = None) -> GoalValues | None:
-    """A shortest way to a goal among those whose pairs all have one successor, and its bound, without any solving."""
+def quick_way(model: IntervalModel, goal: int, n_allowed: int | None = None) -> CertainWay | None:
+    """A shortest way to a goal among those whose pairs all have one successor, without any solving."""
     if not model.bounds_ways or not 0 < goal < len(model.numbers):
         return None
+    if goal not in model.quick_ways:
+        model.quick_ways[goal] = _shortest_certain(model, goal)
+    way = model.quick_ways[goal]
+    return way if way is not None and _is_allowed(way, n_allowed) else None
+
+
+def _is_allowed(way: CertainWay, n_allowed: int | None) -> bool:
+    return n_allowed is None or way.last_state < n_allowed
+
+
+def _shortest_certain(model: IntervalModel, goal: int) -> CertainWay | None:
     before, pairs = model.certain_ways
     backwards = []
     state = goal
@@ -637,27 +706,19 @@ def quick_path(model: IntervalModel, goal: int, n_allowed: int | None = None) ->
         if before[state] == NO_WAY:
             return None
         backwards.append(state)
-        state = before[state]
+        state = int(before[state])
     entered = np.array(backwards[::-1])
-    return _along_way(model, goal, before[entered], pairs[entered], n_allowed)
+    return _certain(model, goal, before[entered], pairs[entered])
 
 
-def _along_way(
-    model: IntervalModel, goal: int, way: IntArray, pairs: IntArray, n_allowed: int | None
-) -> GoalValues | None:
-    """The way through these states, in which these pairs are played, [m] each, and its bound."""
-    if not len(way) or way.max() >= (model.n_known if n_allowed is None else n_allowed):
-        return None
+def _certain(model: IntervalModel, goal: int, states: IntArray, pairs: IntArray) -> CertainWay | None:
+    """The way through these states, in which these pairs are played, [m] each; None if some were drawn once only."""
     visits = model.visits[pairs] / (1.0 if model.imagined is None else model.imagined[1][pairs])
-    joined = [budget for budget in model.shared_budgets if visits.min() >= budget.after + 1.0]
+    joined = [budget for budget in model.shared_budgets if len(states) and visits.min() >= budget.after + 1.0]
     if not joined:
         return None
     bounds = min((bounds_along(visits - budget.after, budget.nats) for budget in joined), key=lambda found: found[0])
-    values = np.full(len(model.numbers), 1.0 + bounds[0])
-    values[way], values[goal] = bounds, 0.0
-    policy = np.full(model.n_known, RESET_PAIR)
-    policy[way] = pairs
-    return GoalValues(goal, values, policy, proven=True)
+    return CertainWay(goal, states, pairs, bounds, model.n_known, len(model.numbers))
 
 
 def lower_path(model: IntervalModel, goal: int, guess: FloatArray | None = None) -> GoalValues:

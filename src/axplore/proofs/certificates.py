@@ -12,10 +12,10 @@ from axplore.assumptions.applied import listed
 from axplore.certificate import Certificate
 from axplore.certificate.conclusions import conclusions_of
 from axplore.proofs.bounds import most_steps
-from axplore.proofs.evidence import Evidence, bounded_by
+from axplore.proofs.evidence import Evidence, KeptRegret, bounded_by
 from axplore.proofs.surveys import SurveyEvidence
 from axplore.records.assumed import Assumed
-from axplore.records.claims import AtLeast, AtMost, NearOptimal, Reachable, TooFar
+from axplore.records.claims import AtLeast, AtMost, Bound, NearOptimal, Reachable, TooFar
 from axplore.records.codec import Record
 from axplore.records.counts import Counts
 from axplore.records.episodes import EpisodeRecord
@@ -144,15 +144,15 @@ def reachable_claims(evidence: Evidence) -> tuple[Reachable, ...]:
     """The known states whose order of admission is proven."""
     return tuple(
         Reachable(way.goal, way.policy, way.upper)
-        for way in evidence.reachable[1:]
-        if most_steps(way.upper) <= evidence.reach
+        for way, steps in zip(evidence.reachable[1:], evidence.most_steps[1:], strict=True)
+        if steps <= evidence.reach
     )
 
 
 def too_far_claims(evidence: Evidence) -> tuple[TooFar, ...]:
     """The other states that are set aside, and the states never seen if they are."""
-    bounds, radius = (*evidence.lower[evidence.model.n_known :], evidence.unseen), evidence.target.radius
-    return tuple(TooFar(bound.goal, bound.lower, bound.deduction) for bound in bounds if bounded_by(bound) > radius)
+    bounds, radius = _with_steps(evidence)[evidence.model.n_known :], evidence.target.radius
+    return tuple(TooFar(bound.goal, bound.lower, bound.deduction) for bound, steps in bounds if steps > radius)
 
 
 def near_optimal_claims(evidence: Evidence) -> tuple[NearOptimal, ...]:
@@ -167,9 +167,12 @@ def near_optimal_claims(evidence: Evidence) -> tuple[NearOptimal, ...]:
             nothing if regret.values is None else regret.values,
             regret.lower.deduction,
         )
-        for regret in evidence.regrets[1:]
-        if regret.at_most <= evidence.target.epsilon
+        for regret in _proven_optimal(evidence)
     )
+
+
+def _proven_optimal(evidence: Evidence) -> list[KeptRegret]:
+    return [regret for regret in evidence.regrets[1:] if regret.at_most <= evidence.target.epsilon]
 
 
 def at_most_claims(evidence: Evidence) -> tuple[AtMost, ...]:
@@ -177,7 +180,7 @@ def at_most_claims(evidence: Evidence) -> tuple[AtMost, ...]:
     known = range(evidence.model.n_known)
     claimed = {goal for goal in known if evidence.is_reached(goal)}
     if evidence.regrets:
-        claimed = {claim.goal for claim in near_optimal_claims(evidence)}
+        claimed = {regret.upper.goal for regret in _proven_optimal(evidence)}
     return tuple(
         AtMost(way.goal, way.policy, way.upper)
         for way in evidence.best_upper[1:]
@@ -187,9 +190,16 @@ def at_most_claims(evidence: Evidence) -> tuple[AtMost, ...]:
 
 def at_least_claims(evidence: Evidence) -> tuple[AtLeast, ...]:
     """The lower bounds of all other states, and of those never seen."""
-    claimed = {claim.goal for claim in (*too_far_claims(evidence), *near_optimal_claims(evidence))}
-    bounds = (bound for bound in (*evidence.lower[1:], evidence.unseen) if bound.goal not in claimed)
-    return tuple(AtLeast(bound.goal, bound.lower, bound.deduction) for bound in bounds if bounded_by(bound) > 0)
+    claimed = {claim.goal for claim in too_far_claims(evidence)}
+    claimed |= {regret.upper.goal for regret in _proven_optimal(evidence)}
+    open_bounds = (bound for bound, steps in _with_steps(evidence)[1:] if bound.goal not in claimed and steps > 0)
+    return tuple(AtLeast(bound.goal, bound.lower, bound.deduction) for bound in open_bounds)
+
+
+def _with_steps(evidence: Evidence) -> list[tuple[Bound, float]]:
+    """The lower bounds, that of the unseen last, and what they decide by."""
+    unseen = evidence.unseen
+    return [*zip(evidence.lower, evidence.least_steps, strict=True), (unseen, bounded_by(unseen))]
 
 
 def episode_records(evidence: Evidence) -> tuple[EpisodeRecord, ...]:

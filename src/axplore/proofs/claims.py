@@ -18,21 +18,22 @@ import numpy as np
 
 from axplore.compilation import compiled
 from axplore.proofs.bounds import (
+    CertainWay,
     GoalValues,
     IntervalModel,
     Regret,
     along,
-    certain_path,
     empirical_path,
     gain_of_lower,
     gain_of_regret,
     gain_of_upper,
     gap_between,
     lower_path,
-    quick_path,
+    quick_way,
     regret_path,
     upper_path,
     visits_along_way,
+    way_along,
 )
 from axplore.proofs.deductions import deducted_path, visits_deducted
 from axplore.proofs.travel import Travel, TravelAlong
@@ -133,15 +134,21 @@ class ToReach(_AboutGoal):
 
     def is_proven(self, model: IntervalModel) -> bool:
         """Whether the model proves the claim; quicker than by the path, because bounds are not followed beyond it."""
+        quick = self._quick_way(model)
+        if quick is not None and quick.at_most <= self.steps:
+            return True
         return self.any_path(model).at_most <= self.steps
 
-    def any_path(self, model: IntervalModel) -> GoalValues:
+    def _quick_way(self, model: IntervalModel) -> CertainWay | None:
+        return quick_way(model, self.goal, self.n_allowed) if model.is_large and model.imagined is None else None
+
+    def any_path(self, model: IntervalModel) -> GoalValues | CertainWay:
         """A policy whose upper bound proves the claim, if there is one."""
         return self._path_along(model) or upper_path(model, self.goal, n_allowed=self.n_allowed, at_most=self.steps)
 
-    def _path_along(self, model: IntervalModel) -> GoalValues | None:
+    def _path_along(self, model: IntervalModel) -> GoalValues | CertainWay | None:
         """What looks best, if its upper bound proves the claim, in large models; found along its way."""
-        quick = quick_path(model, self.goal, self.n_allowed) if model.is_large and model.imagined is None else None
+        quick = self._quick_way(model)
         if quick is not None and quick.at_most <= self.steps:
             return quick
         part = self.along_way(model)
@@ -205,7 +212,10 @@ class ToSetAside(_AboutGoal):
             if not self.steps < estimate < np.inf:
                 return
             needed = _AsIfCertain(self.goal, self.steps + LEFT_TO_DEDUCT * (estimate - self.steps))
-            several += _cheapest_draws(needed, model, travel, at_most).more
+            drawn = _cheapest_draws(needed, model, travel, at_most)
+            if not drawn.travel < at_most:
+                return
+            several += drawn.more
             model = replace(model.with_visits(several), visits=np.ceil(several).astype(np.int64))
         for budget in model.budgets_to_deduct:
             for visits in visits_deducted(model, self.goal, self.steps, budget):
@@ -242,10 +252,10 @@ class ToOptimise(_AboutGoal):
 
     def quick_regret(self, model: IntervalModel, lower: GoalValues) -> Regret | None:
         """That of a way on which every pair has one successor, if the gap between its bounds is small enough."""
-        way = certain_path(model, empirical_path(model, self.goal))
+        way = way_along(model, empirical_path(model, self.goal))
         if way is None or way.at_most - lower.at_least > self.steps:
             return None
-        return gap_between(way, lower)
+        return gap_between(way.path, lower)
 
     def by_deduction(self, model: IntervalModel) -> Regret | None:
         """That which follows from the gap between the bounds, the lower one by a deduction (Theorem 4)."""
@@ -260,8 +270,7 @@ class ToOptimise(_AboutGoal):
     def visits_deducted(self, model: IntervalModel, travel: Travel, at_most: float) -> Iterator[FloatArray]:
         """Yields visits of each pair with which a deduction would prove the claim, [P], by some of which it does."""
         estimate = empirical_path(model, self.goal)
-        way = certain_path(model, estimate)
-        if way is None:
+        if way_along(model, estimate) is None:
             upper = upper_path(model, self.goal).at_most
             yield from ToSetAside(self.goal, upper - self.steps).visits_deducted(model, travel, at_most)
             return

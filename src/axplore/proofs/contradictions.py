@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from axplore.compressed import entries_in, offsets_from
-from axplore.proofs.bounds import IntervalModel, lower_path
+from axplore.proofs.bounds import GoalValues, IntervalModel, lower_path
 from axplore.proofs.episode_tests import EpisodeTest, arrivals_by_frequency
+from axplore.proofs.ways import model_along
 from axplore.types import RESET_PAIR, IntArray
 
 Array = TypeVar("Array", bound=npt.NDArray[Any])
@@ -33,6 +34,10 @@ def any_contradicted(tests: Iterable[EpisodeTest], model: IntervalModel) -> bool
 def is_contradicted(test: EpisodeTest, model: IntervalModel) -> bool:
     """Whether the rows prove that a policy takes longer than its test says, or did not arrive as its episodes did."""
     goal, policy = int(np.flatnonzero(model.numbers == test.goal)[0]), test.pairs(model)
+    if model.is_large:  # a policy meets few of the states
+        way = model_along(model, GoalValues(goal, np.zeros(len(model.numbers)), policy, proven=False))
+        if way is not None:
+            model, goal, policy = way.model, way.path.goal, way.path.policy
     return _arrived_otherwise(test, model, goal, policy) or (
         least_steps_of(policy, goal, model) * (1.0 + STRICTNESS) > test.bound
     )

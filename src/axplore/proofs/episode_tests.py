@@ -8,7 +8,7 @@ here are immutable; a method that changes something returns a new value.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
@@ -17,8 +17,9 @@ import numpy as np
 
 from axplore.errors import InvalidInputError
 from axplore.graphs.arrivals import arrival_times
-from axplore.proofs.bounds import GoalValues, IntervalModel
+from axplore.proofs.bounds import GoalValues, IntervalModel, along
 from axplore.records.episodes import EpisodeRecord
+from axplore.records.vectors import Vector
 from axplore.statistics.episodes import (
     Bets,
     EpisodeForecast,
@@ -45,8 +46,8 @@ class EpisodeTest:
 
     Attributes:
         goal: the number of the goal.
-        policy: what to play in each of the first m known states: an index among its actions, or RESET_ACTION;
-            every other state resets, [n].
+        states: the indices of the known states in which the policy plays, ascending; every other state resets, [m].
+        actions: what it plays there, an index among the actions of the state, [m].
         horizon: the steps after which an episode is cut.
         bound: of the expected steps.
         tail: the expected steps that an episode which missed is taken to need beyond the horizon, at least 1 + `bound`,
@@ -58,7 +59,8 @@ class EpisodeTest:
     """
 
     goal: int
-    policy: IntArray
+    states: IntArray
+    actions: IntArray
     horizon: int
     bound: float
     tail: float
@@ -69,22 +71,25 @@ class EpisodeTest:
     outcomes: IntArray
 
     def __post_init__(self) -> None:
-        if self.policy.ndim != 1 or self.outcomes.shape != (self.horizon + 2,) or self.bets.weights.ndim != 1:
+        if self.states.ndim != 1 or self.states.shape != self.actions.shape or (np.diff(self.states) <= 0).any():
+            raise InvalidInputError("the policy of a test by episodes does not say once for each state what it plays")
+        if self.outcomes.shape != (self.horizon + 2,) or self.bets.weights.ndim != 1:
             raise InvalidInputError("a test by episodes has no outcome for each number of steps up to its horizon")
 
     @classmethod
-    def of(cls, record: EpisodeRecord, goal: int, policy: IntArray, share: float) -> EpisodeTest:
+    def of(cls, record: EpisodeRecord, goal: int, plays: Mapping[int, int], share: float) -> EpisodeTest:
         """The test that a certificate keeps, of a goal by number, as a policy of other known states may have it.
 
         Args:
             record: the test.
             goal: the number of its goal.
-            policy: its policy, as above.
+            plays: what its policy plays in each state in which it does not reset.
             share: the probability with which all tests together may err.
         """
         return cls(
             goal=goal,
-            policy=policy,
+            states=np.array(sorted(plays), dtype=np.int64),
+            actions=np.array([plays[state] for state in sorted(plays)], dtype=np.int64),
             horizon=record.horizon,
             bound=record.bound,
             tail=record.tail,
@@ -99,7 +104,8 @@ class EpisodeTest:
         """The test as a certificate keeps it, with the index of the goal in place of its number."""
         return EpisodeRecord(
             goal=goal,
-            policy=tuple(self.policy.tolist()),
+            states=tuple(self.states.tolist()),
+            actions=tuple(self.actions.tolist()),
             horizon=self.horizon,
             bound=self.bound,
             tail=self.tail,
@@ -121,20 +127,18 @@ class EpisodeTest:
         """Whether the outcomes prove the bound."""
         return self.lacking <= 0
 
-    @property
-    def policy_by_step(self) -> IntArray:
-        """The policy as one that restarts: what to play by step and state, and RESET after the last step, [H, n]."""
-        return np.tile(self.policy, (self.horizon, 1))
+    def plays_within(self, n_known: int) -> bool:
+        """Whether the policy plays in some of the first known states only."""
+        return not len(self.states) or int(self.states[-1]) < n_known
 
-    def actions(self, n_known: int) -> IntArray:
-        """The policy for all known states, [n]."""
-        return np.append(self.policy, np.full(n_known - len(self.policy), RESET_ACTION))
+    def policy(self, n_known: int) -> Vector[np.int64]:
+        """The policy for all known states."""
+        return Vector(n_known, self.states, self.actions, np.int64(RESET_ACTION))
 
     def pairs(self, model: IntervalModel) -> IntArray:
         """The policy as pairs, or RESET_PAIR, for all known states of a model, [n]."""
         pairs = np.full(model.n_known, RESET_PAIR)
-        first = model.rows.state_pairs[: len(self.policy)]
-        pairs[: len(self.policy)] = np.where(self.policy == RESET_ACTION, RESET_PAIR, first + self.policy)
+        pairs[self.states] = model.rows.state_pairs[self.states] + self.actions
         return pairs
 
     def forecast(self, model: IntervalModel) -> EpisodeForecast:
@@ -149,7 +153,7 @@ class EpisodeTest:
         Each starts with a RESET, so that they are independent of each other even where labels hide something.
         """
         policy = np.full(max(known) + 1, RESET_ACTION, dtype=np.int64)
-        policy[list(known[: len(self.policy)])] = self.policy
+        policy[np.array(known, dtype=np.int64)[self.states]] = self.actions
         return Episodes(self.goal, times, self.horizon, policy, always_reset=True)
 
     def after(self, answer: Answer) -> EpisodeTest:
@@ -209,7 +213,7 @@ class EpisodeTests:
             n_allowed: the number of known states in which the policy may play; all when not given.
         """
         for test in self._by_goal.get(goal, ()):
-            allowed = n_allowed is None or len(test.policy) <= n_allowed
+            allowed = n_allowed is None or test.plays_within(n_allowed)
             if allowed and test.bound <= steps and test.proven:
                 return test
         return None
@@ -308,9 +312,12 @@ def new_test(
     longest = math.ceil(min(LONGEST * bound + 10, LONGEST_HORIZON))
     forecast = forecast_horizon(arrivals_by_frequency(model, path.goal, path.policy, longest), bound, tail)
     line, turn = tests.line_for_next
+    policy = along(model, path).policy if model.is_large else path.policy
+    states = np.flatnonzero(policy != RESET_PAIR)
     test = EpisodeTest(
         goal=int(model.numbers[path.goal]),
-        policy=np.where(path.policy == RESET_PAIR, RESET_ACTION, path.policy - model.rows.state_pairs[:-1]),
+        states=states,
+        actions=policy[states] - model.rows.state_pairs[states],
         horizon=forecast.horizon,
         bound=bound,
         tail=tail,

@@ -11,7 +11,16 @@ from functools import cached_property
 
 import numpy as np
 
-from axplore.proofs.bounds import GoalValues, IntervalModel, Regret, correction, least_steps, most_steps, states_met
+from axplore.proofs.bounds import (
+    CertainWay,
+    GoalValues,
+    IntervalModel,
+    Regret,
+    correction,
+    least_steps,
+    most_steps,
+    states_met,
+)
 from axplore.proofs.claims import ToOptimise, ToReach, ToSetAside
 from axplore.proofs.contradictions import any_contradicted
 from axplore.proofs.episode_tests import EpisodeTest, EpisodeTests
@@ -90,6 +99,16 @@ class Evidence:
         return self.target.radius + self.target.epsilon
 
     @cached_property
+    def most_steps(self) -> tuple[float, ...]:
+        """What the upper bounds of `reachable` decide by, [n]."""
+        return tuple(most_steps(way.upper) for way in self.reachable)
+
+    @cached_property
+    def least_steps(self) -> tuple[float, ...]:
+        """What the lower bounds decide by, [n + others]."""
+        return tuple(bounded_by(bound) for bound in self.lower)
+
+    @cached_property
     def best_upper(self) -> tuple[Way, ...]:
         """For each known state the policy to use, with its upper bound, [n], as far as the region proves one."""
         paths = [regret.upper for regret in self.regrets] or list(self.reachable)
@@ -103,7 +122,7 @@ class Evidence:
 
     def test_to_use(self, index: int) -> EpisodeTest | None:
         """The test whose policy is the one to use: where the radius alone matters, and the region proves none in it."""
-        return None if self.regrets or most_steps(self.reachable[index].upper) <= self.reach else self.test_of(index)
+        return None if self.regrets or self.most_steps[index] <= self.reach else self.test_of(index)
 
     @cached_property
     def optimal_by_test(self) -> dict[int, TestedPolicy]:
@@ -120,7 +139,7 @@ class Evidence:
         for index in range(self.model.n_known):
             test = self.test_to_use(index)
             if test is not None:
-                policies[index] = Vector.of(test.actions(self.model.n_known), RESET_ACTION)
+                policies[index] = test.policy(self.model.n_known)
                 horizons[index] = test.horizon
         return Policies.of(policies, self.model.n_known, horizons)
 
@@ -150,13 +169,12 @@ class Evidence:
     def nothing_missing(self) -> bool:
         """Whether S_L→ ⊆ K is proven: every other state, seen or not, is too far."""
         radius = self.target.radius
-        others = self.lower[self.model.n_known :]
-        return all(bounded_by(bound) > radius for bound in (self.unseen, *others))
+        return all(steps > radius for steps in (bounded_by(self.unseen), *self.least_steps[self.model.n_known :]))
 
     def status(self, index: int) -> Status:
         """Whether a state is proven within reach with a good policy, proven too far, or neither."""
         if index >= self.model.n_known:
-            return Status.SET_ASIDE if bounded_by(self.lower[index]) > self.target.radius else Status.OPEN
+            return Status.SET_ASIDE if self.least_steps[index] > self.target.radius else Status.OPEN
         good = self.objective is not Objective.OPTIMAL or self._is_near_optimal(index)
         return Status.CERTIFIED if self.is_reached(index) and good else Status.OPEN
 
@@ -171,11 +189,11 @@ class Evidence:
 
     def is_refuted(self, index: int) -> bool:
         """Whether a known state is proven to be out of reach."""
-        return bounded_by(self.lower[index]) > self.reach
+        return self.least_steps[index] > self.reach
 
     def is_reached(self, index: int) -> bool:
         """Whether a known state is proven to be within reach by states admitted before it."""
-        return most_steps(self.reachable[index].upper) <= self.reach or self.test_of(index) is not None
+        return self.most_steps[index] <= self.reach or self.test_of(index) is not None
 
 
 def gather_evidence(
@@ -224,7 +242,10 @@ def _kept_reachable(claim: ToReach, model: IntervalModel) -> Way:
     if claim.goal == 0:
         start = np.zeros(len(model.numbers)), np.full(model.n_known, RESET_PAIR)
         return _way(model, GoalValues(0, *start, proven=True))
-    return _on_its_way(model, claim.any_path(model) if model.is_large else claim.path(model))
+    if not model.is_large:
+        return _way(model, claim.path(model))
+    found = claim.any_path(model)
+    return _along(model, found) if isinstance(found, CertainWay) else _on_its_way(model, found)
 
 
 def _kept_lower(claim: ToSetAside, model: IntervalModel, lowers: SharedBounds) -> Bound:
@@ -249,6 +270,17 @@ def _on_its_way(model: IntervalModel, path: GoalValues) -> Way:
     return _way(model, GoalValues(path.goal, values, policy, proven=True))
 
 
+def _along(model: IntervalModel, way: CertainWay) -> Way:
+    """A way on which each pair has one successor."""
+    order, states, values = np.argsort(way.states), way.states, way.bounds
+    actions = way.pairs[order] - model.rows.state_pairs[states[order]]
+    policy = Vector(model.n_known, states[order], actions, np.int64(RESET_ACTION))
+    if way.goal < model.n_known:
+        states, values = np.append(states, way.goal), np.append(values, 0.0)
+        order = np.argsort(states)
+    return Way(way.goal, policy, Vector(model.n_known, states[order], values[order], np.float64(1.0 + way.steps)))
+
+
 def _met(model: IntervalModel, path: GoalValues) -> IntArray:
     """The known states where a policy gets from the initial state by what was seen, and the goal, ascending."""
     met = states_met(model, path)
@@ -268,7 +300,7 @@ def _kept_regret(claim: ToOptimise, model: IntervalModel, lowers: SharedBounds) 
     quick = lowers.proof_of(claim)
     if quick is not None:
         way, along = quick
-        return KeptRegret(_on_its_way(model, way), Bound(claim.goal, along), np.inf)
+        return KeptRegret(_along(model, way), Bound(claim.goal, along), np.inf)
     regret = claim.quick_regret(model, claim.lower(model)) or claim.regret(model)
     upper, first = regret.upper, float(regret.values[0])
     if regret.at_most <= claim.steps < upper.at_most - regret.lower.at_least:

@@ -13,22 +13,22 @@ from typing import Final
 
 import numpy as np
 
-from axplore.compilation import compiled, compiled_inner
+from axplore.compilation import compiled, compiled_inner, compiled_part
 from axplore.graphs.search import Graph
 from axplore.proofs.bound_kernels import spread_values
 from axplore.proofs.bounds import (
     MARGIN,
+    CertainWay,
     GoalValues,
     IntervalModel,
-    certain_path,
     empirical_path,
     least_steps,
-    quick_path,
+    quick_way,
+    way_along,
 )
 from axplore.proofs.claims import ToOptimise, ToProve, ToSetAside
 from axplore.proofs.inherited_bounds import InheritedBounds
 from axplore.proofs.row_kernels import MANY, RegionRows, lower_backup, single_factors
-from axplore.proofs.sharpening import certain_way
 from axplore.records.vectors import Vector
 from axplore.types import FloatArray, IntArray
 
@@ -48,6 +48,7 @@ class SharedBounds:
     def __init__(self, model: IntervalModel) -> None:
         self._model = model
         self._base: Vector[np.float64] | None = None
+        self._scratch: tuple[FloatArray, float] | None = None
         self._scaled: dict[float, Vector[np.float64]] = {}
         self._factors = single_factors(model.rows)
 
@@ -86,32 +87,42 @@ class SharedBounds:
             self._scaled[lack] = Vector.complete(whole)
         return self._scaled[lack]
 
-    def along(self, path: GoalValues) -> Vector[np.float64] | None:
+    def along(self, way: CertainWay) -> Vector[np.float64] | None:
         """Returns the greatest lower bound that a way to a goal allows, if valid together with the base; else None.
 
         On the way each pair has one successor, and is as likely to lead elsewhere as the region allows.
         """
         if self._base is None:
             return None
-        model = self._model
-        way = certain_way(model.rows, path.goal, path.policy)
+        model, base = self._model, self._base
+        if self._scratch is None:
+            self._scratch = np.append(base.numbers, np.zeros(len(model.frontier))), float(base.numbers.max())
         values = _along(
-            model.rows, self._factors, model.predecessors, path.goal, way, path.policy[way], self._base.numbers,
-            len(model.numbers), MARGIN,
+            model.rows, self._factors, model.owners, model.leading, way.goal, way.states, way.pairs, base.numbers,
+            *self._scratch, MARGIN,
         )  # fmt: skip
-        return self._fewest(values) if len(values) else None
+        if not len(values):
+            return None
+        states = way.states
+        if way.goal < model.n_known:
+            states, values = np.append(states, way.goal), np.append(values, 0.0)
+        order = np.argsort(states)
+        order = order[values[order] != base.numbers[states[order]]]
+        return Vector(model.n_known, states[order], values[order], np.float64(1.0 + values[0]), base)
 
     def kept(self, path: GoalValues) -> Vector[np.float64]:
         """Returns a lower bound with the same steps, for the known states only, [n]."""
         model, whole = self._model, path.values
         own = whole[: model.n_known]
+        if path.goal == 0:  # no base for others, of which all are more in the initial state, whatever leads on there
+            return Vector.of(own, 1.0 + path.steps)
         if self._base is None:
             self._base = Vector.complete(own.copy())
         rows, margin = model.rows_for(path.goal, -1.0), MARGIN * (1.0 + float(whole.max()))
         lowered = _lowered(rows, model.predecessors, path.goal, whole, self._base.numbers, margin)
         if min(self._n_differing(lowered), _n_not_reset(own)) > MOST_KEPT * model.n_known:
             lowered = own.copy()
-            self._base = Vector.complete(lowered)
+            self._base, self._scratch = Vector.complete(lowered), None
         return self._fewest(lowered if self._n_differing(lowered) < _n_not_reset(own) else own)
 
     def _n_differing(self, values: FloatArray) -> int:
@@ -123,20 +134,18 @@ class SharedBounds:
         by_base = self._n_differing(values) < _n_not_reset(values)
         return Vector.of(values, 1.0 + float(values[0]), self._base if by_base else None)
 
-    def proof_of(self, claim: ToOptimise) -> tuple[GoalValues, Vector[np.float64]] | None:
+    def proof_of(self, claim: ToOptimise) -> tuple[CertainWay, Vector[np.float64]] | None:
         """The bounds of a way to the goal, if their gap proves its policy near-optimal; found quickly, if it does."""
-        for find in (self._quick_way, self._best_way):
-            way = find(claim.goal)
+        for find in (quick_way, _best_way):
+            way = find(self._model, claim.goal)
             lower = None if way is None else self.along(way)
             if way is not None and lower is not None and way.at_most - least_steps(lower) <= claim.steps:
                 return way, lower
         return None
 
-    def _quick_way(self, goal: int) -> GoalValues | None:
-        return quick_path(self._model, goal)
 
-    def _best_way(self, goal: int) -> GoalValues | None:
-        return certain_path(self._model, empirical_path(self._model, goal))
+def _best_way(model: IntervalModel, goal: int) -> CertainWay | None:
+    return way_along(model, empirical_path(model, goal))
 
 
 def _n_not_reset(values: FloatArray) -> int:
@@ -168,52 +177,83 @@ class ProvenClaims:
 def _along(
     rows: RegionRows,
     factors: FloatArray,
-    predecessors: Graph,
+    owners: IntArray,
+    leading: Graph,
     goal: int,
     way: IntArray,
     pairs: IntArray,
     base: FloatArray,
-    n_seen: int,
+    values: FloatArray,
+    largest: float,
     margin: float,
 ) -> FloatArray:
-    """Returns the values on a way and those of the base elsewhere, if they are a lower bound, [n]; else nothing."""
-    n_known, values = len(base), np.empty(n_seen)
-    values[:n_known] = base
+    """Returns values on a way that are a lower bound with those of the base elsewhere, [m]; nothing if there are none.
+
+    Those of the base, of which none is greater than `largest`, stand in `values`, [n + others], before and after.
+    """
+    n_known, on_way = len(base), np.empty(len(way))
     value = 0.0
     for index in range(len(way) - 1, -1, -1):
         if factors[pairs[index]] == MANY:
             return NO_VALUES
         value = rows.costs[pairs[index]] + factors[pairs[index]] * value
-        values[way[index]] = value
+        on_way[index] = value
     if len(way) == 0 or value < base[0]:
         return NO_VALUES
+    for index in range(len(way)):
+        values[way[index]] = on_way[index]
     spread_values(rows, values, n_known, goal)
-    margin *= 1.0 + values.max()
+    margin *= 1.0 + max(largest, rows.reset_cost + value)
+    is_bound = _is_bound_with(rows, factors, owners, leading, goal, way, base, values, margin)
     for state in way:
-        if values[state] > rows.reset_cost + value or not _follows(rows, factors, state, values, margin):
-            return NO_VALUES
+        values[state] = base[state]
+    if goal < n_known:
+        values[goal] = base[goal]
+    return on_way if is_bound else NO_VALUES
+
+
+@compiled_part
+def _is_bound_with(
+    rows: RegionRows,
+    factors: FloatArray,
+    owners: IntArray,
+    leading: Graph,
+    goal: int,
+    way: IntArray,
+    base: FloatArray,
+    values: FloatArray,
+    margin: float,
+) -> bool:
+    """Whether values that differ from those of the base on a way only are a lower bound.
+
+    The base is one. So only the pairs of states with a greater value have to be looked at, and those that lead to
+    states with a smaller one.
+    """
     for index in range(len(way) + 1):
-        lowered = way[index] if index < len(way) else goal
-        if lowered < n_known and values[lowered] >= base[lowered]:
-            continue
-        for entry in range(predecessors.offsets[lowered], predecessors.offsets[lowered + 1]):
-            state = predecessors.heads[entry]
-            if state != goal and values[state] == base[state] and not _follows(rows, factors, state, values, margin):
-                return NO_VALUES
-    return values[:n_known].copy()
+        state = way[index] if index < len(way) else goal
+        if state < len(base) and values[state] > base[state]:
+            if values[state] > rows.reset_cost + values[0]:
+                return False
+            for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
+                if not _allows(rows, factors, pair, values[state], values, margin):
+                    return False
+        elif state >= len(base) or values[state] < base[state]:
+            for entry in range(leading.offsets[state], leading.offsets[state + 1]):
+                pair = leading.heads[entry]
+                owner = owners[pair]
+                if owner != goal and not _allows(rows, factors, pair, values[owner], values, margin):
+                    return False
+    return True
 
 
 @compiled_inner
-def _follows(rows: RegionRows, factors: FloatArray, state: int, values: FloatArray, margin: float) -> bool:
-    """Whether the value of a state is at most what each of its pairs allows."""
-    for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
-        if factors[pair] == MANY:
-            allowed = lower_backup(rows, pair, values)[0]
-        else:
-            allowed = rows.costs[pair] + factors[pair] * values[rows.successors[rows.row_offsets[pair]]]
-        if allowed < values[state] - margin:
-            return False
-    return True
+def _allows(rows: RegionRows, factors: FloatArray, pair: int, value: float, values: FloatArray, margin: float) -> bool:
+    """Whether a value is at most what a pair of its state allows."""
+    if factors[pair] == MANY:
+        allowed = lower_backup(rows, pair, values)[0]
+    else:
+        allowed = rows.costs[pair] + factors[pair] * values[rows.successors[rows.row_offsets[pair]]]
+    return allowed >= value - margin
 
 
 @compiled

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from axplore.compilation import compiled
 from axplore.graphs.search import Graph
-from axplore.proofs.bounds import IntervalModel, empirical_path
+from axplore.proofs.bounds import GoalValues, IntervalModel, empirical_path
 from axplore.proofs.estimate_kernels import empirical_values
 from axplore.proofs.row_kernels import RegionRows
 from axplore.records.vectors import Vector, Vectors
@@ -33,7 +33,6 @@ class Travel:
         self._model = model
         self._per_draw = np.ones(model.n_pairs)
         self._is_found = np.zeros(model.n_known, dtype=np.bool_)
-        self._owners = np.repeat(np.arange(model.n_known), np.diff(model.rows.state_pairs))
 
     def per_draw(self, wanted: npt.NDArray[np.bool_]) -> FloatArray:
         """The steps for a draw of each of these pairs, and anything above 0 for the others, [P]."""
@@ -55,7 +54,7 @@ class Travel:
 
     def _found(self, pairs: IntArray) -> FloatArray:
         """The steps for a draw of every pair, [P], of which those of these pairs have been found."""
-        states = self._owners[pairs]
+        states = self._model.owners[pairs]
         if not self._is_found[states].all():
             states, model = np.unique(states[~self._is_found[states]]), self._model
             _find_travel(
@@ -119,7 +118,7 @@ def _among_actions(pairs: IntArray, first_pairs: IntArray) -> IntArray:
 def tour_of(model: IntervalModel, draws: IntArray, target: Target) -> Tour:
     """Returns the order to draw each pair a number of further times, [P]."""
     pairs = np.flatnonzero(draws > 0)
-    indices = np.searchsorted(model.rows.state_pairs, pairs, side="right") - 1
+    indices = model.owners[pairs]
     targets = np.unique(indices)
     policies, distances = _ways(model, targets)
     return Tour(
@@ -147,15 +146,27 @@ def _ways(model: IntervalModel, targets: IntArray) -> tuple[IntArray | Vectors, 
     if len(targets) * n_states <= MOST_IN_ARRAYS:
         policies, distances = zip(*map(way_to, targets.tolist()), strict=True)
         return np.array(policies), np.array(distances)
-    ways = [_kept_way(*way_to(target)) for target in targets.tolist()]
+    ways = [_kept_way(model, empirical_path(model, target), n_states) for target in targets.tolist()]
     kept_policies, kept_distances = zip(*ways, strict=True)
     return Vectors.of(kept_policies, n_states, np.int64), Vectors.of(kept_distances, n_states, np.float64)
 
 
-def _kept_way(policy: IntArray, distances: FloatArray) -> tuple[Vector[np.int64], Vector[np.float64]]:
-    """Returns a way with what differs from most states, which play the same and are as far as a RESET makes them."""
-    usual = int(np.bincount(policy - RESET_ACTION).argmax()) + RESET_ACTION
-    return Vector.of(policy, usual), Vector.of(distances, 1.0 + distances[0])
+def _kept_way(model: IntervalModel, path: GoalValues, n_states: int) -> tuple[Vector[np.int64], Vector[np.float64]]:
+    """Returns a way, by number, with what differs from most states: these play the same, or are as far as by RESET."""
+    plays = np.flatnonzero(path.policy != RESET_PAIR)
+    actions = path.policy[plays] - model.rows.state_pairs[plays]
+    policy = _by_number(model.numbers[plays], actions, n_states, RESET_ACTION)
+    if 2 * len(plays) > n_states:
+        policy = Vector.of(policy.whole, int(np.bincount(policy.whole - RESET_ACTION).argmax()) + RESET_ACTION)
+    distances, after_reset = path.values[: model.n_known], 1.0 + path.steps
+    near = np.flatnonzero(distances != after_reset)
+    return policy, _by_number(model.numbers[near], distances[near], n_states, after_reset)
+
+
+def _by_number(states: IntArray, numbers: npt.NDArray[Any], length: int, rest: float) -> Vector[Any]:
+    """Returns numbers of states, and another one of all others."""
+    order = np.argsort(states)
+    return Vector(length, states[order], numbers[order], numbers.dtype.type(rest))
 
 
 def journey_limit(target: Target) -> int:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from axplore.records.codec import Record
+from axplore.records.vectors import Vector
+from axplore.types import RESET_ACTION
 
 
 class EpisodeRecord(Record, frozen=True, eq=True):
@@ -10,8 +14,8 @@ class EpisodeRecord(Record, frozen=True, eq=True):
 
     Attributes:
         goal: the index of a known state other than the initial one.
-        policy: what to play in each of the first m known states: the index of an action, or RESET_ACTION. Every
-            other state resets.
+        states: the indices of the known states in which the policy plays; every other state resets, ascending, [m].
+        actions: what it plays there, [m].
         horizon: the steps after which an episode without the goal ends, and the policy restarts.
         bound: of the expected steps of the policy that restarts.
         tail: the steps that a miss is counted to take beyond the horizon, at least 1 + `bound`.
@@ -22,7 +26,8 @@ class EpisodeRecord(Record, frozen=True, eq=True):
     """
 
     goal: int
-    policy: tuple[int, ...]
+    states: tuple[int, ...]
+    actions: tuple[int, ...]
     horizon: int
     bound: float
     tail: float
@@ -35,7 +40,13 @@ class EpisodeRecord(Record, frozen=True, eq=True):
     @property
     def plays_before_goal(self) -> bool:
         """Whether the policy is restricted to states admitted before the goal, as the order of admission needs it."""
-        return len(self.policy) <= self.goal
+        return not self.states or self.states[-1] < self.goal
+
+    def policy(self, n_known: int) -> Vector[np.int64]:
+        """The policy for all known states."""
+        plays = [(state, action) for state, action in zip(self.states, self.actions, strict=True) if state < n_known]
+        states, actions = np.array(plays, dtype=np.int64).reshape(-1, 2).T.copy()
+        return Vector(n_known, states, actions, np.int64(RESET_ACTION))
 
     @property
     def n_episodes(self) -> int:

@@ -49,12 +49,7 @@ class Policies(Sequence[IntArray]):
     def choices_of(self, goal: int) -> tuple[IntArray, IntArray]:
         """Returns the states in which a policy that does not restart plays anything but RESET, and what, [m] each."""
         policy: Vector[np.int64] = self.choices.vector(range(len(self))[goal])
-        others = policy if policy.base is None else policy.base
-        if others.rest == RESET_ACTION and (others is policy or not len(others.indices)):
-            return policy.indices, policy.numbers
-        choices = policy.whole
-        states = np.flatnonzero(choices != RESET_ACTION)
-        return states, choices[states]
+        return policy.other_than(RESET_ACTION)
 
     def __eq__(self, other: Any) -> bool:
         """Whether the policies are the same, and kept in the same way."""

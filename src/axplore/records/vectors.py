@@ -86,11 +86,24 @@ class Vector(Generic[Number]):
         return self.rest if self.base is None else self.base[state]
 
     def max(self, initial: float = -np.inf) -> float:
-        """Returns the greatest number, or `initial` if that is greater."""
-        if self.base is not None:
-            return float(self.whole.max(initial=initial))
+        """Returns the greatest number, or `initial` if that is greater.
+
+        All numbers of a base count, those included that the vector has others for: then this is the same in all that
+        have a base, and none has to look through it.
+        """
         of_others = self.rest if len(self.indices) < self.length else initial
+        if self.base is not None:
+            of_others = _greatest(self.base)
         return float(np.maximum(of_others, self.numbers.max(initial=initial)))
+
+    def other_than(self, number: float) -> tuple[IntArray, npt.NDArray[Number]]:
+        """Returns the states that have another number, ascending, and what they have, [m] each."""
+        states, numbers, others = self.indices, self.numbers, self if self.base is None else self.base
+        others_have_it = others.rest == number and (others is self or not len(others.indices))
+        if len(states) < self.length and not others_have_it:
+            states, numbers = _every_index(self.length), self.whole
+        differs = numbers != number
+        return (states, numbers) if differs.all() else (states[differs], numbers[differs])
 
 
 class Vectors(Record, frozen=True):
@@ -305,6 +318,12 @@ class Vectors(Record, frozen=True):
         rows = np.searchsorted(self._first_index, entries, side="right") - 1
         column[rows] = self.numbers[self._first_number[rows] + entries - self._first_index[rows]]
         return column
+
+
+@lru_cache(maxsize=64)
+def _greatest(base: Vector[Any]) -> float:
+    """The greatest number of a base, which many vectors share."""
+    return base.max()
 
 
 @lru_cache(maxsize=4)

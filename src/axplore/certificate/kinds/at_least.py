@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from axplore.certificate.bounds import lower_steps
-from axplore.certificate.deducted_bounds import proven_lower_steps
+from axplore.certificate.deducted_bounds import require_lower
+from axplore.certificate.differences import Follows
 from axplore.certificate.kinds.kind import Checking, VectorKind
 from axplore.certificate.promise import lower_text
 from axplore.records.claims import AtLeast
@@ -24,8 +25,10 @@ class AtLeastKind(VectorKind[AtLeast]):
     def goals(self, certificate: Certificate) -> range:
         return range(1, certificate.n_seen + 1)
 
-    def proof(self, claim: AtLeast, checking: Checking) -> str:
-        return f"every policy needs at least {lower_text(proven_lower_steps(checking.sweeper, claim))} expected steps"
+    def proof(self, claim: AtLeast, checking: Checking, follows: Follows) -> str:
+        if not follows.lower:
+            require_lower(checking.sweeper, claim)
+        return f"every policy needs at least {lower_text(lower_steps(claim))} expected steps"
 
     def conclude(self, claims: Sequence[AtLeast], draft: Draft) -> None:
         for claim in claims:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from axplore.certificate.bounds import proven_upper, upper_steps
+from axplore.certificate.differences import Follows
 from axplore.certificate.kinds.kind import Checking, VectorKind
 from axplore.certificate.promise import upper_text
 from axplore.records.claims import AtMost
@@ -23,8 +24,10 @@ class AtMostKind(VectorKind[AtMost]):
     def goals(self, certificate: Certificate) -> range:
         return range(1, len(certificate.known))
 
-    def proof(self, claim: AtMost, checking: Checking) -> str:
-        return f"its policy takes up to {upper_text(proven_upper(checking.sweeper, claim)[0])} expected steps"
+    def proof(self, claim: AtMost, checking: Checking, follows: Follows) -> str:
+        if not follows.upper:
+            proven_upper(checking.sweeper, claim)
+        return f"its policy takes up to {upper_text(upper_steps(claim))} expected steps"
 
     def conclude(self, claims: Sequence[AtMost], draft: Draft) -> None:
         for claim in claims:

@@ -21,9 +21,11 @@ prove that its policy takes longer.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -31,14 +33,15 @@ import numpy as np
 from axplore.certificate.bounds import ROUNDING as CORRECTION
 from axplore.certificate.claim_checks import ClaimCheck
 from axplore.certificate.kinds.kind import Checking, Kind, subject_of
-from axplore.certificate.kinds.tested_optimality import optimal_by_test, played
+from axplore.certificate.kinds.tested_optimality import optimal_by_test
 from axplore.certificate.levels import EPISODES
 from axplore.certificate.promise import lower_text, upper_text
 from axplore.certificate.ranges import LEAST_STEPS, MOST_STEPS, check_each_whole, check_real, check_whole
+from axplore.certificate.region import Region, spans
+from axplore.errors import InvalidInputError
 from axplore.records.counts import Counts
 from axplore.records.episodes import EpisodeRecord
-from axplore.records.vectors import Vector
-from axplore.types import RESET_ACTION, BoolArray, IntArray
+from axplore.types import RESET_ACTION, BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from axplore.certificate.bellman import Sweeper
@@ -53,6 +56,9 @@ LEAST_STAKE: Final = 1e-100
 
 SWEEPS: Final = 100
 """How often, at most, a lower bound of what a policy takes is improved; each is a lower bound."""
+
+MOST_AT_ONCE: Final = 2**17
+"""Policies that play about as many actions are looked at together, so that memory does not grow with all of them."""
 
 SETTLED: Final = 1e-6
 """A lower bound that grows by less than this in a sweep is not improved further."""
@@ -70,8 +76,9 @@ class EpisodesKind(Kind[EpisodeRecord]):
     def checks(self, claims: Sequence[EpisodeRecord], checking: Checking) -> Iterator[ClaimCheck]:
         certificate = checking.certificate
         refusals = check_records(claims, EpisodeSetting(EPISODES * certificate.delta, certificate.counts))
-        for record, refused in zip(claims, refusals, strict=True):
-            why_not = refused or _contradiction(record, checking.sweeper)
+        steps = least_steps(claims, checking.sweeper)
+        for record, refused, least in zip(claims, refusals, steps.tolist(), strict=True):
+            why_not = refused or _contradiction(record, least)
             by = "by states admitted before it" if record.plays_before_goal else "by all known states"
             why = f"{record.n_episodes} episodes {by}: within {upper_text(record.bound)} expected steps"
             why += f", of {certificate.reach:.6g}, whatever the labels hide"
@@ -96,9 +103,7 @@ class EpisodesKind(Kind[EpisodeRecord]):
             if record.bound <= certificate.reach and record.plays_before_goal:
                 draft.reached.add(record.goal)
                 if record.goal not in draft.ways:  # what the region proves comes first
-                    draft.use(
-                        record.goal, Vector.of(played(record, n_known), RESET_ACTION), record.bound, record.horizon
-                    )
+                    draft.use(record.goal, record.policy(n_known), record.bound, record.horizon)
         for goal, tested in optimal_by_test(certificate).items():
             draft.optimal.add(goal)
             draft.use(goal, tested.way.policy, tested.upper)
@@ -108,8 +113,10 @@ def check_ranges(record: EpisodeRecord) -> None:
     """Refuses numbers that no test has."""
     for name in ("goal", "horizon", "line", "turn"):
         check_whole(f"{name!r} in a record of episodes", getattr(record, name), 1)
-    for name, least in (("policy", RESET_ACTION), ("outcomes", 0)):
+    for name, least in (("states", 0), ("actions", 0), ("outcomes", 0)):
         check_each_whole(f"{name!r} in a record of episodes", getattr(record, name), least)
+    if len(record.states) != len(record.actions) or any(a >= b for a, b in pairwise(record.states)):
+        raise InvalidInputError("a record of episodes does not say once for each state what its policy plays")
     for name in ("bound", "tail"):
         check_real(f"{name!r} in a record of episodes", getattr(record, name), LEAST_STEPS, MOST_STEPS)
     for name in ("fractions", "weights"):
@@ -146,7 +153,14 @@ def check_records(records: Sequence[EpisodeRecord], setting: EpisodeSetting) -> 
     by_turn: dict[tuple[int, int], list[int]] = {}
     for number, record in enumerate(records):
         by_turn.setdefault((record.line, record.turn), []).append(number)
-    refusals = [refusal(record, setting) or _unsupported(record, records, setting) for record in records]
+    reached, begun = Counter[int](), Counter[int]()
+    for record in records:
+        reached[record.goal] += record.n_arrivals
+        begun[_first_action(record)] += record.n_arrivals
+    refusals = [
+        refusal(record, setting) or _unsupported(record, reached[record.goal], begun[_first_action(record)], setting)
+        for record in records
+    ]
     proven_turns: dict[int, int] = {}
     for (line, turn), numbers in sorted(by_turn.items()):
         first = numbers[0]
@@ -177,11 +191,12 @@ def _policy_misfit(record: EpisodeRecord, setting: EpisodeSetting) -> str | None
     """What is wrong with the goal and the policy; None if nothing is."""
     if not record.goal < len(setting.n_actions):
         return "its goal is no known state"
-    if len(record.policy) > len(setting.n_actions):
+    if record.states and record.states[-1] >= len(setting.n_actions):
         return "its policy plays in states that are not known"
-    if any(action >= n for action, n in zip(record.policy, setting.n_actions, strict=False)):
+    plays = zip(record.states, record.actions, strict=True)
+    if any(action >= setting.n_actions[state] for state, action in plays):
         return "its policy plays an action that does not exist"
-    if record.policy[:1] in ((), (RESET_ACTION,)):
+    if record.states[:1] != (0,):
         return "its policy never leaves the initial state"
     return None
 
@@ -223,15 +238,24 @@ def _log_wealth_of(record: EpisodeRecord, fraction: float, weight: float) -> flo
     return math.fsum(terms) - ROUNDING * (1.0 + math.fsum(map(abs, terms)))
 
 
-def _unsupported(record: EpisodeRecord, records: Sequence[EpisodeRecord], setting: EpisodeSetting) -> str | None:
-    """Why the rows, which count every draw of the episodes, cannot hold these; None if they can."""
-    reached = sum(other.n_arrivals for other in records if other.goal == record.goal)
+def _first_action(record: EpisodeRecord) -> int:
+    """What the policy plays in the initial state."""
+    return record.actions[0] if record.states[:1] == (0,) else RESET_ACTION
+
+
+def _unsupported(record: EpisodeRecord, reached: int, begun: int, setting: EpisodeSetting) -> str | None:
+    """Why the rows, which count every draw of the episodes, cannot hold these; None if they can.
+
+    Args:
+        record: the record.
+        reached: how often the episodes of all records with its goal reached that.
+        begun: how many arrivals of all records began with its action of the initial state.
+        setting: with the draws.
+    """
     entered = int(setting.entries[record.goal])
     if reached > entered:
         return f"its episodes reached the goal {reached} times, the draws only {entered} times"
-    first = record.policy[0]
-    begun = sum(other.n_arrivals for other in records if other.policy[:1] == (first,))
-    drawn = int(setting.counts.visits[first])
+    drawn = int(setting.counts.visits[record.actions[0]])
     if begun > drawn:
         return f"{begun} arrivals begin with an action of the initial state that was drawn {drawn} times"
     return _impossible_arrival(record, setting.counts)
@@ -252,43 +276,37 @@ def _impossible_arrival(record: EpisodeRecord, counts: Counts) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class _Walk:
-    """Where a policy may lead by what was drawn: RESET, and a state without a row, lead to the initial state.
+    """Where a policy may lead by what was drawn, among the states in which it plays, the goal, and all others.
 
     Attributes:
-        goal: an index.
-        n_seen: the number of states seen.
+        goal: its index among these; that of all others, where it resets, is the next.
         sources, targets: the steps that are possible, [e] each.
         n_entries: how often the draws of the policy led to the goal.
     """
 
     goal: int
-    n_seen: int
     sources: IntArray
     targets: IntArray
     n_entries: int
 
     @classmethod
     def of(cls, record: EpisodeRecord, counts: Counts) -> _Walk:
-        policy = np.full(len(counts.order), RESET_ACTION)
-        policy[: len(record.policy)] = record.policy
-        plays = np.flatnonzero(policy != RESET_ACTION)
-        state_of_pair = np.full(len(counts.row_offsets) - 1, -1)
-        state_of_pair[counts.state_pairs[plays] + policy[plays]] = plays
-        sources = state_of_pair[counts.entry_pairs]
-        is_played = sources >= 0
-        resets = np.flatnonzero(policy == RESET_ACTION)
+        states = np.array(record.states, dtype=np.int64)
+        pairs, goal = counts.state_pairs[states] + np.array(record.actions, dtype=np.int64), len(states)
+        lengths = np.diff(counts.row_offsets)[pairs]
+        entries = spans(counts.row_offsets[pairs], lengths)
+        targets = _places_among(states, counts.successors[entries], record.goal)
         return cls(
-            goal=record.goal,
-            n_seen=len(counts.order),
-            sources=np.concatenate((sources[is_played], resets)),
-            targets=np.concatenate((counts.successors[is_played], np.zeros(len(resets), dtype=np.int64))),
-            n_entries=int(counts.counts[is_played & (counts.successors == record.goal)].sum()),
+            goal=goal,
+            sources=np.append(np.repeat(np.arange(goal), lengths), goal + 1),
+            targets=np.append(targets, 0),
+            n_entries=int(counts.counts[entries][targets == goal].sum()),
         )
 
     def arrivals(self, most: int) -> BoolArray:
         """Whether the goal can be met for the first time after 0, 1, ..., `most` steps, [most + 1]."""
         possible = np.zeros(most + 1, dtype=np.bool_)
-        here = np.zeros(self.n_seen, dtype=np.bool_)
+        here = np.zeros(self.goal + 2, dtype=np.bool_)
         here[0] = True
         met: dict[bytes, int] = {}
         for steps in range(1, most + 1):
@@ -298,38 +316,101 @@ class _Walk:
                 break
             met[here.tobytes()] = steps
             reached = self.targets[here[self.sources]]
-            here = np.zeros(self.n_seen, dtype=np.bool_)
+            here = np.zeros(self.goal + 2, dtype=np.bool_)
             here[reached] = True
             possible[steps], here[self.goal] = here[self.goal], False
         return possible
 
 
-def _contradiction(record: EpisodeRecord, sweeper: Sweeper) -> str | None:
-    """What the rows prove against a record; None if nothing."""
-    steps = least_steps(record, sweeper)
-    if steps > record.bound:
-        return f"its policy takes more than {steps:.6g} expected steps by the rows, of {record.bound:.6g} claimed"
+def _places_among(states: IntArray, found: IntArray, goal: int) -> IntArray:
+    """Where states stand among some that ascend; the goal after these, and all others after the goal."""
+    places = np.minimum(np.searchsorted(states, found), len(states) - 1)
+    places[states[places] != found] = len(states) + 1
+    places[found == goal] = len(states)
+    return places
+
+
+def _contradiction(record: EpisodeRecord, least: float) -> str | None:
+    """What the rows prove against a record, by a lower bound of the steps of its policy; None if nothing."""
+    if least > record.bound:
+        return f"its policy takes more than {least:.6g} expected steps by the rows, of {record.bound:.6g} claimed"
     return None
 
 
-def least_steps(record: EpisodeRecord, sweeper: Sweeper) -> float:
-    """A lower bound, over the region, of the expected steps of a policy that may also RESET whenever it likes.
+def least_steps(records: Sequence[EpisodeRecord], sweeper: Sweeper) -> FloatArray:
+    """Lower bounds, over the region, of the expected steps of policies that may also RESET whenever they like, [r].
 
-    The policy that restarts after a horizon is one of these. From below, every sweep gives a lower bound.
+    A policy that restarts after a horizon is one of these. From below, every sweep gives a lower bound. Records with
+    policies that cannot be are not looked at.
     """
-    n_known = len(sweeper.state_pairs) - 1
-    policy = played(record, n_known)
-    plays = np.flatnonzero(policy != RESET_ACTION)
-    pairs = sweeper.state_pairs[plays] + policy[plays]
-    lower = np.zeros(n_known)
-    nothing_more = np.full(n_known, -np.inf)
-    for _ in range(SWEEPS):
-        better = np.full(n_known, 1.0 + lower[0])
-        means = sweeper.least_means(lower, record.goal, nothing_more)
-        better[plays] = np.minimum(better[plays], 1.0 + means[pairs])
-        better[0] = 1.0 + means[pairs[0]]  # RESET leads nowhere from there
-        better[record.goal] = 0.0
-        gained, lower = float((better - lower).max()), better
-        if gained < SETTLED or lower[0] / (1.0 + CORRECTION) > record.bound:
-            break
-    return float(lower[0]) / (1.0 + CORRECTION)
+    steps, n_actions = np.zeros(len(records)), np.diff(sweeper.state_pairs)
+    possible = [place for place, record in enumerate(records) if _is_possible(record, n_actions)]
+    first = 0
+    while first < len(possible):
+        sizes = np.cumsum([len(records[place].states) for place in possible[first:]])
+        some = possible[first : first + 1 + int(np.searchsorted(sizes[1:], MOST_AT_ONCE))]
+        steps[some] = _Least.of([records[place] for place in some], sweeper).steps()
+        first += len(some)
+    return steps
+
+
+def _is_possible(record: EpisodeRecord, n_actions: IntArray) -> bool:
+    """Whether a policy leaves the initial state, and plays what there is."""
+    if record.states[:1] != (0,) or record.states[-1] >= len(n_actions):
+        return False
+    return bool((np.array(record.actions) < n_actions[list(record.states)]).all())
+
+
+@dataclass(frozen=True, eq=False)
+class _Least:
+    """Lower bounds of the steps of some policies, in the states in which they play.
+
+    Attributes:
+        records: of which the policies are.
+        region: that of the pairs which they play, one policy after the other.
+        first: the first pair of each, [r].
+        owners: the policy of each pair, [m].
+        at_goal: the pairs that are played in the goal, where nothing is to be done, [m].
+        leads_to: for each entry of these pairs the place of its value: that of a pair, or of what is outside a policy,
+            or of the goal, [E''].
+    """
+
+    records: Sequence[EpisodeRecord]
+    region: Region
+    first: IntArray
+    owners: IntArray
+    at_goal: BoolArray
+    leads_to: IntArray
+
+    @classmethod
+    def of(cls, records: Sequence[EpisodeRecord], sweeper: Sweeper) -> _Least:
+        lengths = np.array([len(record.states) for record in records])
+        first, owners = np.cumsum(lengths) - lengths, np.repeat(np.arange(len(records)), lengths)
+        states = np.concatenate([record.states for record in records]).astype(np.int64)
+        actions = np.concatenate([record.actions for record in records]).astype(np.int64)
+        goals = np.array([record.goal for record in records])
+        region, found = sweeper.region.among(sweeper.state_pairs[states] + actions)
+        of_entry = np.repeat(owners, np.diff(region.supports.row_offsets))
+        keys = owners * sweeper.n_seen + states
+        leads_to = np.minimum(np.searchsorted(keys, of_entry * sweeper.n_seen + found), len(keys) - 1)
+        is_outside = keys[leads_to] != of_entry * sweeper.n_seen + found
+        leads_to[is_outside] = len(keys) + of_entry[is_outside]
+        leads_to[(found == goals[of_entry]) | (found < 0)] = len(keys) + len(records)
+        return cls(records, region, first, owners, states == goals[owners], leads_to)
+
+    def steps(self) -> FloatArray:
+        """Those from the initial state, [r]."""
+        limits = np.array([record.bound for record in self.records])
+        lower, is_done = np.zeros(len(self.owners)), np.zeros(len(self.records), dtype=np.bool_)
+        for _ in range(SWEEPS):
+            start = lower[self.first]
+            means = self.region.least_means(np.concatenate((lower, 1.0 + start, [0.0]))[self.leads_to], -np.inf)
+            better = np.minimum(1.0 + start[self.owners], 1.0 + means)
+            better[self.first] = 1.0 + means[self.first]  # RESET leads nowhere from there
+            better[self.at_goal | is_done[self.owners]] = 0.0
+            gained = np.maximum.reduceat(better - lower, self.first)
+            lower = np.maximum(lower, better)
+            is_done |= (gained < SETTLED) | (lower[self.first] / (1.0 + CORRECTION) > limits)
+            if is_done.all():
+                break
+        return lower[self.first] / (1.0 + CORRECTION)

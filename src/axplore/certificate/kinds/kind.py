@@ -13,12 +13,13 @@ import numpy as np
 from axplore.certificate.bellman import Sweeper
 from axplore.certificate.bounds import UnprovenError
 from axplore.certificate.claim_checks import ClaimCheck
+from axplore.certificate.differences import Follows, by_differences
 from axplore.certificate.ranges import MOST_BOUND, check_real, check_reals
 from axplore.errors import InvalidInputError
 from axplore.records import claims as records
 from axplore.records.claims import Columns, claims_in, columns_of, vector_types
 from axplore.records.vectors import Vector
-from axplore.types import RESET_ACTION
+from axplore.types import RESET_ACTION, IntArray
 
 if TYPE_CHECKING:
     from axplore.certificate.conclusions import Draft
@@ -78,6 +79,11 @@ class Kind(ABC, Generic[AnyRecord]):
     def check_shape(self, claim: AnyRecord, certificate: Certificate) -> None:
         """Refuses a claim that does not fit the certificate: numbers out of their range, vectors of another length."""
 
+    def check_shapes(self, claims: Sequence[AnyRecord], certificate: Certificate) -> None:
+        """Refuses claims if one of them does not fit."""
+        for claim in claims:
+            self.check_shape(claim, certificate)
+
     @abstractmethod
     def checks(self, claims: Sequence[AnyRecord], checking: Checking) -> Iterable[ClaimCheck]:
         """Yields of each claim whether it follows."""
@@ -112,23 +118,34 @@ class VectorKind(Kind[AnyClaim]):
         """Returns the indices that a claim may be about."""
 
     @abstractmethod
-    def proof(self, claim: AnyClaim, checking: Checking) -> str:
-        """Returns in words what proves a claim; raises `UnprovenError` if nothing does."""
+    def proof(self, claim: AnyClaim, checking: Checking, follows: Follows) -> str:
+        """Returns in words what proves a claim; raises `UnprovenError` if nothing does.
+
+        What follows by differences need not be looked at again.
+        """
 
     def check_shape(self, claim: AnyClaim, certificate: Certificate) -> None:
-        kind, n_known = self.record.__name__, len(certificate.known)
-        if claim.goal not in self.goals(certificate):
-            raise InvalidInputError(f"{kind} cannot be claimed of the index {claim.goal}")
+        self.check_shapes((claim,), certificate)
+
+    def check_shapes(self, claims: Sequence[AnyClaim], certificate: Certificate) -> None:
+        kind, n_known, goals = self.record.__name__, len(certificate.known), self.goals(certificate)
+        for claim in claims:
+            if claim.goal not in goals:
+                raise InvalidInputError(f"{kind} cannot be claimed of the index {claim.goal}")
         for name, dtype in vector_types(self.record).items():
-            check_vector(f"{kind}.{name}", getattr(claim, name), dtype, n_known)
-        check_real(f"{kind}.deduction", records.deduction_of(claim), 0.0, MOST_BOUND)
-        if isinstance(claim, records.Way) and not _exists(claim.policy, certificate.n_actions):
-            raise InvalidInputError(f"{kind}.policy towards the index {claim.goal} plays an action that does not exist")
+            check_vectors(f"{kind}.{name}", [getattr(claim, name) for claim in claims], dtype, n_known)
+        for claim in claims:
+            check_real(f"{kind}.deduction", records.deduction_of(claim), 0.0, MOST_BOUND)
+            if isinstance(claim, records.Way) and not _exists(claim.policy, certificate.n_actions):
+                raise InvalidInputError(
+                    f"{kind}.policy towards the index {claim.goal} plays an action that does not exist"
+                )
 
     def checks(self, claims: Sequence[AnyClaim], checking: Checking) -> Iterator[ClaimCheck]:
-        for claim in claims:
+        known = by_differences(checking.sweeper, claims, checking.certificate.epsilon)
+        for claim, follows in zip(claims, known, strict=True):
             try:
-                holds, why = True, self.proof(claim, checking)
+                holds, why = True, self.proof(claim, checking, follows)
             except UnprovenError as reason:
                 holds, why = False, str(reason)
             yield self.checked(claim, checking.certificate, holds, why)
@@ -141,18 +158,21 @@ def subject_of(certificate: Certificate, index: int) -> str:
     return f"state {certificate.counts.order[index]!r}"
 
 
-def check_vector(name: str, vector: Vector[Any], dtype: type[np.generic], length: int) -> None:
-    """Refuses a vector of another length or type, and bounds out of their range."""
-    if vector.dtype != dtype or vector.shape != (length,):
-        raise InvalidInputError(
-            f"{name} is of shape {vector.shape} and type {vector.dtype}; expected ({length},) and {np.dtype(dtype)}"
-        )
-    if dtype is np.float64:
-        for part in (vector, vector.base or vector):
-            check_reals(name, np.append(part.numbers, part.rest), 0.0, MOST_BOUND)
+def check_vectors(name: str, vectors: Sequence[Vector[Any]], dtype: type[np.generic], length: int) -> None:
+    """Refuses vectors of another length or type, and bounds out of their range."""
+    for vector in vectors:
+        if vector.dtype != dtype or vector.length != length:
+            raise InvalidInputError(
+                f"{name} is of shape {vector.shape} and type {vector.dtype}; expected ({length},) and {np.dtype(dtype)}"
+            )
+    if dtype is np.float64 and vectors:
+        bases = {id(vector.base): vector.base for vector in vectors if vector.base is not None}
+        parts = [*vectors, *bases.values()]
+        check_reals(name, np.concatenate([part.numbers for part in parts]), 0.0, MOST_BOUND)
+        check_reals(name, np.array([part.rest for part in parts]), 0.0, MOST_BOUND)
 
 
-def _exists(policy: Vector[np.int64], n_actions: Any) -> bool:
+def _exists(policy: Vector[np.int64], n_actions: IntArray) -> bool:
     """Whether every action that a policy plays is one of its state."""
-    actions = policy.whole
-    return bool(((actions >= RESET_ACTION) & (actions < n_actions)).all())
+    states, actions = policy.other_than(RESET_ACTION)
+    return bool(((actions >= 0) & (actions < n_actions[states])).all())

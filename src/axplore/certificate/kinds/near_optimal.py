@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 
 from axplore.certificate.bounds import (
     UnprovenError,
-    corrected_regret,
+    corrected_lower,
     corrected_upper,
+    loss_steps,
     lower_steps,
-    proven_lower,
     proven_regret,
     proven_upper,
     upper_steps,
 )
-from axplore.certificate.deducted_bounds import proven_lower_steps
+from axplore.certificate.deducted_bounds import require_lower
+from axplore.certificate.differences import Follows
 from axplore.certificate.kinds.kind import Checking, VectorKind
 from axplore.certificate.promise import lower_text, upper_text
 from axplore.records.claims import NearOptimal
@@ -33,15 +34,21 @@ class NearOptimalKind(VectorKind[NearOptimal]):
     def goals(self, certificate: Certificate) -> range:
         return range(1, len(certificate.known))
 
-    def proof(self, claim: NearOptimal, checking: Checking) -> str:
+    def proof(self, claim: NearOptimal, checking: Checking, follows: Follows) -> str:
         epsilon, sweeper = checking.certificate.epsilon, checking.sweeper
-        upper, least = proven_upper(sweeper, claim), proven_lower_steps(sweeper, claim)
-        loss = float(upper[0]) - least
-        if loss > epsilon and not claim.deduction:  # elsewhere W is no bound by itself
-            loss = float(proven_regret(sweeper, claim, upper, proven_lower(sweeper, claim))[0])
+        if not follows.upper:
+            proven_upper(sweeper, claim)
+        if not follows.lower:
+            require_lower(sweeper, claim)
+        upper, lower = upper_steps(claim), lower_steps(claim)
+        loss = upper - lower
+        if loss > epsilon and not claim.deduction:  # with one W is no bound by itself
+            if not follows.loss:
+                proven_regret(sweeper, claim, corrected_upper(claim.upper), corrected_lower(claim.lower))
+            loss = loss_steps(claim)
         if not loss <= epsilon:
             raise UnprovenError(f"its policy may lose {loss:.6g} expected steps, more than {epsilon:.6g}")
-        interval = f"between {lower_text(least)} and {upper_text(upper[0])} expected steps"
+        interval = f"between {lower_text(lower)} and {upper_text(upper)} expected steps"
         return f"{interval}, at most {upper_text(loss)} from the best"
 
     def conclude(self, claims: Sequence[NearOptimal], draft: Draft) -> None:
@@ -57,4 +64,4 @@ def loss_of(claim: NearOptimal, epsilon: float) -> float:
     gap = upper_steps(claim) - lower_steps(claim)
     if gap <= epsilon or claim.deduction:
         return gap
-    return min(float(corrected_regret(claim.regret.whole, corrected_upper(claim.upper.whole))[0]), gap)
+    return min(loss_steps(claim), gap)

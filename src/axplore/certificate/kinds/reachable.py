@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from axplore.certificate.bounds import UnprovenError, proven_upper, upper_steps
+from axplore.certificate.differences import Follows
 from axplore.certificate.kinds.kind import Checking, VectorKind
 from axplore.certificate.promise import upper_text
 from axplore.records.claims import Reachable
@@ -24,10 +25,13 @@ class ReachableKind(VectorKind[Reachable]):
     def goals(self, certificate: Certificate) -> range:
         return range(1, len(certificate.known))
 
-    def proof(self, claim: Reachable, checking: Checking) -> str:
-        if (claim.policy.whole[claim.goal :] != RESET_ACTION).any():
+    def proof(self, claim: Reachable, checking: Checking, follows: Follows) -> str:
+        states, _ = claim.policy.other_than(RESET_ACTION)
+        if len(states) and states[-1] >= claim.goal:
             raise UnprovenError("its policy does not reset in every state that was admitted with it or later")
-        steps, limit = proven_upper(checking.sweeper, claim)[0], checking.certificate.reach
+        if not follows.upper:
+            proven_upper(checking.sweeper, claim)
+        steps, limit = upper_steps(claim), checking.certificate.reach
         if not steps <= limit:
             raise UnprovenError(f"its policy takes up to {steps:.6g} expected steps, more than {limit:.6g}")
         return f"by states admitted before it within {upper_text(steps)} expected steps, of {limit:.6g}"

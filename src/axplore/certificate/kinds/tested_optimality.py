@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from axplore.certificate.bounds import corrected_upper, lower_steps, upper_steps
+from axplore.certificate.bounds import correction, lower_steps, upper_steps
 from axplore.records.claims import AnyClaim, AtLeast, AtMost, NearOptimal
 from axplore.records.episodes import EpisodeRecord
+from axplore.records.vectors import Vector
 from axplore.target import Objective
-from axplore.types import RESET_ACTION, IntArray
+from axplore.types import RESET_ACTION
 
 if TYPE_CHECKING:
     from axplore.certificate.document import Certificate
@@ -64,22 +65,22 @@ def optimal_by_test(certificate: Certificate) -> dict[int, OptimalByTest]:
     return best
 
 
-def played(record: EpisodeRecord, n_known: int) -> IntArray:
-    """The policy of a test for all known states, [n]."""
-    policy = np.full(n_known, RESET_ACTION, dtype=np.int64)
-    policy[: len(record.policy)] = record.policy[:n_known]
-    return policy
-
-
 def _closes_tail(tested: OptimalByTest) -> bool:
     """Whether the way is that of the test, and takes at most its tail from every state, known or not."""
     record, way = tested.record, tested.way
-    if len(record.policy) > way.policy.length:
-        return False
-    differs = played(record, way.policy.length) != way.policy.whole
-    differs[record.goal] = False  # nothing is played there
-    upper = corrected_upper(way.upper.whole)
-    return not differs.any() and max(1.0 + upper[0], upper.max()) <= record.tail
+    factor = 1.0 + correction(way.upper)
+    most = max(1.0 + float(way.upper[0]) * factor, way.upper.max() * factor)
+    return _plays(record.policy(way.policy.length), record.goal) == _plays(way.policy, record.goal) and (
+        most <= record.tail and all(state < way.policy.length for state in record.states)
+    )
+
+
+def _plays(policy: Vector[np.int64], goal: int) -> dict[int, int]:
+    """What a policy plays, by state; nothing is played at the goal."""
+    states, actions = policy.other_than(RESET_ACTION)
+    plays = dict(zip(states.tolist(), actions.tolist(), strict=True))
+    plays.pop(goal, None)
+    return plays
 
 
 def _single(claims: Sequence[AnyClaim]) -> dict[int, AnyClaim]:

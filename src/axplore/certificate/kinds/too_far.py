@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from axplore.certificate.bounds import UnprovenError, lower_steps
-from axplore.certificate.deducted_bounds import proven_lower_steps
+from axplore.certificate.deducted_bounds import require_lower
+from axplore.certificate.differences import Follows
 from axplore.certificate.kinds.kind import Checking, VectorKind
 from axplore.certificate.promise import lower_text
 from axplore.records.claims import TooFar
@@ -24,8 +25,10 @@ class TooFarKind(VectorKind[TooFar]):
     def goals(self, certificate: Certificate) -> range:
         return range(len(certificate.known), certificate.n_seen + 1)
 
-    def proof(self, claim: TooFar, checking: Checking) -> str:
-        steps, radius = proven_lower_steps(checking.sweeper, claim), checking.certificate.radius
+    def proof(self, claim: TooFar, checking: Checking, follows: Follows) -> str:
+        if not follows.lower:
+            require_lower(checking.sweeper, claim)
+        steps, radius = lower_steps(claim), checking.certificate.radius
         if not steps > radius:
             raise UnprovenError(f"some policy may need only {steps:.6g} expected steps, not more than {radius:.6g}")
         return f"every policy needs at least {lower_text(steps)} expected steps, of {radius:.6g}"
