@@ -87,6 +87,9 @@ ORIGINALS: Final[dict[str, Original]] = {
     "optimal": Original(_grid(0.1), {"epsilon": 1.0}),
     "episodes": Original(_grid(0.1), {"epsilon": 1.0, "objective": "within-radius"}),
     "chain, interrupted": Original(confusing_chain, {"radius": 4.5, "epsilon": 0.5, "max_steps": 2500}),
+    "nothing assumed of a deterministic world": Original(
+        partial(slippery_grid, rows=3, columns=3, slip=0.0), {"epsilon": 0.5, "radius": 4.0}
+    ),
     "deterministic": Original(_grid(0.0), {"epsilon": 1.0, "assume": "deterministic"}),
     "least probability": Original(_grid(0.1), {"epsilon": 1.0, "assume": "min-probability=0.05"}),
     "tied": Original(_grid(0.1), {"epsilon": 1.0, "assume": TIED}),

@@ -52,17 +52,18 @@ def model_for(mdp: TabularMdp, visits: int, seed: int = 0, known: int | None = N
 
 
 def spent(model: IntervalModel, seed: int) -> Iterator[FloatArray]:
-    """Yields log(1/p) of each pair, [P], such that no budget is exceeded: all of one by one pair, and in parts."""
+    """Yields log(1/p) of each pair, [P], that are in the region: a budget is spent by one pair alone, and in parts."""
     single = np.flatnonzero(model.with_one_successor(0))
     generator, parts = np.random.default_rng(seed), list(np.eye(len(single)))
     parts += [generator.dirichlet(np.full(len(single), spread)) for spread in np.geomspace(0.05, 5.0, SPLITS)]
     for part in parts:
         exponents = np.zeros(model.n_pairs)
         exponents[single] = part
-        yield exponents * min(
+        exponents *= min(
             budget.nats / max(float((np.maximum(model.visits - budget.after, 0.0) * exponents).sum()), 1e-300)
             for budget in model.shared_budgets
         )
+        yield np.minimum(exponents, model.rows.slack)
 
 
 def fewest_steps(model: IntervalModel, goal: int, exponents: FloatArray) -> float:
