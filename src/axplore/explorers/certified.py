@@ -454,7 +454,8 @@ class Certified(Explorer[CertifiedState]):
         drawn_before = 0 if state.logged is None else state.logged.steps
         budget = max(self.least_order, self.growth * (world.steps + drawn_before))
         travel = Travel(model)
-        tests, begun, more, steps = state.tests, [], np.zeros(model.n_pairs), 0.0
+        tests = state.tests.ended(claim.goal for claim in state.proven if not isinstance(claim, ToReach))
+        begun, more, steps = [], np.zeros(model.n_pairs), 0.0
         for claim in claims:
             plan = self._next_part(claim, tests, model, travel)
             if isinstance(plan, EpisodePlan):
@@ -537,7 +538,7 @@ class Certified(Explorer[CertifiedState]):
                 upper[goal] = ToReach(goal, self.reach, goal).path(model).at_most
                 test = state.tests.proof_of(int(model.numbers[goal]), self.reach, goal)
                 if test is not None and upper[goal] > self.reach:
-                    upper[goal] = test.bound
+                    upper[goal] = test.at_most
         lower[1:] = np.maximum(lower[1:], 1.0)  # no other state is nearer than a step
         return lower, upper
 
@@ -693,6 +694,7 @@ class Certified(Explorer[CertifiedState]):
         counts = with_known(state.counts, [number for number in numbers if number not in counted], world)
         admitted = replace(
             state,
+            tests=state.tests.ended(numbers),
             found_at=(*state.found_at, *[world.steps] * len(numbers)),
             proven=frozenset(),
             activity=f"admitted {len(numbers)} states" if len(numbers) > 1 else "admitted a state",

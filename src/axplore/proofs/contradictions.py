@@ -28,7 +28,7 @@ STRICTNESS: Final = 1e-5
 
 def any_contradicted(tests: Iterable[EpisodeTest], model: IntervalModel) -> bool:
     """Whether the rows contradict a proven test of a state that they have met."""
-    return any(is_contradicted(test, model) for test in tests if test.proven and test.goal in model.numbers)
+    return any(is_contradicted(test, model) for test in tests if test.proves_any and test.goal in model.numbers)
 
 
 def is_contradicted(test: EpisodeTest, model: IntervalModel) -> bool:
@@ -39,7 +39,7 @@ def is_contradicted(test: EpisodeTest, model: IntervalModel) -> bool:
         if way is not None:
             model, goal, policy = way.model, way.path.goal, way.path.policy
     return _arrived_otherwise(test, model, goal, policy) or (
-        least_steps_of(policy, goal, model) * (1.0 + STRICTNESS) > test.bound
+        least_steps_of(policy, goal, model) * (1.0 + STRICTNESS) > test.at_most
     )
 
 

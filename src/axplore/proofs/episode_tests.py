@@ -1,14 +1,14 @@
 """The tests by episodes that the certified explorer has begun, and what they would take.
 
-A test is of one policy towards one goal, fixed when it begins; only its outcomes change. Tests stand in lines, and a
-line has room for a new test only after all its earlier ones were proven: see docs/algorithms/episodes.md. All values
-here are immutable; a method that changes something returns a new value.
+A test is of one policy towards one goal, fixed when it begins; only its outcomes change. Tests stand in lines, in which
+one begins when the one before it has ended, with the level that this one leaves: see docs/algorithms/episodes.md. All
+values here are immutable; a method that changes something returns a new value.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
@@ -22,10 +22,11 @@ from axplore.records.episodes import EpisodeRecord
 from axplore.records.vectors import Vector
 from axplore.statistics.episodes import (
     Bets,
-    EpisodeForecast,
+    episodes_needed,
     focused_bets,
-    forecast_growth,
     forecast_horizon,
+    least_bound,
+    level_after,
     line_level,
     log_wealth,
     losses_if_slower,
@@ -49,13 +50,14 @@ class EpisodeTest:
         states: the indices of the known states in which the policy plays, ascending; every other state resets, [m].
         actions: what it plays there, an index among the actions of the state, [m].
         horizon: the steps after which an episode is cut.
-        bound: of the expected steps.
+        bound: the least bound of the expected steps that it may prove.
         tail: the expected steps that an episode which missed is taken to need beyond the horizon, at least 1 + `bound`,
             as if it restarted. Where the policy needs no more from anywhere, it need not restart at all.
         line, turn: whose level it has, and its index within its line, each counted from 1.
-        level: the probability with which it may err.
+        level: the probability with which it may err: what the tests before it have left of that of its line.
         bets: the fractions of the wealth that are staked.
         outcomes: how many episodes took 0, 1, ..., `horizon` steps, and how many missed, [horizon + 2].
+        is_over: whether it has ended before it proved all that it may.
     """
 
     goal: int
@@ -69,6 +71,7 @@ class EpisodeTest:
     level: float
     bets: Bets
     outcomes: IntArray
+    is_over: bool = False
 
     def __post_init__(self) -> None:
         if self.states.ndim != 1 or self.states.shape != self.actions.shape or (np.diff(self.states) <= 0).any():
@@ -77,14 +80,14 @@ class EpisodeTest:
             raise InvalidInputError("a test by episodes has no outcome for each number of steps up to its horizon")
 
     @classmethod
-    def of(cls, record: EpisodeRecord, goal: int, plays: Mapping[int, int], share: float) -> EpisodeTest:
+    def of(cls, record: EpisodeRecord, goal: int, plays: Mapping[int, int], level: float) -> EpisodeTest:
         """The test that a certificate keeps, of a goal by number, as a policy of other known states may have it.
 
         Args:
             record: the test.
             goal: the number of its goal.
             plays: what its policy plays in each state in which it does not reset.
-            share: the probability with which all tests together may err.
+            level: the probability with which it may err.
         """
         return cls(
             goal=goal,
@@ -95,9 +98,10 @@ class EpisodeTest:
             tail=record.tail,
             line=record.line,
             turn=record.turn,
-            level=line_level(share, record.line),
+            level=level,
             bets=Bets(np.array(record.fractions), np.array(record.weights)),
             outcomes=np.array(record.outcomes, dtype=np.int64),
+            is_over=True,
         )
 
     def record(self, goal: int) -> EpisodeRecord:
@@ -108,6 +112,7 @@ class EpisodeTest:
             actions=tuple(self.actions.tolist()),
             horizon=self.horizon,
             bound=self.bound,
+            at_most=self.at_most if self.proves_any else None,
             tail=self.tail,
             line=self.line,
             turn=self.turn,
@@ -116,16 +121,42 @@ class EpisodeTest:
             outcomes=tuple(self.outcomes.tolist()),
         )
 
+    @property
+    def _nats(self) -> float:
+        """The evidence that a proof needs."""
+        return -math.log(self.level)
+
+    def _losses(self, bound: float) -> FloatArray:
+        return losses_if_slower(self.horizon, bound, self.tail, self.bound)
+
+    def _wealth(self, bound: float) -> float:
+        """The logarithm of the wealth that was won against more than this number of steps."""
+        return log_wealth(self._losses(bound), self.outcomes, self.bets)
+
+    def proves(self, bound: float) -> bool:
+        """Whether the outcomes prove that the policy takes at most this number of expected steps."""
+        # No loss is known for bounds above those of a restart; what proves a smaller one proves them, too.
+        return bound >= self.bound and self._wealth(min(bound, self.tail - 1.0)) >= self._nats
+
     @cached_property
-    def lacking(self) -> float:
-        """The evidence that is missing for a proof, in nats; 0 or less once it is proven."""
-        wealth = log_wealth(losses_if_slower(self.horizon, self.bound, self.tail), self.outcomes, self.bets)
-        return -math.log(self.level) - wealth
+    def at_most(self) -> float:
+        """The least bound that the outcomes prove; infinite if they prove none."""
+        return least_bound(self.outcomes, self.bets, self.bound, self.tail, self._nats)
 
     @property
-    def proven(self) -> bool:
-        """Whether the outcomes prove the bound."""
-        return self.lacking <= 0
+    def proves_any(self) -> bool:
+        """Whether they prove any."""
+        return self.at_most < math.inf
+
+    @cached_property
+    def is_open(self) -> bool:
+        """Whether more episodes may prove more."""
+        return not self.is_over and not self.proves(self.bound)
+
+    @cached_property
+    def level_after(self) -> float:
+        """What it leaves of its level to the test after it, as it stands."""
+        return level_after(self.level, self._wealth(self.bound))
 
     def plays_within(self, n_known: int) -> bool:
         """Whether the policy plays in some of the first known states only."""
@@ -141,11 +172,17 @@ class EpisodeTest:
         pairs[self.states] = model.rows.state_pairs[self.states] + self.actions
         return pairs
 
-    def forecast(self, model: IntervalModel) -> EpisodeForecast:
-        """How the wealth would grow by the frequencies."""
+    def plan(self, model: IntervalModel, bound: float) -> EpisodePlan:
+        """What would prove a bound, if frequencies were probabilities."""
         goal = int(np.flatnonzero(model.numbers == self.goal)[0])
-        arrivals = arrivals_by_frequency(model, goal, self.pairs(model), self.horizon)
-        return forecast_growth(arrivals, self.bound, self.horizon, self.tail)
+        return self._plan(arrivals_by_frequency(model, goal, self.pairs(model), self.horizon), bound)
+
+    def _plan(self, arrivals: FloatArray, bound: float) -> EpisodePlan:
+        missed = max(1.0 - float(arrivals.sum()), 0.0)
+        losses, law = self._losses(min(bound, self.tail - 1.0)), np.append(arrivals, missed)
+        needed = episodes_needed(losses, self.outcomes, law, self.bets, self._nats)
+        steps = 1.0 + missed * self.horizon + float(arrivals @ np.arange(self.horizon + 1))
+        return EpisodePlan(self, needed, steps)
 
     def order(self, known: Sequence[int], times: int) -> Episodes:
         """Returns an order for more episodes, in a world in which the known states have these numbers.
@@ -177,12 +214,12 @@ class EpisodeTests:
         return iter(self.begun)
 
     @cached_property
-    def _by_goal(self) -> dict[int, list[EpisodeTest]]:
-        """The tests of each goal, in the same order."""
-        tests: dict[int, list[EpisodeTest]] = {}
-        for test in self.begun:
-            tests.setdefault(test.goal, []).append(test)
-        return tests
+    def _by_goal(self) -> dict[int, list[int]]:
+        """The places of the tests of each goal, in the same order."""
+        places: dict[int, list[int]] = {}
+        for place, test in enumerate(self.begun):
+            places.setdefault(test.goal, []).append(place)
+        return places
 
     @cached_property
     def _places(self) -> dict[tuple[int, int], int]:
@@ -191,18 +228,17 @@ class EpisodeTests:
 
     @cached_property
     def _last_of_lines(self) -> dict[int, int]:
-        """The place of the newest test of each line; only that may be undecided."""
+        """The place of the newest test of each line; only that may be open."""
         return {test.line: place for place, test in enumerate(self.begun)}
-
-    @cached_property
-    def _undecided_below(self) -> int:
-        """A line: no line before it has room for a new test."""
-        return self.spent + 1
 
     @property
     def goals(self) -> list[int]:
         """The goals of which there are tests, by their numbers."""
         return list(self._by_goal)
+
+    def of(self, goal: int) -> list[EpisodeTest]:
+        """The tests of a goal, by its number."""
+        return [self.begun[place] for place in self._by_goal.get(goal, ())]
 
     def proof_of(self, goal: int, steps: float, n_allowed: int | None = None) -> EpisodeTest | None:
         """A test that proves a goal, by its number, to be reached within `steps` expected steps.
@@ -212,48 +248,67 @@ class EpisodeTests:
             steps: the most expected steps.
             n_allowed: the number of known states in which the policy may play; all when not given.
         """
-        for test in self._by_goal.get(goal, ()):
-            allowed = n_allowed is None or test.plays_within(n_allowed)
-            if allowed and test.bound <= steps and test.proven:
+        for test in self.of(goal):
+            if (n_allowed is None or test.plays_within(n_allowed)) and test.proves(steps):
                 return test
         return None
 
     def proven_of(self, goal: int) -> list[EpisodeTest]:
-        """The tests of a goal, by its number, that are proven, the least bound first."""
-        return sorted((test for test in self._by_goal.get(goal, ()) if test.proven), key=lambda test: test.bound)
+        """The tests of a goal, by its number, that prove a bound, the least bound first."""
+        return sorted((test for test in self.of(goal) if test.proves_any), key=lambda test: test.at_most)
 
     def open_of(self, goal: int) -> list[EpisodeTest]:
-        """The tests of a goal that are not decided."""
-        return [test for test in self._by_goal.get(goal, ()) if not test.proven]
+        """The tests of a goal that more episodes may decide."""
+        return [test for test in self.of(goal) if test.is_open]
 
-    @cached_property
-    def line_for_next(self) -> tuple[int, int]:
-        """The first line with room for a new test, and which turn of that line it would be."""
-        last = self._last_of_lines
-        every = range(self._undecided_below, self.spent + len(last) + 2)
-        line = next(line for line in every if line not in last or self.begun[last[line]].proven)
-        return line, self.begun[last[line]].turn + 1 if line in last else 1
+    def next_place(self, goal: int, share: float) -> tuple[int, int, float]:
+        """Line, turn and level of the next test of a goal: where the level is largest.
+
+        In the lines that it may stand in, the last test is over, or of the same goal, and then it ends with it.
+
+        Args:
+            goal: a number.
+            share: the probability with which all tests together may err.
+        """
+        line = self.spent + len(self._last_of_lines) + 1
+        found = [(line_level(share, line), -line, 1)]
+        for line, place in self._last_of_lines.items():
+            last = self.begun[place]
+            if last.goal == goal or not last.is_open:
+                found.append((last.level_after, -line, last.turn + 1))
+        level, line, turn = max(found)
+        return -line, turn, level
 
     def given_up(self) -> EpisodeTests:
         """No tests, with all lines that were ever begun spent: what they proved is forgotten, and costs its level."""
         return EpisodeTests(spent=max([self.spent, *(test.line for test in self.begun)]))
 
+    def ended(self, goals: Iterable[int]) -> EpisodeTests:
+        """The tests, of which those of these goals, by their numbers, are over."""
+        tests = self
+        for goal in goals:
+            for test in self.open_of(goal):
+                tests = tests._with(replace(test, is_over=True))
+        return tests
+
     def with_test(self, test: EpisodeTest) -> EpisodeTests:
-        """The tests with this one in the place of the one with its line and turn, or as the newest."""
+        """The tests with this one in the place of the one with its line and turn, or as the newest, which ends those
+        of its goal."""
+        tests = self if (test.line, test.turn) in self._places else self.ended([test.goal])
+        return tests._with(test)
+
+    def _with(self, test: EpisodeTest) -> EpisodeTests:
         place = self._places.get((test.line, test.turn))
         if place is not None:
             after = replace(self, begun=(*self.begun[:place], test, *self.begun[place + 1 :]))
-            own = [test if (old.line, old.turn) == (test.line, test.turn) else old for old in self._by_goal[test.goal]]
-            vars(after).update(_places=self._places, _last_of_lines=self._last_of_lines)
-        else:
-            after = replace(self, begun=(*self.begun, test))
-            own, place = [*self._by_goal.get(test.goal, ()), test], len(self.begun)
-            vars(after)["_places"] = {**self._places, (test.line, test.turn): place}
-            vars(after)["_last_of_lines"] = {**self._last_of_lines, test.line: place}
+            vars(after).update(_by_goal=self._by_goal, _places=self._places, _last_of_lines=self._last_of_lines)
+            return after
         # What follows from the tests is carried over: with thousands of them, finding it anew takes most of a round.
-        full = self.line_for_next[0] if "line_for_next" in vars(self) else self._undecided_below
-        vars(after)["_undecided_below"] = min(full, test.line)
-        vars(after)["_by_goal"] = {**self._by_goal, test.goal: own}
+        place = len(self.begun)
+        after = replace(self, begun=(*self.begun, test))
+        vars(after)["_by_goal"] = {**self._by_goal, test.goal: [*self._by_goal.get(test.goal, ()), place]}
+        vars(after)["_places"] = {**self._places, (test.line, test.turn): place}
+        vars(after)["_last_of_lines"] = {**self._last_of_lines, test.line: place}
         return after
 
 
@@ -263,25 +318,22 @@ class EpisodePlan:
 
     Attributes:
         test: the test.
-        forecast: how its wealth would grow by the frequencies.
+        n_episodes: the episodes that a proof would take; infinite if none would do.
+        episode_steps: the expected steps of an episode, the RESET before it included.
     """
 
     test: EpisodeTest
-    forecast: EpisodeForecast
+    n_episodes: float
+    episode_steps: float
 
     @property
     def travel(self) -> float:
-        """The steps that its proof would take."""
-        return self.forecast.steps(self.test.lacking)
-
-    @property
-    def n_episodes(self) -> float:
-        """The episodes that its proof would take."""
-        return self.test.lacking / self.forecast.growth
+        """The steps that a proof would take."""
+        return self.n_episodes * self.episode_steps
 
     def times(self, budget: float) -> int:
         """Returns the number of episodes to run next within a limit on steps."""
-        return max(1, math.ceil(min(self.n_episodes, budget / self.forecast.episode_steps)))
+        return max(1, math.ceil(min(self.n_episodes, budget / self.episode_steps)))
 
 
 def cheapest_test(
@@ -297,10 +349,10 @@ def cheapest_test(
         share: the probability with which all tests together may err.
         tail: that of a new test, as in `EpisodeTest`; 1 + `bound` when not given.
     """
-    number = int(model.numbers[path.goal])
-    plans = [EpisodePlan(test, test.forecast(model)) for test in tests.open_of(number) if test.bound <= bound]
+    begun = tests.open_of(int(model.numbers[path.goal]))
+    plans = [test.plan(model, bound) for test in begun if test.bound <= bound]
     plans.append(new_test(tests, model, path, bound, share, tail))
-    plans = [plan for plan in plans if plan.forecast.growth > 0]
+    plans = [plan for plan in plans if plan.n_episodes < math.inf]
     return min(plans, key=lambda plan: plan.travel, default=None)
 
 
@@ -310,12 +362,14 @@ def new_test(
     """A test to begin, of the policy of a path; the other arguments are those of `cheapest_test` and `EpisodeTest`."""
     tail = 1.0 + bound if tail is None else tail
     longest = math.ceil(min(LONGEST * bound + 10, LONGEST_HORIZON))
-    forecast = forecast_horizon(arrivals_by_frequency(model, path.goal, path.policy, longest), bound, tail)
-    line, turn = tests.line_for_next
+    arrivals = arrivals_by_frequency(model, path.goal, path.policy, longest)
+    forecast = forecast_horizon(arrivals, bound, tail)
+    goal = int(model.numbers[path.goal])
+    line, turn, level = tests.next_place(goal, share)
     policy = along(model, path).policy if model.is_large else path.policy
     states = np.flatnonzero(policy != RESET_PAIR)
     test = EpisodeTest(
-        goal=int(model.numbers[path.goal]),
+        goal=goal,
         states=states,
         actions=policy[states] - model.rows.state_pairs[states],
         horizon=forecast.horizon,
@@ -323,11 +377,11 @@ def new_test(
         tail=tail,
         line=line,
         turn=turn,
-        level=line_level(share, line),
+        level=level,
         bets=focused_bets(max(forecast.fraction, 1e-6)),
         outcomes=np.zeros(forecast.horizon + 2, dtype=np.int64),
     )
-    return EpisodePlan(test, forecast)
+    return test._plan(arrivals[: forecast.horizon + 1], bound)
 
 
 def arrivals_by_frequency(model: IntervalModel, goal: int, policy: IntArray, steps: int) -> FloatArray:

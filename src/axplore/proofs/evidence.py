@@ -149,7 +149,7 @@ class Evidence:
         bounds = np.array([way.upper[0] for way in self.best_upper])
         for index in range(self.model.n_known):
             test = self.test_to_use(index)
-            bounds[index] = bounds[index] if test is None else test.bound
+            bounds[index] = bounds[index] if test is None else test.at_most
         for index, tested in self.optimal_by_test.items():
             bounds[index] = tested.steps
         return bounds

@@ -9,6 +9,7 @@ estimates to choose by; no proof rests on them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -21,11 +22,11 @@ from axplore.proofs.sensitivity import expected_visits
 from axplore.proofs.travel import Travel
 
 TEST_PARTS: Final = (0.3, 0.45, 0.6)
-"""The parts of ε by which the bound of a new test may exceed the estimate; the lower bound has the rest."""
+"""The parts of ε by which a bound to test may exceed the estimate; the lower bound has the rest."""
 
 MIDDLE_PART: Final = 0.45
 PATIENCE: Final = 1.5
-"""A begun test is continued if it takes at most this many times the steps of a new one with a bound in the middle."""
+"""A begun test is continued if a bound in the middle takes at most this many times the steps of a new one."""
 
 ROOM: Final = 1.15
 """The tail of a new test has this much room over the present upper bound, which later draws may raise."""
@@ -51,7 +52,7 @@ class TestedPolicy:
     @property
     def steps(self) -> float:
         """A proven upper bound of its expected steps."""
-        return min(self.test.bound, self.path.steps)
+        return min(self.test.at_most, self.path.steps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +76,7 @@ def optimal_by_test(tests: EpisodeTests, model: IntervalModel, claim: ToOptimise
     if not proven:
         return None
     lower = ToSetAside(claim.goal, 0.0).path(model).at_least
-    return next((tested for tested in _closed(proven, model) if lower > tested.test.bound - claim.steps), None)
+    return next((tested for tested in _closed(proven, model) if lower > tested.test.at_most - claim.steps), None)
 
 
 def _closed(proven: list[EpisodeTest], model: IntervalModel) -> list[TestedPolicy]:
@@ -99,10 +100,10 @@ def _closing_path(test: EpisodeTest, model: IntervalModel) -> GoalValues | None:
 
 
 def begun_test(tests: EpisodeTests, model: IntervalModel, claim: ToOptimise, share: float) -> EpisodePlan | None:
-    """A test of the goal that was begun and is still worth its while; None if there is none.
+    """A test of the goal that was begun, and what a bound in the middle takes, if that is worth its while; else None.
 
-    A test that is given up keeps its line, and the next line has a lower level. So it is continued for as long as the
-    lower bound that it needs looks true, and it takes at most `PATIENCE` times the steps of a new test.
+    Estimates move, and a test may prove any bound above the least one. So it is continued until that bound is proven,
+    as long as this takes at most `PATIENCE` times the steps of a new test.
     """
     begun = tests.open_of(int(model.numbers[claim.goal]))
     if not begun:
@@ -111,8 +112,11 @@ def begun_test(tests: EpisodeTests, model: IntervalModel, claim: ToOptimise, sha
     path, bound = path_to_test(model, estimate), estimate.steps + MIDDLE_PART * claim.steps
     anew = new_test(tests, model, path, bound, share, tail_for(path, bound))
     for test in begun:
-        plan = EpisodePlan(test, test.forecast(model))
-        if estimate.steps > test.bound - claim.steps and plan.travel <= PATIENCE * anew.travel:
+        at_most = max(bound, test.bound)
+        if test.proves(at_most) or at_most > test.tail - 1.0 or estimate.steps <= at_most - claim.steps:
+            continue
+        plan = test.plan(model, at_most)
+        if plan.travel <= PATIENCE * anew.travel:
             return plan
     return None
 
@@ -135,27 +139,37 @@ def way_by_test(
         share: the probability with which all tests together may err.
         at_most: ways that take more steps are of no interest.
     """
-    estimate = empirical_path(model, claim.goal)
+    estimate, number = empirical_path(model, claim.goal), int(model.numbers[claim.goal])
     best: WayByTest | None = None
-    for tested in _closed(tests.proven_of(int(model.numbers[claim.goal])), model)[:1]:
-        needed = ToSetAside(claim.goal, tested.test.bound - claim.steps)
+    for tested in _closed(tests.proven_of(number), model)[:1]:
+        needed = ToSetAside(claim.goal, tested.test.at_most - claim.steps)
         if estimate.steps > needed.steps:
             draws = cheapest_draws(needed, model, travel, at_most)
             best = WayByTest(draws.travel, None, draws)
     if not np.isfinite(estimate.steps):
         return None
-    path = path_to_test(model, estimate)
-    for part in TEST_PARTS:
-        bound = estimate.steps + part * claim.steps
-        plan = new_test(tests, model, path, bound, share, tail_for(path, bound))
+    for plan, bound in _plans(tests, model, estimate, claim.steps, share):
         limit = at_most if best is None else min(at_most, best.travel)
-        if plan.forecast.growth > 0 and plan.travel < limit:
+        if plan.travel < limit:
             later = _after(plan, model, claim.goal)
-            needed = ToSetAside(claim.goal, plan.test.bound - claim.steps)
+            needed = ToSetAside(claim.goal, bound - claim.steps)
             draws = cheapest_draws(needed, later, travel, limit - plan.travel)
             if plan.travel + draws.travel < limit:
                 best = WayByTest(plan.travel + draws.travel, plan, draws)
     return best if best is not None and best.travel < at_most else None
+
+
+def _plans(
+    tests: EpisodeTests, model: IntervalModel, estimate: GoalValues, epsilon: float, share: float
+) -> Iterator[tuple[EpisodePlan, float]]:
+    """Yields tests to begin or to continue, each with the bound that it is to prove, which leaves the rest of ε."""
+    path, begun = path_to_test(model, estimate), tests.open_of(int(model.numbers[estimate.goal]))
+    for part in TEST_PARTS:
+        bound = estimate.steps + part * epsilon
+        yield new_test(tests, model, path, bound, share, tail_for(path, bound)), bound
+        for test in begun:
+            if test.bound <= bound <= test.tail - 1.0 and not test.proves(bound):
+                yield test.plan(model, bound), bound
 
 
 def path_to_test(model: IntervalModel, estimate: GoalValues) -> GoalValues:

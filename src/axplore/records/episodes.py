@@ -10,15 +10,16 @@ from axplore.types import RESET_ACTION
 
 
 class EpisodeRecord(Record, frozen=True, eq=True):
-    """A test of whether a policy that restarts after `horizon` steps reaches a goal within `bound` expected steps.
+    """A test of how many steps a policy that restarts after `horizon` steps takes to a goal.
 
     Attributes:
-        goal: the index of a known state other than the initial one.
+        goal: the index of a state other than the initial one; a known one if a bound is proven.
         states: the indices of the known states in which the policy plays; every other state resets, ascending, [m].
         actions: what it plays there, [m].
         horizon: the steps after which an episode without the goal ends, and the policy restarts.
-        bound: of the expected steps of the policy that restarts.
-        tail: the steps that a miss is counted to take beyond the horizon, at least 1 + `bound`.
+        bound: the least bound of the expected steps of the policy that restarts, which the test may prove.
+        at_most: the bound that it proves; None if none, and it is here for what it left of the level of its line.
+        tail: the steps that a miss is counted to take beyond the horizon, at least 1 more than any bound.
         line, turn: whose level the test uses, and its index within its line, each counted from 1.
         fractions: the parts λ of the wealth that were staked on each episode, [b].
         weights: the parts of the first wealth that staked them, [b].
@@ -30,6 +31,7 @@ class EpisodeRecord(Record, frozen=True, eq=True):
     actions: tuple[int, ...]
     horizon: int
     bound: float
+    at_most: float | None
     tail: float
     line: int
     turn: int

@@ -38,6 +38,9 @@ FOCUS: Final = ((0.5, 0.2), (1.0, 0.6), (1.7, 0.2))
 MOST_HORIZONS: Final = 500
 """The number of horizons tried where there are more: each takes time that grows with its length."""
 
+PRECISION: Final = 1e-9
+"""A bound that outcomes prove is found to this part of itself."""
+
 ROUNDING: Final = 1e-11
 """Wealth is lowered by this part of the sum of the sizes of all logarithms, far above the rounding of that sum."""
 
@@ -83,21 +86,26 @@ def _normalised(weights: FloatArray) -> FloatArray:
     return weights / (math.fsum(weights) * (1.0 + 1e-12))
 
 
-def losses_if_slower(horizon: int, bound: float, tail: float | None = None) -> FloatArray:
+def losses_if_slower(horizon: int, bound: float, tail: float | None = None, least: float | None = None) -> FloatArray:
     """Losses for the hypothesis that the policy, restarted after every miss, takes more than `bound` steps (Eq. 3).
 
-    An episode of k steps loses (k - bound) / (horizon + tail - bound), and one that misses loses 1, [horizon + 2].
+    An episode of k steps loses (k - bound) / (horizon + tail - least), and one that misses loses as if it had taken
+    horizon + tail steps, which is at most 1, [horizon + 2].
 
     Args:
         horizon: H.
         bound: B.
         tail: M, the steps that a miss is taken to cost beyond the horizon, at least those of a restart (Eq. 9);
             1 + bound, which are these, when not given.
+        least: the least bound on which there are the same bets, which no loss may exceed (Eq. 10); this one when not
+            given.
     """
     _check(horizon, bound)
-    beyond = _beyond(bound, tail)
-    losses = (np.arange(horizon + 2, dtype=np.float64) - bound) / (horizon + beyond)
-    losses[-1] = 1.0
+    beyond, above = _beyond(bound, tail), 0.0 if least is None else bound - least
+    if not 0.0 <= above < bound:
+        raise InvalidSettingError(f"bets on bounds from {least} steps on cannot be on a bound of {bound} steps")
+    losses = (np.arange(horizon + 2, dtype=np.float64) - bound) / (horizon + beyond + above)
+    losses[-1] = (horizon + beyond) / (horizon + beyond + above)
     return losses
 
 
@@ -175,6 +183,47 @@ class EpisodeForecast:
         return nats / self.growth * self.episode_steps if self.growth > 0 else math.inf
 
 
+def least_bound(outcomes: IntArray, bets: Bets, least: float, tail: float, nats: float) -> float:
+    """The least bound that outcomes prove at the level exp(-nats); infinite if they prove none below `tail` - 1.
+
+    Args:
+        outcomes: how often each came, [horizon + 2].
+        bets: the fractions staked.
+        least: the least bound that may be proven, fixed before the first episode (Eq. 10).
+        tail: the steps that a miss is taken to cost beyond the horizon.
+        nats: the evidence that a proof needs.
+    """
+    horizon = len(outcomes) - 2
+
+    def is_proven(bound: float) -> bool:
+        return log_wealth(losses_if_slower(horizon, bound, tail, least), outcomes, bets) >= nats
+
+    if is_proven(least):
+        return least
+    low, high = least, tail - 1.0
+    if not high > low or not is_proven(high):
+        return math.inf
+    while high - low > PRECISION * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if is_proven(middle) else (middle, high)
+    return high
+
+
+def episodes_needed(losses: FloatArray, outcomes: IntArray, probabilities: FloatArray, bets: Bets, nats: float) -> float:
+    """How many more episodes bring this evidence, if an estimate of their law is right; infinite if none do.
+
+    Each fraction is taken for itself: the one that gets there first counts.
+
+    Args:
+        losses: of each outcome, at most 1, [m].
+        outcomes: how often each came, [m].
+        probabilities: the estimated probability of each, [m].
+        bets: the fractions staked.
+        nats: the evidence that a proof needs.
+    """
+    return float(_episodes_needed(losses, outcomes, probabilities, bets.fractions, np.log(bets.weights), nats))
+
+
 def forecast_horizon(arrivals: FloatArray, bound: float, tail: float | None = None) -> EpisodeForecast:
     """The horizon, and the fraction with it, that prove `bound` in the fewest steps.
 
@@ -184,12 +233,7 @@ def forecast_horizon(arrivals: FloatArray, bound: float, tail: float | None = No
         bound: of the expected steps.
         tail: the steps that a miss is taken to cost beyond the horizon, as in `losses_if_slower`.
     """
-    return EpisodeForecast(*_best_horizon(arrivals, bound, _beyond(bound, tail), 1, len(arrivals) - 1))
-
-
-def forecast_growth(arrivals: FloatArray, bound: float, horizon: int, tail: float | None = None) -> EpisodeForecast:
-    """The fraction whose wealth grows fastest with a horizon that is given; arguments as in `forecast_horizon`."""
-    return EpisodeForecast(*_best_horizon(arrivals, bound, _beyond(bound, tail), horizon, horizon))
+    return EpisodeForecast(*_best_horizon(arrivals, bound, _beyond(bound, tail), len(arrivals) - 1))
 
 
 @compiled
@@ -208,6 +252,29 @@ def _log_wealth(losses: FloatArray, outcomes: IntArray, fractions: FloatArray, l
     for logarithm in logarithms:
         parts += math.exp(logarithm - largest)
     return largest + math.log(parts) - ROUNDING
+
+
+@compiled
+def _episodes_needed(
+    losses: FloatArray,
+    outcomes: IntArray,
+    probabilities: FloatArray,
+    fractions: FloatArray,
+    log_weights: FloatArray,
+    nats: float,
+) -> float:
+    fewest = np.inf
+    for bet in range(len(fractions)):
+        lacking, growth = nats - log_weights[bet], 0.0
+        for outcome in range(len(losses)):
+            logarithm = math.log1p(-fractions[bet] * losses[outcome])
+            lacking -= outcomes[outcome] * logarithm
+            growth += probabilities[outcome] * logarithm
+        if lacking <= 0.0:
+            return 0.0
+        if growth > 0.0:
+            fewest = min(fewest, lacking / growth)
+    return fewest
 
 
 @compiled_part
@@ -232,10 +299,10 @@ def _best_fraction(losses: FloatArray, probabilities: FloatArray) -> tuple[float
 
 @compiled
 def _best_horizon(
-    arrivals: FloatArray, bound: float, beyond: float, first: int, last: int
+    arrivals: FloatArray, bound: float, beyond: float, longest: int
 ) -> tuple[int, float, float, float]:
-    chosen, fraction, growth, episode_steps = last, 0.0, 0.0, 0.0
-    for horizon in range(first, last + 1, 1 + (last - first) // MOST_HORIZONS):
+    chosen, fraction, growth, episode_steps = longest, 0.0, 0.0, 0.0
+    for horizon in range(1, longest + 1, 1 + (longest - 1) // MOST_HORIZONS):
         losses, probabilities = np.empty(horizon + 2), np.empty(horizon + 2)
         arrived, taken = 0.0, 0.0
         for step in range(horizon + 1):
@@ -246,7 +313,7 @@ def _best_horizon(
         losses[horizon + 1], probabilities[horizon + 1] = 1.0, max(1.0 - arrived, 0.0)
         steps = 1.0 + probabilities[horizon + 1] * horizon + taken
         candidate, gained = _best_fraction(losses, probabilities)
-        if horizon == first or gained * episode_steps > growth * steps:
+        if horizon == 1 or gained * episode_steps > growth * steps:
             chosen, fraction, growth, episode_steps = horizon, candidate, gained, steps
     return chosen, fraction, growth, episode_steps
 
@@ -262,9 +329,15 @@ def _check_chance(chance: float) -> None:
 
 
 def line_level(share: float, line: int) -> float:
-    """The level of the tests of a line, counted from 1: share / (line (line + 1)), which sums to the share (Eq. 8).
-
-    The tests of a line come one after the other, and the next begins only after the one before it was proven. So its
-    level serves all of them: a line gets past no true hypothesis without an error of that level.
-    """
+    """The level of a line of tests, counted from 1: share / (line (line + 1)), which sums to the share (Eq. 8)."""
     return share / (line * (line + 1.0))
+
+
+def level_after(level: float, log_wealth: float) -> float:
+    """What a test leaves of its level to the next one of its line (Eq. 11).
+
+    Args:
+        level: with which it began.
+        log_wealth: the logarithm of what it has won against the least bound that it may prove, at its end.
+    """
+    return level * math.exp(min(0.0, log_wealth))
