@@ -50,7 +50,7 @@ class RegionWatch:
         self._mdp = mdp
         self._world = world
         self._delta = delta
-        self._looked_at: set[tuple[int, int]] = set()
+        self._looked_at: set[tuple[int, int, float]] = set()
 
     def look(self, report: RoundReport) -> None:
         """Checks the region; to be called after every round of the certified explorer."""
@@ -83,12 +83,12 @@ class RegionWatch:
         """Whether a test by episodes has proven what is not true, which δ allows for as well."""
         labels = [self._world.states[number] for number in state.known]
         for test in state.tests:
-            if test.proven and (test.line, test.turn) not in self._looked_at:
-                self._looked_at.add((test.line, test.turn))
+            if test.proves_any and (test.line, test.turn, test.at_most) not in self._looked_at:
+                self._looked_at.add((test.line, test.turn, test.at_most))
                 goal = self._world.states[test.goal]
                 by_step = policy_on_model(self._mdp, labels, np.tile(test.policy(len(labels)).whole, (test.horizon, 1)))
                 taken, missed = truncated_steps(self._mdp, self._mdp.index_of(goal), by_step)
-                if taken + missed * test.tail > test.bound + ACCURACY:
+                if taken + missed * test.tail > test.at_most + ACCURACY:
                     self.left = True
 
     def _row(self, pair: int) -> FloatArray:

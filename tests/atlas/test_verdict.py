@@ -170,7 +170,7 @@ def test_states_never_seen_that_are_not_ruled_out_are_told() -> None:
 
 
 def record_of(goal: int, bound: float) -> EpisodeRecord:
-    return EpisodeRecord(goal, (0,), (0,), 9, bound, 1.0 + bound, 1, 1, (0.5,), (1.0,), (0,) * 11)
+    return EpisodeRecord(goal, (0,), (0,), 9, bound, bound, 1.0 + bound, 1, 1, (0.5,), (1.0,), (0,) * 11)
 
 
 def test_what_episodes_prove_is_told_where_labels_may_hide_something(chain: Atlas, contradicted: Atlas) -> None:

@@ -59,7 +59,7 @@ DOUBTS: dict[str, list[Any]] = {
     "assumed": [Assumed({"deterministic": np.ones(1)})],
     "memory": [Memory(("s0", "s0"), ("s0", "s0 | after forward"), {})],
     "retired": [RetiredStates(*(np.ones(1, dtype=np.int64) for _ in range(4)))],
-    "tests": [(EpisodeRecord(1, (0,), (0,), 1, 1.0, 2.0, 1, 1, (0.5,), (1.0,), (0, 9, 0)),)],
+    "tests": [(EpisodeRecord(1, (0,), (0,), 1, 1.0, 1.0, 2.0, 1, 1, (0.5,), (1.0,), (0, 9, 0)),)],
 }
 
 

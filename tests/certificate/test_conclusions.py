@@ -62,7 +62,7 @@ def test_policies_are_proven_near_optimal_by_tests_and_all_of_it_is_verified() -
     assert ("near-optimal", goal) in {(claim.kind, claim.index) for claim in verdict.claims}
     concluded = conclusions_of(certificate())
     assert concluded.statuses[goal] is Status.CERTIFIED
-    assert concluded.upper[goal] <= record.bound
+    assert concluded.upper[goal] <= record.steps
     assert concluded.regret[goal] == concluded.upper[goal] - concluded.lower[goal] <= TARGET.epsilon
 
 
@@ -78,7 +78,7 @@ def test_the_policies_handed_back_depend_on_no_step_and_are_those_that_were_test
 
 def test_a_smaller_bound_than_the_outcomes_prove_is_refused() -> None:
     goal, record = one_tested()
-    refused = failures(verify(with_record(record, bound=record.bound - 0.2)))
+    refused = failures(verify(with_record(record, bound=record.bound - 0.2, at_most=record.bound - 0.2)))
     assert ("near-optimal", goal) in refused
     assert ("complete", None) in refused
 
@@ -149,7 +149,7 @@ def test_a_policy_is_near_optimal_by_a_test_if_the_gap_of_the_bounds_is_epsilon(
     beyond_the_gap: float, proves: bool
 ) -> None:
     goal, tested = next(iter(optimal_by_test(certificate()).items()))
-    gap = tested.record.bound - tested.lower
+    gap = tested.record.steps - tested.lower
     changed = edited(certificate(), epsilon=gap + beyond_the_gap)
     assert (goal in optimal_by_test(changed)) is proves
 

@@ -44,6 +44,7 @@ FIRST = EpisodeRecord(
     **plays(1, 0),
     horizon=4,
     bound=5.0,
+    at_most=5.0,
     tail=6.0,
     line=1,
     turn=1,
@@ -56,14 +57,15 @@ OTHER_LINE = edited(FIRST, goal=1, **plays(0), horizon=2, line=2, outcomes=(0, 4
 RECORDS = (FIRST, SECOND, OTHER_LINE)
 
 
-def exact_log_wealth(record: EpisodeRecord) -> float:
-    """The wealth as a fraction of whole numbers, and its logarithm with fifty digits."""
+def exact_log_wealth(record: EpisodeRecord, bound: float) -> float:
+    """The wealth of bets on a bound as a fraction of whole numbers, and its logarithm with fifty digits."""
     wealth = Fraction(0)
     for fraction, weight in zip(record.fractions, record.weights, strict=True):
         product = Fraction(weight)
         for steps, times in enumerate(record.outcomes):
             scale = record.horizon + Fraction(record.tail) - Fraction(record.bound)
-            loss = Fraction(steps) - Fraction(record.bound) if steps <= record.horizon else scale
+            taken = Fraction(steps) if steps <= record.horizon else record.horizon + Fraction(record.tail)
+            loss = taken - Fraction(bound)
             product *= (1 - Fraction(fraction) * loss / scale) ** times
         wealth += product
     with localcontext() as context:
@@ -81,6 +83,7 @@ def any_record(draw: st.DrawFn) -> EpisodeRecord:
         **plays(0),
         horizon=horizon,
         bound=bound,
+        at_most=None,
         tail=1.0 + bound + draw(st.sampled_from((0.0, 0.3, 7.0, 40.0))),
         line=1,
         turn=1,
@@ -90,18 +93,20 @@ def any_record(draw: st.DrawFn) -> EpisodeRecord:
     )
 
 
-@given(any_record())
-def test_the_wealth_is_that_of_exact_arithmetic_and_never_above_it(record: EpisodeRecord) -> None:
-    exact = exact_log_wealth(record)
-    assert 0 <= exact - log_wealth(record) < 1e-9
+@given(any_record(), st.floats(0.0, 1.0))
+def test_the_wealth_is_that_of_exact_arithmetic_and_never_above_it(record: EpisodeRecord, part: float) -> None:
+    bound = record.bound + part * (record.tail - 1.0 - record.bound)
+    exact = exact_log_wealth(record, bound)
+    assert -1e-13 <= exact - log_wealth(record, bound) < 1e-9
 
 
-@given(any_record())
-def test_explorer_and_verifier_agree_and_the_explorer_is_the_stricter_one(record: EpisodeRecord) -> None:
+@given(any_record(), st.floats(0.0, 1.0))
+def test_explorer_and_verifier_agree_and_the_explorer_is_the_stricter_one(record: EpisodeRecord, part: float) -> None:
+    bound = max(record.bound, min(record.bound + part * (record.tail - 1.0 - record.bound), record.tail - 1.0))
     bets = statistics.Bets(np.array(record.fractions), np.array(record.weights))
-    losses = statistics.losses_if_slower(record.horizon, record.bound, record.tail)
+    losses = statistics.losses_if_slower(record.horizon, bound, record.tail, record.bound)
     explorer = statistics.log_wealth(losses, np.array(record.outcomes), bets)
-    assert 0 <= log_wealth(record) - explorer < 1e-8
+    assert 0 <= log_wealth(record, bound) - explorer < 1e-8
     for line in (1, 2, 17):
         assert level_of(line, SHARE) == statistics.line_level(SHARE, line)
 
@@ -137,11 +142,13 @@ FORGERIES: dict[str, tuple[dict[str, Any], str]] = {
     "an arrival without a step": ({"outcomes": (30, 0, 0, 12, 3, 2)}, "without a step"),
     "a longer horizon": ({"horizon": 5}, "do not fit a horizon"),
     "a longer horizon, misses moved": ({"horizon": 40, "outcomes": (0, 0, 30, 12, 3, 2, *[0] * 36)}, "nats"),
-    "a smaller bound": ({"bound": 3.0}, "nats"),
+    "a smaller bound": ({"bound": 3.0, "at_most": 3.0}, "nats"),
+    "a smaller bound than the least": ({"at_most": 4.9}, "fewer than the least bound"),
+    "a bound above that of a restart": ({"at_most": 5.1}, "fewer than a restart takes"),
     "a dearer miss": ({"tail": 60.0}, "nats"),
     "a miss that costs less than a restart": ({"tail": 5.5}, "fewer than a restart takes"),
     "a later line": ({"line": 1000}, "nats"),
-    "a later turn": ({"turn": 3}, "missing, or not proven"),
+    "a later turn": ({"turn": 3}, "missing, or refused"),
     "the same turn twice": ({"turn": 2}, "stands 2 times"),
     "a policy in states that are not known": (plays(1, 0, 0, 0, 0), "states that are not known"),
     "an action that is none": (plays(2, 0), "does not exist"),
@@ -163,19 +170,37 @@ def test_forgeries_are_refused(forgery: str) -> None:
     assert reason in refused(edited(FIRST, **changes))
 
 
-def test_a_line_ends_with_the_first_record_that_is_not_proven() -> None:
-    """The level of a line serves the next test only if the one before it was proven."""
-    unproven = edited(FIRST, outcomes=(0, 0, 3, 0, 0, 0))
-    first, second, other = check_records((unproven, *RECORDS[1:]), SETTING)
+def test_a_line_ends_with_the_first_record_that_cannot_be() -> None:
+    impossible = edited(FIRST, outcomes=(0, 1, 30, 12, 3, 2))
+    first, second, other = check_records((impossible, *RECORDS[1:]), SETTING)
     assert first is not None
-    assert second == "turn 1 of its line 1 is missing, or not proven"
+    assert second == "turn 1 of its line 1 is missing, or refused"
     assert other is None
-    assert check_records(RECORDS[1:], SETTING)[0] == "turn 1 of its line 1 is missing, or not proven"
+    assert check_records(RECORDS[1:], SETTING)[0] == "turn 1 of its line 1 is missing, or refused"
 
 
-@pytest.mark.parametrize("share", [0.0, -0.1, 1.0, math.nan])
-def test_no_share_of_the_error_proves_nothing(share: float) -> None:
-    assert "leaves nothing" in refused(FIRST, edited(SETTING, share=share))
+def test_a_test_that_ended_leaves_what_it_has_not_lost() -> None:
+    """The second of a line needs as many more nats as the first has lost, and none more where that has won."""
+    share = 2.0 * math.exp(-(log_wealth(SECOND, SECOND.bound) - 2.0))
+    setting = edited(SETTING, share=share)
+    won = edited(FIRST, at_most=None, outcomes=(0, 0, 3, 0, 0, 0))
+    assert log_wealth(won, won.bound) > 0.0
+    assert check_records((won, SECOND), setting) == (None, None)
+    for missed, is_accepted in ((1, True), (2, True), (3, False)):
+        lost = edited(won, outcomes=(0, 0, 0, 0, 0, missed))
+        assert (-log_wealth(lost, lost.bound) <= 2.0) is is_accepted
+        assert (check_records((lost, SECOND), setting)[1] is None) is is_accepted
+        assert check_records((lost,), setting) == (None,)
+
+
+def test_bets_serve_for_every_bound_from_the_least_on() -> None:
+    wide = edited(FIRST, bound=3.0, tail=6.0, outcomes=(0, 0, 60, 24, 3, 2))
+    proven = [bound for bound in np.linspace(3.0, 5.0, 81) if log_wealth(wide, bound) >= -math.log(SHARE / 2)]
+    assert 3.0 < proven[0] < 5.0
+    assert proven[-1] == 5.0
+    for bound in np.linspace(3.0, 5.0, 81):
+        accepted = check_records((edited(wide, at_most=float(bound)),), SETTING)[0] is None
+        assert accepted == (bound >= proven[0])
 
 
 def test_a_smaller_share_asks_for_more() -> None:
@@ -204,6 +229,8 @@ def test_arrivals_of_all_records_together_must_fit_the_draws() -> None:
         {"bound": 5},
         {"bound": math.inf},
         {"bound": math.nan},
+        {"at_most": 5},
+        {"at_most": math.nan},
         {"outcomes": (0, -1, 3)},
         {"outcomes": (0, 1.5, 3)},
         {"actions": (-1, 0)},

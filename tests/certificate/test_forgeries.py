@@ -551,12 +551,12 @@ def test_a_bound_below_what_the_rows_prove_of_the_policy_is_rejected() -> None:
     """Outcomes alone may say anything: here they say that a chance of one half is a certainty."""
     rows = [[(0, 5000, 2), (1, 5000, 1)][::-1], []]
     counts = made_counts(rows, [1, 1])
-    record = EpisodeRecord(1, (0,), (0,), 3, 1.2, 2.2, 1, 1, (0.5,), (1.0,), (0, 4000, 0, 0, 0))
+    record = EpisodeRecord(1, (0,), (0,), 3, 1.2, 1.2, 2.2, 1, 1, (0.5,), (1.0,), (0, 4000, 0, 0, 0))
     basis = {"radius": 2.0, "epsilon": 1.0, "delta": 0.1, "objective": Objective.WITHIN_RADIUS, "complete": False}
     forged = Certificate(counts=counts, claims=(record,), **basis)  # type: ignore[arg-type]
     (failure,) = verify_in_memory(forged).failures
     assert "by the rows, of 1.2 claimed" in failure.why
-    assert verify_in_memory(edited(forged, claims=(edited(record, bound=2.1, tail=3.1),))).holds
+    assert verify_in_memory(edited(forged, claims=(edited(record, bound=2.1, at_most=2.1, tail=3.1),))).holds
 
 
 def test_a_record_of_ties_that_names_no_outcome_is_refused() -> None:

@@ -297,7 +297,7 @@ def test_the_fewest_steps_of_a_record_are_those_from_the_initial_state() -> None
     """From the second state it takes one more, by a RESET; that this is beyond the bound says nothing."""
     rows = [[(0, 50_000, 1), (2, 50_000, 2)], [(1, 10, 1)], [(1, 100_000, 1)], []]
     record = EpisodeRecord(
-        goal=2, states=(0, 1), actions=(0, 0), horizon=1, bound=1.9, tail=3.0, line=1, turn=1,
+        goal=2, states=(0, 1), actions=(0, 0), horizon=1, bound=1.9, at_most=1.9, tail=3.0, line=1, turn=1,
         fractions=(0.5,), weights=(1.0,), outcomes=(0, 1, 0),
     )  # fmt: skip
     assert 1.9 < least_steps([record], Sweeper.of(certificate(made_counts(rows, [2, 1, 1]))))[0] <= 2.0

@@ -52,7 +52,7 @@ def finished() -> tuple[Exploration, IntervalModel, Certificate]:
 
 
 def proven_tests(state: CertifiedState) -> list[EpisodeTest]:
-    return [test for test in state.tests if test.proven]
+    return [test for test in state.tests if test.proves_any]
 
 
 def too_quick(test: EpisodeTest, model: IntervalModel) -> EpisodeTest:
@@ -169,7 +169,7 @@ def test_an_end_is_not_called_proven_where_the_rows_contradict_a_test() -> None:
 def test_a_test_that_is_open_contradicts_nothing() -> None:
     _, state, world = last_rounds()
     impossible = replace(proven_tests(state)[-1], line=99, level=1e-300, bound=1.0)
-    assert not impossible.proven
+    assert not impossible.proves_any
     tests = EpisodeTests((*state.tests, impossible))
     assert EXPLORER.advance(replace(state, tests=tests), world).stop is StopReason.PROVEN
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import random
+from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 import axplore
 from axplore.atlas.atlas import Atlas
@@ -26,7 +30,7 @@ from axplore.proofs.episode_tests import EpisodeTest, EpisodeTests, arrivals_by_
 from axplore.records.episodes import EpisodeRecord
 from axplore.records.run import StopReason
 from axplore.runs.checkpoints import decode_state, encode_state
-from axplore.statistics.episodes import focused_bets, line_level
+from axplore.statistics.episodes import focused_bets, level_after, line_level, log_wealth, losses_if_slower
 from axplore.target import Objective, Target
 from axplore.truth import policy_steps_on
 from axplore.types import RESET_ACTION, RESET_PAIR, Action, State, Status
@@ -55,8 +59,11 @@ def explore(mdp: TabularMdp, explorer: Certified) -> tuple[Exploration, Atlas]:
     return found, atlas_of(found, world, world_name="a world", explorer_name="certified")
 
 
-def a_test(line: int, turn: int, *, proven: bool, goal: int = 1) -> EpisodeTest:
-    return EpisodeTest(
+SHARE = 0.01
+
+
+def a_test(line: int, turn: int, *, proven: bool, goal: int = 1, **other: Any) -> EpisodeTest:
+    test = EpisodeTest(
         goal=goal,
         states=np.array([0]),
         actions=np.array([0]),
@@ -65,24 +72,91 @@ def a_test(line: int, turn: int, *, proven: bool, goal: int = 1) -> EpisodeTest:
         tail=4.0,
         line=line,
         turn=turn,
-        level=line_level(0.01, line),
+        level=line_level(SHARE, line),
         bets=focused_bets(0.9),
         outcomes=np.array([0, 40 if proven else 1, 0, 0]),
     )
+    return edited(test, **other)
 
 
-def test_a_line_has_room_after_a_proof_and_never_after_a_test_that_is_open() -> None:
+def test_a_line_has_room_after_a_proof_and_not_beside_a_test_that_is_open() -> None:
     tests = EpisodeTests()
-    assert tests.line_for_next == (1, 1)
+    assert tests.next_place(1, SHARE) == (1, 1, SHARE / 2)
     tests = tests.with_test(a_test(1, 1, proven=True))
-    assert tests.line_for_next == (1, 2)
+    assert tests.next_place(2, SHARE) == (1, 2, SHARE / 2)
     tests = tests.with_test(a_test(1, 2, proven=False, goal=2))
-    assert tests.line_for_next == (2, 1)
-    tests = tests.with_test(a_test(2, 1, proven=False, goal=2))
-    assert tests.line_for_next == (3, 1)
+    assert tests.next_place(3, SHARE) == (2, 1, SHARE / 6)
+    tests = tests.with_test(a_test(2, 1, proven=False, goal=3))
+    assert tests.next_place(4, SHARE) == (3, 1, SHARE / 12)
     tests = tests.with_test(a_test(1, 2, proven=True, goal=2))
     assert [(test.line, test.turn) for test in tests] == [(1, 1), (1, 2), (2, 1)]
-    assert tests.line_for_next == (1, 3)
+    assert tests.next_place(4, SHARE) == (1, 3, SHARE / 2)
+
+
+def test_a_new_test_of_a_goal_ends_those_before_it_and_may_stand_in_their_line() -> None:
+    tests = EpisodeTests().with_test(a_test(1, 1, proven=False)).with_test(a_test(2, 1, proven=False, goal=2))
+    assert tests.next_place(1, SHARE)[:2] == (1, 2)
+    assert tests.next_place(2, SHARE)[:2] == (2, 2)  # at the level of the second line, above that of the third
+    after = tests.with_test(a_test(1, 2, proven=False, bound=2.5))
+    assert [test.is_over for test in after] == [True, False, False]
+    assert after.open_of(1) == [after.begun[2]]
+
+
+def test_a_test_that_is_over_leaves_what_it_has_not_lost() -> None:
+    lost = a_test(1, 1, proven=False, outcomes=np.array([0, 0, 0, 2]))
+    tests = EpisodeTests().with_test(lost)
+    assert tests.next_place(2, SHARE)[:2] == (2, 1)
+    assert tests.ended([1]).next_place(2, SHARE)[:2] == (
+        2,
+        1,
+    )  # what the first line has left is less than the level of the second
+    part = math.exp(log_wealth(losses_if_slower(2, 3.0), lost.outcomes, lost.bets))
+    assert part < 0.3
+    assert tests.ended([1]).begun[0].level_after == pytest.approx(part * SHARE / 2, rel=1e-12)
+    won = EpisodeTests().with_test(a_test(1, 1, proven=False)).ended([1])
+    assert won.next_place(2, SHARE) == (1, 2, SHARE / 2)
+
+
+def test_a_test_proves_the_least_bound_that_its_outcomes_allow() -> None:
+    test = a_test(1, 1, proven=False, bound=1.5, tail=6.0, outcomes=np.array([0, 20, 20, 1]))
+    assert 1.5 < test.at_most < 5.0
+    assert test.proves(test.at_most)
+    assert not test.proves(test.at_most - 1e-6)
+    assert test.proves(5.0)
+    assert test.proves(100.0)
+    assert test.is_open
+    assert not a_test(1, 1, proven=False, bound=1.5, tail=6.0, outcomes=np.array([0, 1, 0, 1])).proves_any
+
+
+def errs(generator: np.random.Generator, level: float, is_ended: Callable[[float], bool]) -> bool:
+    """Whether a line of tests ever rejects a hypothesis, all of which are true and at their border.
+
+    With a horizon of 1, at which half of the episodes have arrived, a policy that restarts takes 3 expected steps: an
+    arrival wins the stake, and a miss loses it.
+    """
+    bets = focused_bets(0.6)
+    for _ in range(40):
+        wealth = bets.weights.copy()
+        while not is_ended(wealth.sum()) and wealth.sum() > 1e-3:
+            wealth *= 1.0 + bets.fractions * (1 if generator.random() < 0.5 else -1)
+            if wealth.sum() >= 1.0 / level:
+                return True
+        level = level_after(level, math.log(wealth.sum()))
+        if level < 1e-5:
+            break
+    return False
+
+
+@pytest.mark.parametrize(
+    "is_ended",
+    [lambda _: False, lambda wealth: wealth < 0.3, lambda wealth: wealth < 0.9, lambda wealth: not 0.5 < wealth < 1.5],
+)
+def test_however_tests_are_ended_a_line_errs_with_its_level_at_most(is_ended: Callable[[float], bool]) -> None:
+    """Null simulation of Eq. 11, with tests that are ended when they lose, or as soon as they win."""
+    generator, repeats, level = np.random.default_rng(7), 1000, 0.1
+    assert losses_if_slower(1, 3.0).tolist() == [-1.5, -1.0, 1.0]
+    wrong = sum(errs(generator, level, is_ended) for _ in range(repeats))
+    assert wrong <= binom.isf(1e-6, repeats, level)
 
 
 def test_a_proof_counts_for_its_goal_and_bound_alone() -> None:
@@ -120,7 +194,7 @@ def test_an_open_test_is_gone_on_with_while_it_is_the_cheapest() -> None:
     assert again is not None
     assert again.test is half
     assert again.travel < begun.travel
-    # A test whose episodes all missed is left where it stands: a new one, in the next line, is cheaper.
+    # A test whose episodes all missed is ended: a new one, in the next line, is cheaper.
     lost = edited(begun.test, outcomes=begun.test.outcomes + 0)
     lost.outcomes[3], lost.outcomes[-1] = 0, 400
     other = cheapest_test(EpisodeTests((lost,)), model, estimate, 7.0, 0.01)
@@ -138,7 +212,7 @@ def test_what_is_admitted_by_episodes_keeps_the_promise(
     found, atlas = explore(mdp, explorer)
     assert_promise_kept(found, atlas, mdp)
     assert found.evidence is not None
-    assert any(test.proven for test in found.evidence.tests) or objective is Objective.OPTIMAL
+    assert any(test.proves_any for test in found.evidence.tests) or objective is Objective.OPTIMAL
 
 
 def test_the_grid_is_explored_as_promised() -> None:
@@ -157,7 +231,7 @@ def assert_promise_kept(found: Exploration, atlas: Atlas, mdp: TabularMdp) -> No
 def test_most_states_of_a_slippery_grid_are_admitted_by_episodes_in_far_fewer_steps() -> None:
     found, _ = explored()
     assert found.evidence is not None
-    assert sum(test.proven for test in found.evidence.tests) >= 5
+    assert sum(test.proves_any for test in found.evidence.tests) >= 5
     without = Certified(target=PRECISION, objective=Objective.WITHIN_RADIUS, by_episodes=False)
     slower = run(without, SimulatedWorld(GRID, 3))
     assert slower.evidence is not None
@@ -191,8 +265,11 @@ def forged(change: Callable[[EpisodeRecord], EpisodeRecord]) -> Certificate:
     """The certificate with one record changed: of a state that no vector proves to be reachable."""
     certificate = certificate_from_exploration(explored()[0])
     by_vectors = {claim.goal for claim in certificate.of(Reachable)}
-    place = next(place for place, record in enumerate(certificate.of(EpisodeRecord)) if record.goal not in by_vectors)
     records = list(certificate.of(EpisodeRecord))
+    times = Counter(record.goal for record in records)
+    place = next(
+        place for place, record in enumerate(records) if record.goal not in by_vectors and times[record.goal] == 1
+    )
     records[place] = change(records[place])
     return edited(certificate, episodes=tuple(records))
 
@@ -204,7 +281,8 @@ def to_misses(record: EpisodeRecord) -> EpisodeRecord:
 
 FORGERIES: dict[str, Callable[[EpisodeRecord], EpisodeRecord]] = {
     "arrivals turned into misses": to_misses,
-    "a tighter bound": lambda record: edited(record, bound=record.bound / 2),
+    "a tighter bound": lambda record: edited(record, bound=record.bound / 2, at_most=record.bound / 2),
+    "a bound below the least": lambda record: edited(record, at_most=record.bound / 2),
     "a larger horizon": lambda record: edited(record, horizon=record.horizon + 1),
     "a horizon beyond all memory": lambda record: edited(record, horizon=10**12),
     "a later line": lambda record: edited(record, line=record.line + 1),
@@ -235,7 +313,7 @@ def test_a_policy_that_plays_in_its_goal_proves_no_admission() -> None:
 
 
 def test_a_bound_beyond_the_reach_proves_nothing_reachable() -> None:
-    verdict = verify(forged(lambda record: edited(record, bound=7.5)))
+    verdict = verify(forged(lambda record: edited(record, bound=7.5, at_most=7.5, tail=8.5)))
     assert not verdict.complete
     assert any("not claimed to be reachable" in part for part in verdict.open_parts)
 
@@ -276,14 +354,20 @@ def test_the_state_of_an_explorer_with_tests_is_kept_exactly() -> None:
     again = decode_state(encode_state(state, explorer), explorer, world.snapshot())
     assert isinstance(again, CertifiedState)
     for old, new in zip(state.tests, again.tests, strict=True):
-        assert (old.goal, old.line, old.turn, old.lacking) == (new.goal, new.line, new.turn, new.lacking)
+        assert (old.goal, old.line, old.turn, old.level, old.at_most) == (
+            new.goal,
+            new.line,
+            new.turn,
+            new.level,
+            new.at_most,
+        )
     following, repeated = SimulatedWorld(GRID, 3), SimulatedWorld(GRID, 3)
     for copy in (following, repeated):
         copy.restore(world.snapshot())
     for _ in range(5):
         state, again = explorer.advance(state, following), explorer.advance(again, repeated)
     assert following.steps == repeated.steps
-    assert [test.lacking for test in state.tests] == [test.lacking for test in again.tests]
+    assert [test.level_after for test in state.tests] == [test.level_after for test in again.tests]
 
 
 class Pit:
@@ -324,7 +408,7 @@ def test_a_limit_of_the_system_does_not_shorten_the_policy_that_is_tested(limit:
         )  # fmt: skip
         for _ in range(20):
             test = test.after(world.carry_out([test.order(known, 5)])[0])
-            if test.proven:
+            if test.proves_any:
                 rejected += 1
                 break
         assert test.outcomes[1:-1].tolist()[1:] == [0] * 19
@@ -389,6 +473,6 @@ def test_with_workers_the_promise_is_kept() -> None:
     explorer = Certified(target=PRECISION, objective=Objective.WITHIN_RADIUS).for_workers()
     found = run(explorer, DistributedWorld(SimulatedWorld(GRID, 2), InProcess(), batch=25))
     assert found.evidence is not None
-    assert any(test.proven for test in found.evidence.tests)
+    assert any(test.proves_any for test in found.evidence.tests)
     assert violations_of(found, CoverageCase(GRID, PRECISION.radius)) == []
     assert verify(certificate_from_exploration(found)).complete

@@ -66,12 +66,33 @@ def test_a_test_counts_only_if_the_region_closes_its_tail() -> None:
         assert (tested_optimality.optimal_by_test(tests, model, claim) is not None) is closes
 
 
-def test_a_begun_test_is_given_up_when_its_bound_no_longer_looks_true() -> None:
+def test_a_begun_test_is_continued_while_a_bound_that_serves_is_near() -> None:
     assert explored().evidence is not None
     model, goal = explored().evidence.model, 5  # type: ignore[union-attr]
     estimate = empirical_path(model, goal)
     claim = ToOptimise(goal, 1.0)
     good = new_test(EpisodeTests(), model, estimate, estimate.steps + 0.4, 0.01, estimate.steps + 2.2).test
     assert begun_test(EpisodeTests((good,)), model, claim, 0.01) is not None
-    for bound in (estimate.steps + 0.02, estimate.steps - 0.1, estimate.steps + 1.1):
-        assert begun_test(EpisodeTests((edited(good, bound=bound),)), model, claim, 0.01) is None
+    for bound in (estimate.steps + 0.02, estimate.steps - 0.1):  # it may prove a larger bound, too
+        plan = begun_test(EpisodeTests((edited(good, bound=bound),)), model, claim, 0.01)
+        assert plan is not None
+        assert plan.test.bound == bound
+    lost = np.zeros_like(good.outcomes)
+    lost[-1] = 100
+    above, below = estimate.steps + 1.1, estimate.steps - 0.1
+    for other in ({"bound": above}, {"bound": below, "tail": 1.0 + below}, {"outcomes": lost}, {"is_over": True}):
+        assert begun_test(EpisodeTests((edited(good, **other),)), model, claim, 0.01) is None
+
+
+def test_a_test_near_a_bound_is_worth_more_than_a_new_one() -> None:
+    assert explored().evidence is not None
+    model, goal = explored().evidence.model, 5  # type: ignore[union-attr]
+    estimate = empirical_path(model, goal)
+    anew = new_test(EpisodeTests(), model, estimate, estimate.steps + 0.3, 0.01, estimate.steps + 2.2)
+    won = np.zeros_like(anew.test.outcomes)
+    won[[2, 3, 6]] = 60, 30, 12
+    test = edited(anew.test, outcomes=won)
+    assert test.proves_any
+    assert test.at_most > estimate.steps + 0.3
+    assert test.plan(model, estimate.steps + 0.3).travel < 0.7 * anew.travel
+    assert test.plan(model, test.at_most).n_episodes == 0.0

@@ -17,9 +17,11 @@ from axplore.errors import InvalidSettingError
 from axplore.statistics.episodes import (
     LARGEST_FRACTION,
     Bets,
+    episodes_needed,
     focused_bets,
-    forecast_growth,
     forecast_horizon,
+    least_bound,
+    level_after,
     line_level,
     log_wealth,
     losses_if_faster,
@@ -220,7 +222,12 @@ def test_the_forecast_of_a_certain_way_cuts_right_behind_it() -> None:
     assert (forecast.horizon, forecast.episode_steps) == (6, 7.0)
     assert forecast.growth == pytest.approx(math.log1p(LARGEST_FRACTION / 7))
     assert forecast.steps(5.0) == pytest.approx(5.0 / forecast.growth * 7)
-    assert forecast_growth(arrivals, 7.0, 8).growth < forecast.growth
+    bets = focused_bets(LARGEST_FRACTION)
+    for horizon, is_longer in ((6, False), (8, True)):
+        law = np.append(arrivals[: horizon + 1], 0.0)
+        needed = episodes_needed(losses_if_slower(horizon, 7.0), np.zeros_like(law, dtype=np.int64), law, bets, 5.0)
+        best = (5.0 - math.log(bets.weights[1])) / forecast.growth
+        assert needed == pytest.approx(best) if not is_longer else needed > best
 
 
 def test_the_forecast_sees_what_cannot_be_proven() -> None:
@@ -256,6 +263,50 @@ def test_a_line_passes_on_its_level() -> None:
         for first, second in zip(wealth[::2], wealth[1::2], strict=True)
     )
     assert errors <= binom.isf(FALSE_ALARM, REPEATS // 2, 0.2)
+
+
+def test_what_is_needed_is_what_is_lacking_by_the_mean_growth() -> None:
+    law, bets = np.array([0.0, 0.5, 0.2, 0.3]), Bets(np.array([0.1, 0.5]), np.array([0.5, 0.5]))
+    losses, outcomes = losses_if_slower(2, 5.0), np.array([0, 3, 4, 5])
+    growth, won = (
+        np.log1p(-np.outer(bets.fractions, losses)) @ law,
+        np.log1p(-np.outer(bets.fractions, losses)) @ outcomes,
+    )
+    expected = ((6.0 - math.log(0.5) - won) / growth)[growth > 0].min()
+    assert episodes_needed(losses, outcomes, law, bets, 6.0) == pytest.approx(expected)
+    assert episodes_needed(losses, 100 * outcomes, law, bets, 6.0) == 0.0
+    assert episodes_needed(losses_if_slower(2, 1.5), outcomes, law, bets, 6.0) == math.inf
+
+
+def test_the_least_bound_is_where_the_wealth_suffices() -> None:
+    bets, outcomes = focused_bets(0.6), np.array([0, 60, 20, 4])
+    found = least_bound(outcomes, bets, 1.5, 8.0, 5.0)
+
+    def wealth(bound: float) -> float:
+        return log_wealth(losses_if_slower(2, bound, 8.0, 1.5), outcomes, bets)
+
+    assert 1.5 < found < 7.0
+    assert wealth(found) >= 5.0 > wealth(found * (1.0 - 1e-8))
+    assert least_bound(outcomes, bets, 1.5, 8.0, wealth(1.5)) == 1.5
+    assert least_bound(outcomes, bets, 1.5, 8.0, wealth(7.0) + 1e-6) == math.inf
+
+
+def test_losses_of_larger_bounds_are_those_of_the_least_one_moved() -> None:
+    """The same bets on Y - B, in parts of H + M - B0, are fair for every B = E[Y] (Eq. 10)."""
+    law = np.array([0.0, 0.3, 0.3, 0.4])
+    bound = float(law @ np.array([0.0, 1.0, 2.0, 2.0 + 9.0]))
+    losses = losses_if_slower(2, bound, 9.0, 2.0)
+    assert losses @ law == pytest.approx(0.0, abs=1e-12)
+    assert losses.max() <= 1.0
+    assert losses * (2.0 + 9.0 - 2.0) == pytest.approx(np.array([0.0, 1.0, 2.0, 11.0]) - bound)
+    assert losses_if_slower(2, bound, 9.0, bound) == pytest.approx(losses_if_slower(2, bound, 9.0))
+    with pytest.raises(InvalidSettingError, match="bets on bounds"):
+        losses_if_slower(2, 1.9, 9.0, 2.0)
+
+
+def test_a_test_leaves_its_level_unless_it_has_lost() -> None:
+    assert level_after(0.01, 3.0) == 0.01
+    assert level_after(0.01, math.log(0.25)) == pytest.approx(0.0025)
 
 
 @pytest.mark.parametrize("horizon_and_bound", [(0, 3.0), (3, 0.0), (3, math.inf), (3, math.nan)])

@@ -329,13 +329,13 @@ class Atlas:
         any policy and goal.
         """
         index = self.index_of(goal)
-        test = min((test for test in self.tests if test.goal == index), key=lambda test: test.bound, default=None)
+        test = min((test for test in self.tests if test.goal == index), key=lambda test: test.steps, default=None)
         if test is None:
             return None
         actions = test.policy(len(self.states)).whole
         choices = np.broadcast_to(actions, (test.horizon, len(actions)))
         policy = Policy(goal, self.indices, self.actions, choices, self.memory)
-        return ByEpisodes(goal, policy, test.bound, test.n_episodes, test.n_arrivals)
+        return ByEpisodes(goal, policy, test.steps, test.n_episodes, test.n_arrivals)
 
     @checked(state=label)
     def describe(self, state: State) -> StateReport:

@@ -18,7 +18,7 @@ from axplore.errors import InvalidInputError, InvalidSettingError
 from axplore.explorers.registry import DEFAULT_EXPLORER
 from axplore.proofs.bounds import IntervalModel, interval_model, upper_path
 from axplore.proofs.certificates import episode_records
-from axplore.proofs.episode_tests import EpisodeTest, EpisodeTests
+from axplore.proofs.episode_tests import EpisodeTest, EpisodeTests, levels_of
 from axplore.proofs.evidence import Evidence, gather_evidence
 from axplore.proofs.surveys import survey_evidence
 from axplore.records.episodes import EpisodeRecord
@@ -171,12 +171,15 @@ def _admitted(atlas: Atlas, target: Target) -> tuple[list[int], EpisodeTests]:
 
 def _tests_through(atlas: Atlas, admitted: list[int]) -> Iterator[EpisodeTest]:
     """The tests by episodes of an atlas whose policies play only in these states, by their numbers."""
-    share = EPISODE_PART * atlas.target.delta
-    for record in atlas.certificate.of(EpisodeRecord) if atlas.certificate is not None else ():
+    records = () if atlas.certificate is None else atlas.certificate.of(EpisodeRecord)
+    levels = levels_of(records, EPISODE_PART * atlas.target.delta)
+    for record, level in zip(records, levels, strict=True):
+        if record.at_most is None:
+            continue
         played = dict(zip(atlas.numbers[np.array(record.states, dtype=np.int64)].tolist(), record.actions, strict=True))
         if played.keys() <= set(admitted):
             plays = {index: played[number] for index, number in enumerate(admitted) if number in played}
-            yield EpisodeTest.of(record, int(atlas.numbers[record.goal]), plays, share)
+            yield EpisodeTest.of(record, int(atlas.numbers[record.goal]), plays, level)
 
 
 def _restricted(atlas: Atlas, evidence: Evidence, numbers: list[int], target: Target) -> Atlas:

@@ -105,7 +105,7 @@ def _of_member(atlas: Atlas, state: State) -> list[SurvivingClaim]:
         return tested is not None and stays_within(model, goal, policy, tested.record.tail, error)
 
     def arrives_in_time(error: float) -> bool:
-        by_test = tested is not None and tested.record.bound <= reach and is_tested(error)
+        by_test = tested is not None and tested.record.steps <= reach and is_tested(error)
         return by_test or reaches(model, goal, policy, reach, error)
 
     claims = [SurvivingClaim(arrives, surviving_error(arrives_in_time))]
@@ -114,7 +114,7 @@ def _of_member(atlas: Atlas, state: State) -> list[SurvivingClaim]:
         def is_near_optimal(error: float) -> bool:
             upper = robust_steps(model, goal, policy, error)
             if tested is not None and is_tested(error):
-                upper = min(upper, tested.record.bound)
+                upper = min(upper, tested.record.steps)
             return upper - optimistic_steps(model, goal, error) <= atlas.target.epsilon
 
         steps = "1 step" if atlas.target.epsilon == 1 else f"{atlas.target.epsilon:g} steps"

@@ -77,7 +77,7 @@ def _certified(certificate: Certificate) -> Statements:
         statuses=concluded.statuses,
         unseen_lower=concluded.unseen_lower,
         complete=certificate.complete,
-        tests=certificate.of(EpisodeRecord),
+        tests=tuple(record for record in certificate.of(EpisodeRecord) if record.at_most is not None),
         properties=concluded.properties,
         goals=None if certificate.goal is None else tuple(certificate.goal.states.tolist()),
         reached_goal=concluded.reached_goal,

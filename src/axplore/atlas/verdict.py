@@ -395,7 +395,7 @@ def _what_holds_anyway(atlas: Atlas) -> list[str]:
     tested = {test.goal for test in atlas.tests}
     if not tested or is_pinned:
         return []
-    within = rounded_up(max(min(test.bound for test in atlas.tests if test.goal == goal) for goal in tested))
+    within = rounded_up(max(min(test.steps for test in atlas.tests if test.goal == goal) for goal in tested))
     return [
         f"Whatever the labels hide, {_states(len(tested))} {'is' if len(tested) == 1 else 'are'} reached within "
         f"{within} expected steps from RESET, by policies that restart (`by episodes`). Episodes prove this with "

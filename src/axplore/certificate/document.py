@@ -33,7 +33,7 @@ from axplore.types import IntArray
 
 NAME: Final = "certificate"
 FORMAT: Final = "axplore certificate"
-VERSION: Final = 18
+VERSION: Final = 19
 
 AnyRecord = TypeVar("AnyRecord")
 

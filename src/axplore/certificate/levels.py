@@ -11,10 +11,10 @@ SHARED: Final = 0.2
 JOINING: Final = ((1, 0.75), (10, 0.15), (30, 0.1))
 """The draws after which pairs join each of these martingales, and its part of what they have together."""
 
-EPISODES: Final = 0.1
+EPISODES: Final = 0.2
 """The part of δ for tests by episodes, see `kinds/episodes.py`."""
 
-PAIRS: Final = 0.7
+PAIRS: Final = 0.6
 """The part of δ for the rows; each pair has its part of it."""
 
 OWN: Final = 0.1

@@ -203,12 +203,14 @@ def _with_steps(evidence: Evidence) -> list[tuple[Bound, float]]:
 
 
 def episode_records(evidence: Evidence) -> tuple[EpisodeRecord, ...]:
-    """The tests by episodes that are proven, each with the bound that was fixed before its first episode."""
+    """The tests by episodes that prove a bound of a known state, and those before them in their lines."""
     indices = {number: index for index, number in enumerate(evidence.model.numbers.tolist())}
-    n_known = evidence.model.n_known
-    # A test of a state that was not admitted yet is the last one of its line.
-    goals = ((test, indices[test.goal]) for test in evidence.tests if test.proven)
-    return tuple(test.record(goal) for test, goal in goals if goal < n_known)
+    n_known, last_turns = evidence.model.n_known, dict[int, int]()
+    for test in evidence.tests:
+        if test.proves_any and indices[test.goal] < n_known:
+            last_turns[test.line] = max(last_turns.get(test.line, 0), test.turn)
+    needed = [test for test in evidence.tests if test.turn <= last_turns.get(test.line, 0)]
+    return tuple(test.record(indices[test.goal], indices[test.goal] < n_known) for test in needed)
 
 
 PRODUCERS: Final[tuple[Callable[[Evidence], tuple[Record, ...]], ...]] = (

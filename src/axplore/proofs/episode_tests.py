@@ -104,15 +104,18 @@ class EpisodeTest:
             is_over=True,
         )
 
-    def record(self, goal: int) -> EpisodeRecord:
-        """The test as a certificate keeps it, with the index of the goal in place of its number."""
+    def record(self, goal: int, is_known: bool = True) -> EpisodeRecord:
+        """The test as a certificate keeps it, with the index of the goal in place of its number.
+
+        Of a goal that is not known it claims nothing.
+        """
         return EpisodeRecord(
             goal=goal,
             states=tuple(self.states.tolist()),
             actions=tuple(self.actions.tolist()),
             horizon=self.horizon,
             bound=self.bound,
-            at_most=self.at_most if self.proves_any else None,
+            at_most=self.at_most if is_known and self.proves_any else None,
             tail=self.tail,
             line=self.line,
             turn=self.turn,
@@ -126,6 +129,11 @@ class EpisodeTest:
         """The evidence that a proof needs."""
         return -math.log(self.level)
 
+    @property
+    def largest_bound(self) -> float:
+        """The largest bound that it may prove: a miss is not counted as more than a restart takes with larger ones."""
+        return max(self.bound, self.tail - 1.0)
+
     def _losses(self, bound: float) -> FloatArray:
         return losses_if_slower(self.horizon, bound, self.tail, self.bound)
 
@@ -135,8 +143,7 @@ class EpisodeTest:
 
     def proves(self, bound: float) -> bool:
         """Whether the outcomes prove that the policy takes at most this number of expected steps."""
-        # No loss is known for bounds above those of a restart; what proves a smaller one proves them, too.
-        return bound >= self.bound and self._wealth(min(bound, self.tail - 1.0)) >= self._nats
+        return bound >= self.bound and self._wealth(min(bound, self.largest_bound)) >= self._nats
 
     @cached_property
     def at_most(self) -> float:
@@ -179,7 +186,7 @@ class EpisodeTest:
 
     def _plan(self, arrivals: FloatArray, bound: float) -> EpisodePlan:
         missed = max(1.0 - float(arrivals.sum()), 0.0)
-        losses, law = self._losses(min(bound, self.tail - 1.0)), np.append(arrivals, missed)
+        losses, law = self._losses(min(bound, self.largest_bound)), np.append(arrivals, missed)
         needed = episodes_needed(losses, self.outcomes, law, self.bets, self._nats)
         steps = 1.0 + missed * self.horizon + float(arrivals @ np.arange(self.horizon + 1))
         return EpisodePlan(self, needed, steps)
@@ -292,8 +299,7 @@ class EpisodeTests:
         return tests
 
     def with_test(self, test: EpisodeTest) -> EpisodeTests:
-        """The tests with this one in the place of the one with its line and turn, or as the newest, which ends those
-        of its goal."""
+        """The tests with this one in the place of the one with its line and turn; as the newest, it ends its goal's."""
         tests = self if (test.line, test.turn) in self._places else self.ended([test.goal])
         return tests._with(test)
 
@@ -310,6 +316,22 @@ class EpisodeTests:
         vars(after)["_places"] = {**self._places, (test.line, test.turn): place}
         vars(after)["_last_of_lines"] = {**self._last_of_lines, test.line: place}
         return after
+
+
+def levels_of(records: Sequence[EpisodeRecord], share: float) -> list[float]:
+    """The level with which each test of a certificate began.
+
+    Args:
+        records: with those of each line all that were before them.
+        share: the probability with which all tests together may err.
+    """
+    levels, left = [0.0] * len(records), dict[int, float]()
+    for place in sorted(range(len(records)), key=lambda place: (records[place].line, records[place].turn)):
+        record = records[place]
+        levels[place] = left.get(record.line, line_level(share, record.line))
+        test = EpisodeTest.of(record, record.goal, {}, levels[place])
+        left[record.line] = test.level_after
+    return levels
 
 
 @dataclass(frozen=True, eq=False)

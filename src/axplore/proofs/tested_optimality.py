@@ -113,7 +113,7 @@ def begun_test(tests: EpisodeTests, model: IntervalModel, claim: ToOptimise, sha
     anew = new_test(tests, model, path, bound, share, tail_for(path, bound))
     for test in begun:
         at_most = max(bound, test.bound)
-        if test.proves(at_most) or at_most > test.tail - 1.0 or estimate.steps <= at_most - claim.steps:
+        if test.proves(at_most) or at_most > test.largest_bound or estimate.steps <= at_most - claim.steps:
             continue
         plan = test.plan(model, at_most)
         if plan.travel <= PATIENCE * anew.travel:
@@ -168,7 +168,7 @@ def _plans(
         bound = estimate.steps + part * epsilon
         yield new_test(tests, model, path, bound, share, tail_for(path, bound)), bound
         for test in begun:
-            if test.bound <= bound <= test.tail - 1.0 and not test.proves(bound):
+            if test.bound <= bound <= test.largest_bound and not test.proves(bound):
                 yield test.plan(model, bound), bound
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from axplore.records.codec import Record
@@ -38,6 +40,11 @@ class EpisodeRecord(Record, frozen=True, eq=True):
     fractions: tuple[float, ...]
     weights: tuple[float, ...]
     outcomes: tuple[int, ...]
+
+    @property
+    def steps(self) -> float:
+        """The bound that it proves; infinite if none."""
+        return math.inf if self.at_most is None else self.at_most
 
     @property
     def plays_before_goal(self) -> bool:

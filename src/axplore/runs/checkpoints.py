@@ -235,7 +235,7 @@ class _Decoder:
 
 
 FORMAT: Final = "axplore checkpoint"
-VERSION: Final = 12
+VERSION: Final = 13
 
 _NUMBERED: Final = re.compile(r"(?:checkpoint-(\d+)\.(?:json|npz)|journal-(\d+))")
 

@@ -43,7 +43,7 @@ JOINING: Final = ((1, 0.75), (10, 0.15), (30, 0.1))
 
 A pair that shows another outcome before it joins costs nothing: the later ones serve where few pairs are uncertain."""
 
-EPISODE_PART: Final = 0.3
+EPISODE_PART: Final = 0.2
 """The part of delta that is left to tests by episodes (docs/algorithms/episodes.md); the pairs share the rest."""
 
 PAIRS_PART: Final = 1.0 - SHARED_PART - EPISODE_PART

@@ -209,7 +209,9 @@ def least_bound(outcomes: IntArray, bets: Bets, least: float, tail: float, nats:
     return high
 
 
-def episodes_needed(losses: FloatArray, outcomes: IntArray, probabilities: FloatArray, bets: Bets, nats: float) -> float:
+def episodes_needed(
+    losses: FloatArray, outcomes: IntArray, probabilities: FloatArray, bets: Bets, nats: float
+) -> float:
     """How many more episodes bring this evidence, if an estimate of their law is right; infinite if none do.
 
     Each fraction is taken for itself: the one that gets there first counts.
@@ -298,9 +300,7 @@ def _best_fraction(losses: FloatArray, probabilities: FloatArray) -> tuple[float
 
 
 @compiled
-def _best_horizon(
-    arrivals: FloatArray, bound: float, beyond: float, longest: int
-) -> tuple[int, float, float, float]:
+def _best_horizon(arrivals: FloatArray, bound: float, beyond: float, longest: int) -> tuple[int, float, float, float]:
     chosen, fraction, growth, episode_steps = longest, 0.0, 0.0, 0.0
     for horizon in range(1, longest + 1, 1 + (longest - 1) // MOST_HORIZONS):
         losses, probabilities = np.empty(horizon + 2), np.empty(horizon + 2)

@@ -1,18 +1,20 @@
 """The claim that a policy keeps a bound, by its episodes.
 
 A record says of one test that the policy, played from the initial state and restarted by RESET after `horizon` steps
-without the goal, reaches the goal within `bound` expected steps. That is proven by the outcomes of the episodes alone,
-without the rows: an episode that took k steps multiplies what was staked by 1 - λ (k - bound) / (horizon + 1), and one
-that missed by 1 - λ. If the policy took longer than the bound, that product would be a supermartingale that starts at
-1, so it would hardly ever reach 1 / level. docs/algorithms/episodes.md has the proof.
+without the goal, reaches the goal within `at_most` expected steps. That is proven by the outcomes of the episodes
+alone, without the rows. An episode that took k steps multiplies what was staked by
+1 - λ (k - at_most) / (horizon + tail - bound), where one that missed counts as horizon + tail steps. If the policy took
+longer, that product would be a supermartingale that starts at 1, so it would hardly ever reach 1 / level. The same bets
+serve for every bound from `bound` on, the least that was to be proven. docs/algorithms/episodes.md has the proof.
 
-A miss may be counted as dearer than a restart: as `tail` more steps, where a restart takes 1 + `bound`. Then
-horizon + tail - bound stands in place of horizon + 1, and the record proves more: the policy *that does not restart*
-keeps the bound too, if from wherever it may stand after `horizon` steps it needs at most `tail` more.
+A miss is counted as `tail` more steps, at least those of a restart, 1 + `at_most`. So the record proves more: the
+policy *that does not restart* keeps the bound too, if from wherever it may stand after `horizon` steps it needs at most
+`tail` more.
 
 Levels are given to *lines* of tests. The tests of a line are numbered by *turns* 1, 2, ...; each began only after the
-one before it was proven. So one level, share / (line (line + 1)), serves a whole line, however long it gets, and a
-record is worth nothing unless all earlier turns of its line stand beside it and are proven too.
+one before it had ended. The first has the level share / (line (line + 1)), and each leaves to the next what its wealth,
+by the least bound, has not lost of its own. So a record is worth nothing unless all earlier turns of its line stand
+beside it; those that prove no bound stand there for what they left.
 
 Every draw of an episode is counted in the rows too. So a record is refused if the rows cannot hold its episodes, or
 prove that its policy takes longer.
@@ -71,16 +73,18 @@ class EpisodesKind(Kind[EpisodeRecord]):
 
     def check_shape(self, claim: EpisodeRecord, certificate: Certificate) -> None:
         check_ranges(claim)
-        check_whole("the goal of a record of episodes", claim.goal, 1, len(certificate.known) - 1)
+        check_whole("the goal of a record of episodes", claim.goal, 1, len(certificate.counts.order) - 1)
 
     def checks(self, claims: Sequence[EpisodeRecord], checking: Checking) -> Iterator[ClaimCheck]:
         certificate = checking.certificate
         refusals = check_records(claims, EpisodeSetting(EPISODES * certificate.delta, certificate.counts))
         steps = least_steps(claims, checking.sweeper)
         for record, refused, least in zip(claims, refusals, steps.tolist(), strict=True):
+            if record.at_most is None and refused is None:
+                continue  # it says nothing of its goal
             why_not = refused or _contradiction(record, least)
             by = "by states admitted before it" if record.plays_before_goal else "by all known states"
-            why = f"{record.n_episodes} episodes {by}: within {upper_text(record.bound)} expected steps"
+            why = f"{record.n_episodes} episodes {by}: within {upper_text(record.steps)} expected steps"
             why += f", of {certificate.reach:.6g}, whatever the labels hide"
             words = self.words if record.plays_before_goal else "at most"
             subject = subject_of(certificate, record.goal), record.goal
@@ -100,10 +104,10 @@ class EpisodesKind(Kind[EpisodeRecord]):
     def conclude(self, claims: Sequence[EpisodeRecord], draft: Draft) -> None:
         certificate, n_known = draft.certificate, len(draft.certificate.known)
         for record in reversed(claims):
-            if record.bound <= certificate.reach and record.plays_before_goal:
+            if record.steps <= certificate.reach and record.plays_before_goal:
                 draft.reached.add(record.goal)
                 if record.goal not in draft.ways:  # what the region proves comes first
-                    draft.use(record.goal, record.policy(n_known), record.bound, record.horizon)
+                    draft.use(record.goal, record.policy(n_known), record.steps, record.horizon)
         for goal, tested in optimal_by_test(certificate).items():
             draft.optimal.add(goal)
             draft.use(goal, tested.way.policy, tested.upper)
@@ -117,7 +121,7 @@ def check_ranges(record: EpisodeRecord) -> None:
         check_each_whole(f"{name!r} in a record of episodes", getattr(record, name), least)
     if len(record.states) != len(record.actions) or any(a >= b for a, b in pairwise(record.states)):
         raise InvalidInputError("a record of episodes does not say once for each state what its policy plays")
-    for name in ("bound", "tail"):
+    for name in ("bound", "tail", *(() if record.at_most is None else ("at_most",))):
         check_real(f"{name!r} in a record of episodes", getattr(record, name), LEAST_STEPS, MOST_STEPS)
     for name in ("fractions", "weights"):
         for item in getattr(record, name):
@@ -158,38 +162,37 @@ def check_records(records: Sequence[EpisodeRecord], setting: EpisodeSetting) -> 
         reached[record.goal] += record.n_arrivals
         begun[_first_action(record)] += record.n_arrivals
     refusals = [
-        refusal(record, setting) or _unsupported(record, reached[record.goal], begun[_first_action(record)], setting)
+        _policy_misfit(record, setting)
+        or _bound_misfit(record)
+        or _test_misfit(record)
+        or _unsupported(record, reached[record.goal], begun[_first_action(record)], setting)
         for record in records
     ]
-    proven_turns: dict[int, int] = {}
+    left: dict[int, tuple[int, float]] = {}  # by line: the last turn that is in order, and the nats that the next needs
     for (line, turn), numbers in sorted(by_turn.items()):
         first = numbers[0]
+        before, needed = left.get(line, (0, -math.log(level_of(line, setting.share))))
         if len(numbers) > 1:
             for number in numbers:
                 refusals[number] = f"turn {turn} of line {line} stands {len(numbers)} times"
-        elif proven_turns.get(line, 0) != turn - 1:
-            refusals[first] = refusals[first] or f"turn {turn - 1} of its line {line} is missing, or not proven"
+        elif before != turn - 1:
+            refusals[first] = refusals[first] or f"turn {turn - 1} of its line {line} is missing, or refused"
         elif refusals[first] is None:
-            proven_turns[line] = turn
+            refusals[first] = _unproven(records[first], needed)
+            left[line] = turn, needed - min(0.0, log_wealth(records[first], records[first].bound))
     return tuple(refusals)
 
 
-def refusal(record: EpisodeRecord, setting: EpisodeSetting) -> str | None:
-    """Why a record, taken by itself, does not prove its bound at the level of its line; None if it does."""
-    misfit = _policy_misfit(record, setting) or _test_misfit(record)
-    if misfit:
-        return misfit
-    if not 0 < setting.share < 1:
-        return f"a share of {setting.share:g} of the error leaves nothing to tests by episodes"
-    needed, wealth = -math.log(level_of(record.line, setting.share)), log_wealth(record)
-    if not wealth >= needed:
+def _unproven(record: EpisodeRecord, needed: float) -> str | None:
+    """Why the evidence, in nats, does not suffice for the bound of a record; None if it does, or there is none."""
+    if record.at_most is not None and not (wealth := log_wealth(record, record.at_most)) >= needed:
         return f"its {record.n_episodes} episodes gain {wealth:.6g} nats, of {needed:.6g}"
     return None
 
 
 def _policy_misfit(record: EpisodeRecord, setting: EpisodeSetting) -> str | None:
     """What is wrong with the goal and the policy; None if nothing is."""
-    if not record.goal < len(setting.n_actions):
+    if record.at_most is not None and not record.goal < len(setting.n_actions):
         return "its goal is no known state"
     if record.states and record.states[-1] >= len(setting.n_actions):
         return "its policy plays in states that are not known"
@@ -201,12 +204,20 @@ def _policy_misfit(record: EpisodeRecord, setting: EpisodeSetting) -> str | None
     return None
 
 
+def _bound_misfit(record: EpisodeRecord) -> str | None:
+    """What is wrong with the bounds; None if nothing is."""
+    bound = record.bound if record.at_most is None else record.at_most
+    if bound < record.bound:
+        return f"it claims {bound:g} steps, fewer than the least bound of its bets"
+    if record.tail < 1.0 + bound:
+        return f"its misses are counted as {record.tail:g} more steps, fewer than a restart takes"
+    return None
+
+
 def _test_misfit(record: EpisodeRecord) -> str | None:
     """What is wrong with the outcomes and the bets; None if nothing is."""
     if len(record.outcomes) != record.horizon + 2:
         return f"it has {len(record.outcomes)} outcomes, which do not fit a horizon of {record.horizon} steps"
-    if record.tail < 1.0 + record.bound:
-        return f"its misses are counted as {record.tail:g} more steps, fewer than a restart takes"
     if record.outcomes[0]:
         return "no episode can reach another state than the initial one without a step"
     if not record.fractions or len(record.fractions) != len(record.weights) or max(record.fractions) >= 1:
@@ -221,20 +232,19 @@ def level_of(line: int, share: float) -> float:
     return share / (line * (line + 1.0))
 
 
-def log_wealth(record: EpisodeRecord) -> float:
-    """The logarithm of the final wealth, rounded down."""
-    terms = [_log_wealth_of(record, *bet) for bet in zip(record.fractions, record.weights, strict=True)]
+def log_wealth(record: EpisodeRecord, bound: float) -> float:
+    """The logarithm of the final wealth of bets on a bound, rounded down."""
+    terms = [_log_wealth_of(record, bound, *bet) for bet in zip(record.fractions, record.weights, strict=True)]
     largest = max(terms)
     return largest + math.log(math.fsum(math.exp(term - largest) for term in terms)) - ROUNDING
 
 
-def _log_wealth_of(record: EpisodeRecord, fraction: float, weight: float) -> float:
-    terms = [math.log(weight)]
+def _log_wealth_of(record: EpisodeRecord, bound: float, fraction: float, weight: float) -> float:
+    terms, most = [math.log(weight)], record.horizon + (record.tail - record.bound)
     for steps, times in enumerate(record.outcomes):
-        missed = steps > record.horizon
-        loss = 1.0 if missed else (steps - record.bound) / (record.horizon + (record.tail - record.bound))
+        taken = steps if steps <= record.horizon else record.horizon + record.tail
         if times:
-            terms.append(times * math.log1p(-fraction * loss))
+            terms.append(times * math.log1p(-fraction * min(1.0, (taken - bound) / most)))
     return math.fsum(terms) - ROUNDING * (1.0 + math.fsum(map(abs, terms)))
 
 
@@ -332,8 +342,8 @@ def _places_among(states: IntArray, found: IntArray, goal: int) -> IntArray:
 
 def _contradiction(record: EpisodeRecord, least: float) -> str | None:
     """What the rows prove against a record, by a lower bound of the steps of its policy; None if nothing."""
-    if least > record.bound:
-        return f"its policy takes more than {least:.6g} expected steps by the rows, of {record.bound:.6g} claimed"
+    if least > record.steps:
+        return f"its policy takes more than {least:.6g} expected steps by the rows, of {record.steps:.6g} claimed"
     return None
 
 
@@ -400,7 +410,7 @@ class _Least:
 
     def steps(self) -> FloatArray:
         """Those from the initial state, [r]."""
-        limits = np.array([record.bound for record in self.records])
+        limits = np.array([record.steps for record in self.records])
         lower, is_done = np.zeros(len(self.owners)), np.zeros(len(self.records), dtype=np.bool_)
         for _ in range(SWEEPS):
             start = lower[self.first]

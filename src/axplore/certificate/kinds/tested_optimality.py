@@ -25,7 +25,7 @@ class OptimalByTest:
     """Three claims about one goal from which it follows that a policy is near-optimal.
 
     Attributes:
-        record: the policy, cut after the horizon of its test and charged with its tail then, keeps the bound.
+        record: the policy, cut after the horizon of its test and charged with its tail then, keeps its bound.
         way: the policy never needs more than that tail, so it keeps the bound without being cut.
         at_least: no policy takes fewer steps than this one is allowed to take, less ε.
     """
@@ -37,7 +37,7 @@ class OptimalByTest:
     @property
     def upper(self) -> float:
         """The most expected steps of the policy."""
-        return min(self.record.bound, upper_steps(self.way))
+        return min(self.record.steps, upper_steps(self.way))
 
     @property
     def lower(self) -> float:
@@ -55,12 +55,12 @@ def optimal_by_test(certificate: Certificate) -> dict[int, OptimalByTest]:
     others = {claim.goal for claim in certificate.of(NearOptimal)}
     ways, bounds = _single(certificate.of(AtMost)), _single(certificate.of(AtLeast))
     best: dict[int, OptimalByTest] = {}
-    records = certificate.of(EpisodeRecord)
-    for record in sorted(records, key=lambda record: record.bound, reverse=True):  # the least one counts
+    records = (record for record in certificate.of(EpisodeRecord) if record.at_most is not None)
+    for record in sorted(records, key=lambda record: record.steps, reverse=True):  # the least one counts
         goal = record.goal
         if goal in ways and goal in bounds and goal not in others and goal < len(certificate.known):
             tested = OptimalByTest(record, ways[goal], bounds[goal])
-            if _closes_tail(tested) and record.bound - tested.lower <= certificate.epsilon:
+            if _closes_tail(tested) and record.steps - tested.lower <= certificate.epsilon:
                 best[goal] = tested
     return best
 
