@@ -201,11 +201,9 @@ class Oracle:
             if not claim.gain(after(greatest - BINDING)).proven:
                 powers[claim] = _least_power(claim, after, greatest)
                 greatest = max(greatest, powers[claim])
-        binding = [
-            Binding(claim.gain(after(power - 1)).by_pair, draws * FINENESS ** (power - 1))
-            for claim, power in powers.items()
-            if power > greatest - BINDING
-        ]
+        last = [(claim.gain(after(power - 1)), power) for claim, power in powers.items() if power > greatest - BINDING]
+        # Where a deduction (Theorem 4) proves a claim that rows do not come near, they say nothing of what it gains.
+        binding = [Binding(gain.by_pair, draws * FINENESS ** (power - 1)) for gain, power in last if gain.by_pair.any()]
         no_cuts = np.zeros((0, len(draws)))
         return self._programme(draws * FINENESS**greatest, np.full(len(draws), np.inf), no_cuts, np.zeros(0)), binding
 

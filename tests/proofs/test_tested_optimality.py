@@ -95,4 +95,4 @@ def test_a_test_near_a_bound_is_worth_more_than_a_new_one() -> None:
     assert test.proves_any
     assert test.at_most > estimate.steps + 0.3
     assert test.plan(model, estimate.steps + 0.3).travel < 0.7 * anew.travel
-    assert test.plan(model, test.at_most).n_episodes == 0.0
+    assert test.plan(model, test.at_most).n_episodes < 0.02 * anew.n_episodes
