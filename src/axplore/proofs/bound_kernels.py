@@ -442,7 +442,7 @@ def lower_residual(
     return residual
 
 
-@compiled_inner
+@compiled_inline
 def _lower_backup_below(
     rows: RegionRows, factors: FloatArray, pair: int, values: FloatArray, shift: float, best: float
 ) -> float:

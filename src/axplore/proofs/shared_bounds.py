@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from axplore.compilation import compiled, compiled_inner, compiled_part
+from axplore.compilation import compiled, compiled_inline, compiled_part
 from axplore.graphs.search import Graph
 from axplore.proofs.bound_kernels import spread_values
 from axplore.proofs.bounds import (
@@ -246,7 +246,7 @@ def _is_bound_with(
     return True
 
 
-@compiled_inner
+@compiled_inline
 def _allows(rows: RegionRows, factors: FloatArray, pair: int, value: float, values: FloatArray, margin: float) -> bool:
     """Whether a value is at most what a pair of its state allows."""
     if factors[pair] == MANY:

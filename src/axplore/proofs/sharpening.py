@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from axplore.compilation import compiled, compiled_inner, compiled_part
+from axplore.compilation import compiled, compiled_inline, compiled_part
 from axplore.proofs.row_kernels import RegionRows, extreme_row, least_mean
 from axplore.statistics.centred import tangent_ball
 from axplore.types import RESET_PAIR, FloatArray, IntArray
@@ -86,7 +86,7 @@ def sharpened_pair(
         _sharpen(rows, counts, log_levels, pair, values, 0.0, -1.0, found, row)
 
 
-@compiled_inner
+@compiled_inline
 def _may_be_sharper(rows: RegionRows, pair: int) -> bool:
     """Whether a pair has several successors, and a ball: with one, the ball is exact."""
     return bool(rows.row_offsets[pair + 1] > rows.row_offsets[pair] + 1 and rows.slack[pair] < np.inf)
