@@ -808,18 +808,23 @@ def gain_of_upper(model: IntervalModel, path: GoalValues) -> FloatArray:
 def gain_of_lower(model: IntervalModel, path: GoalValues) -> FloatArray:
     """What the lower bound at the initial state would gain from more draws of each pair, [P]."""
     gain = np.zeros(model.n_pairs)
-    lower_gain(
-        _around_frequencies(model.rows_for(path.goal, -1.0)), path.goal, path.values, path.policy, model.start(), gain
-    )
+    rows = _around_frequencies(model.rows_for(path.goal, -1.0))
+    lower_gain(rows, path.goal, path.values, path.policy, _shifts_below(model, path.goal), model.start(), gain)
     return gain
+
+
+def _shifts_below(model: IntervalModel, goal: int) -> FloatArray:
+    """About the best shift of each pair for the lower values towards a goal, [P]: those found last, or unknown."""
+    found = model.starts.get(("lower", goal, model.n_known))
+    return np.full(model.n_pairs, UNKNOWN_SHIFT) if found is None else found[1].copy()
 
 
 def gain_of_regret(model: IntervalModel, regret: Regret) -> FloatArray:
     """What the regret bound at the initial state would gain from more draws of each pair, [P]."""
-    gain = np.zeros(model.n_pairs)
-    rows = _around_frequencies(model.rows_for(regret.upper.goal, 1.0))
+    gain, goal = np.zeros(model.n_pairs), regret.upper.goal
+    rows = _around_frequencies(model.rows_for(goal, 1.0))
     regret_gain(
-        rows, regret.upper.goal, regret.upper.values, regret.upper.policy, regret.lower.values, regret.lower.policy,
-        regret.rivals, regret.local_regret, regret.values, gain,
+        rows, goal, regret.upper.values, regret.upper.policy, regret.lower.values, regret.lower.policy,
+        _shifts_below(model, goal), regret.rivals, regret.local_regret, regret.values, gain,
     )  # fmt: skip
     return gain

@@ -210,6 +210,14 @@ def lower_backup(rows: RegionRows, pair: int, values: FloatArray) -> tuple[float
     return rows.costs[pair] + mean, weight, shift
 
 
+@compiled_part
+def least_mean_near(
+    rows: RegionRows, pair: int, values: FloatArray, slack: float, shift: float
+) -> tuple[float, float, float]:
+    """The least mean of the values over a ball with a slack, begun from a shift that was best for similar ones."""
+    return _least_mean_from(rows, pair, values, 0.0, -1.0, slack, shift, -1.0)
+
+
 @compiled_inline
 def quick_mean(rows: RegionRows, pair: int, values: FloatArray, shift: float) -> float:
     """What a shift proves of the least mean of the values, without a search; nothing if there is none."""
