@@ -56,6 +56,9 @@ TRIALS: Final = 60
 LEFT_TO_DEDUCT: Final = 0.5
 """Pairs with several successors are to leave this part of what a bound may lose to those with one."""
 
+WORTH_DEDUCTING: Final = 0.2
+"""The least part of the steps that pairs with one successor take for a deduction to be sought among others."""
+
 PARTS_ABOVE: Final = (0.25, 0.5, 0.75)
 """The parts of ε by which an upper bound may exceed the steps of a way; the lower bound has the rest."""
 
@@ -90,6 +93,9 @@ class ToProve(Protocol):
     @property
     def goal(self) -> int:
         """The index of the goal."""
+
+    def is_proven(self, model: IntervalModel) -> bool:
+        """Whether the model proves the claim."""
 
     def gain(self, model: IntervalModel) -> Gain:
         """`PROVEN` if the model proves the claim; otherwise what more draws of each pair would bring."""
@@ -134,7 +140,7 @@ class ToReach(_AboutGoal):
 
     def is_proven(self, model: IntervalModel) -> bool:
         """Whether the model proves the claim; quicker than by the path, because bounds are not followed beyond it."""
-        quick = self._quick_way(model)
+        quick = None if model.imagined is not None else quick_way(model, self.goal, self.n_allowed)
         if quick is not None and quick.at_most <= self.steps:
             return True
         return self.any_path(model).at_most <= self.steps
@@ -197,6 +203,10 @@ class ToSetAside(_AboutGoal):
         deducted = deducted_path(model, self.goal, self.steps)
         return by_rows if deducted is None or deducted.at_least <= by_rows.at_least else deducted
 
+    def is_proven(self, model: IntervalModel) -> bool:
+        """Whether the lower bound proves the claim."""
+        return self.path(model).at_least > self.steps
+
     def gain(self, model: IntervalModel) -> Gain:
         path = self.path(model)
         if path.at_least > self.steps:
@@ -229,12 +239,23 @@ class _AsIfCertain(_AboutGoal):
     goal: int
     steps: float
 
+    def is_proven(self, model: IntervalModel) -> bool:
+        """Whether the lower bound proves the claim."""
+        return self._path(self._certain(model)).at_least > self.steps
+
     def gain(self, model: IntervalModel) -> Gain:
-        certain = model.as_certain(model.with_one_successor(0))
-        path = lower_path(certain, self.goal, empirical_path(model, self.goal).values)
+        certain = self._certain(model)
+        path = self._path(certain)
         if path.at_least > self.steps:
             return PROVEN
         return Gain(gain_of_lower(certain, path), self.steps - path.at_least)
+
+    def _path(self, certain: IntervalModel) -> GoalValues:
+        return lower_path(certain, self.goal, empirical_path(certain, self.goal).values)
+
+    @staticmethod
+    def _certain(model: IntervalModel) -> IntervalModel:
+        return model.as_certain(model.with_one_successor(0))
 
 
 @dataclass(frozen=True)
@@ -285,6 +306,11 @@ class ToOptimise(_AboutGoal):
         """The lower bound of the steps of every policy."""
         return lower_path(model, self.goal, empirical_path(model, self.goal).values)
 
+    def is_proven(self, model: IntervalModel) -> bool:
+        """Whether some policy is proven to lose no more."""
+        candidates = self._candidates(model, any_will_do=True)
+        return min(regret.at_most for regret in candidates) <= self.steps or self.by_deduction(model) is not None
+
     def gain(self, model: IntervalModel) -> Gain:
         robust, looks_best = self._candidates(model, any_will_do=True)
         if min(robust.at_most, looks_best.at_most) <= self.steps or self.by_deduction(model) is not None:
@@ -334,13 +360,27 @@ def cheapest_draws(claim: ToProve, model: IntervalModel, travel: Travel, at_most
     """
     part = claim.along_way(model) if isinstance(claim, ToReach) else None
     if part is None:
-        deducted = _draws_deducted(claim, model, travel, at_most)
-        draws = _cheapest_draws(claim, model, travel, at_most if deducted is None else deducted.travel)
-        return draws if deducted is None or draws.travel < deducted.travel else deducted
+        return _by_rows_or_deduction(claim, model, travel, at_most)
     own_claim, way = part
     draws, more = _cheapest_draws(own_claim, way.model, travel.along(way.pairs), at_most), np.zeros(model.n_pairs)
     more[way.pairs] = draws.more
     return Draws(more, draws.travel)
+
+
+def _by_rows_or_deduction(claim: ToProve, model: IntervalModel, travel: Travel, at_most: float) -> Draws:
+    """The cheaper of the draws that prove a claim by rows alone, and by a deduction.
+
+    Where some pairs have several successors, both are sought by trials. What a deduction may save are the draws of
+    pairs with one, so none is sought where these are few.
+    """
+    if not model.has_several:
+        deducted = _draws_deducted(claim, model, travel, at_most)
+        draws = _cheapest_draws(claim, model, travel, at_most if deducted is None else deducted.travel)
+        return draws if deducted is None or draws.travel < deducted.travel else deducted
+    draws = _cheapest_draws(claim, model, travel, at_most)
+    if travel.steps(np.where(model.with_one_successor(0), draws.more, 0.0)) < WORTH_DEDUCTING * draws.travel:
+        return draws
+    return _draws_deducted(claim, model, travel, min(at_most, draws.travel)) or draws
 
 
 def _draws_deducted(claim: ToProve, model: IntervalModel, travel: Travel, at_most: float) -> Draws | None:

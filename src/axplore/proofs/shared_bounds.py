@@ -164,10 +164,10 @@ class ProvenClaims:
         if self._lowers is not None and isinstance(claim, ToSetAside) and self._lowers.sets_aside(claim):
             return True
         if self._lowers is None or not isinstance(claim, ToOptimise):
-            return claim.gain(self._model).proven
+            return claim.is_proven(self._model)
         if self._lowers.proof_of(claim) is not None:
             return True
-        is_proven = claim.gain(self._model).proven
+        is_proven = claim.is_proven(self._model)
         if is_proven:
             self._lowers.kept(claim.lower(self._model))
         return is_proven
