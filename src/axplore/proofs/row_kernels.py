@@ -112,11 +112,11 @@ def least_mean(
     beforehand. Where each successor has a least probability, the mean is also at least that of a row that gives each
     just that, and what is left to the one of least z. If this is the larger bound, minus the derivative is returned.
     """
-    return _least_mean_from(rows, pair, values, free, sign, slack, UNKNOWN_SHIFT, -1.0)
+    return least_mean_from(rows, pair, values, free, sign, slack, UNKNOWN_SHIFT, -1.0)
 
 
 @compiled_inline
-def _least_mean_from(
+def least_mean_from(
     rows: RegionRows, pair: int, values: FloatArray, free: float, sign: float, slack: float, guess: float, enough: float
 ) -> tuple[float, float, float]:
     """`least_mean`, begun from a shift that was best for similar values, if there is one.
@@ -192,9 +192,9 @@ def least_mean_by(
     guess: float,
     enough: float,
 ) -> tuple[float, float, float]:
-    """`_least_mean_from` with what `single_factors` has found, which gives the same numbers."""
+    """`least_mean_from` with what `single_factors` has found, which gives the same numbers."""
     if factors[pair] == MANY:
-        return _least_mean_from(rows, pair, values, free, sign, rows.slack[pair], guess, enough)
+        return least_mean_from(rows, pair, values, free, sign, rows.slack[pair], guess, enough)
     distance = _distance(rows, rows.row_offsets[pair], values, free, sign)
     mean = distance * factors[pair] if distance > enough else distance
     return mean, mean, 0.0
@@ -215,7 +215,7 @@ def least_mean_near(
     rows: RegionRows, pair: int, values: FloatArray, slack: float, shift: float
 ) -> tuple[float, float, float]:
     """The least mean of the values over a ball with a slack, begun from a shift that was best for similar ones."""
-    return _least_mean_from(rows, pair, values, 0.0, -1.0, slack, shift, -1.0)
+    return least_mean_from(rows, pair, values, 0.0, -1.0, slack, shift, -1.0)
 
 
 @compiled_inline
@@ -461,7 +461,7 @@ def extreme_row(
         # Where Eq. 9 is an equality: p_y proportional to r_y / (z_y + t). What is missing to 1 is free, or at the
         # nearest.
         row[entry] = rows.shares[entry] * weight / distance if distance > 0.0 and rows.shares[entry] > 0.0 else 0.0
-        # The floors gave the larger bound: see `_least_mean_from`.
+        # The floors gave the larger bound: see `least_mean_from`.
         if weight < 0.0 or (weight == 0.0 and _has_floors(rows, pair)):
             row[entry] = _floor(rows, pair, entry)
         total += row[entry]
