@@ -37,6 +37,7 @@ from axplore.proofs.bound_kernels import (
     upper_bound,
 )
 from axplore.proofs.estimate_kernels import (
+    ESTIMATE_CHANGE,
     empirical_values,
     estimated_steps,
     least_upper_bounds,
@@ -583,7 +584,7 @@ def _estimate(model: IntervalModel, goal: int, n_allowed: int, limit: float) -> 
     policy = np.full(model.n_known, RESET_PAIR)
     # Before the first draw there is one state, and nothing to compile: the first step comes sooner.
     found = len(model.numbers) == 1 or empirical_values(
-        model.rows, model.predecessors, model.leading, goal, n_allowed, values, policy, limit
+        model.rows, model.predecessors, model.leading, goal, n_allowed, values, policy, limit, ESTIMATE_CHANGE
     )
     if found:
         _remember_estimate(model, n_allowed, GoalValues(goal, values, policy, proven=False))
