@@ -108,8 +108,10 @@ def _values_near(
     first, pairs = _useful_pairs(rows, leading, goal, order)
     # In the order of hops every state has a successor whose value is known, so that the first policy arrives with
     # probability 1.
+    is_exact = True
     for index, state in enumerate(order):
         values[state], policy[state] = _going_nearer(rows, pairs[first[index] : first[index + 1]], values)
+        is_exact &= rows.row_offsets[policy[state] + 1] == rows.row_offsets[policy[state]] + 1
     # No way to the goal was seen: every policy would go on for ever.
     if goal != 0 and values[0] == UNKNOWN_VALUE:
         return False, _joined(order, order[:0], goal)
@@ -122,21 +124,22 @@ def _values_near(
     resetting = _following(rows, pairs, values)
     _reset(rows, resetting, values)
     near = _joined(order, resetting, goal)
-    for _ in range(MOST_IMPROVEMENTS):
-        evaluate(
-            rows,
-            goal,
-            order,
-            policy,
-            rows.frequencies,
-            False,
-            SWEEPS_BETWEEN,
-            change,
-            accuracy,
-            MOST_COST,
-            values,
-            chance,
-        )
+    for turn in range(MOST_IMPROVEMENTS):
+        if turn > 0 or not is_exact:  # on ways without chance the values of the first policy are known already
+            evaluate(
+                rows,
+                goal,
+                order,
+                policy,
+                rows.frequencies,
+                False,
+                SWEEPS_BETWEEN,
+                change,
+                accuracy,
+                MOST_COST,
+                values,
+                chance,
+            )
         _reset(rows, resetting, values)
         change = 0.0
         for index, state in enumerate(order):
