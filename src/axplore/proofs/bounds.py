@@ -263,7 +263,10 @@ class IntervalModel:
             about = empirical_path(self, goal, n_allowed)
         values = np.minimum(about.values, self.limit)
         if side > 0:
-            shares, slack = sharp_for_upper(self.rows, counts, log_levels, goal, values, about.policy)
+            # What a policy loses needs bounds from all states, admissions that from the initial state.
+            admits = goal >= self.n_known or n_allowed is not None
+            policy = along(self, about).policy if admits else about.policy
+            shares, slack = sharp_for_upper(self.rows, counts, log_levels, goal, values, policy)
         else:
             shares, slack = sharp_for_lower(self.rows, counts, log_levels, goal, values, self.n_known)
         return self.rows._replace(shares=shares, slack=slack)
