@@ -117,11 +117,11 @@ NO_WAY: Final = -1
 NOT_SEEN: Final = -1
 """In place of the index of a state that is not among those seen."""
 
-MOST_SHARP: Final = 64
-"""The number of balls for single goals that are remembered: more than a round uses again, and little memory."""
-
 MOST_NUMBERS: Final = 2**22
 """The number of values and choices that are remembered of estimates, and of starts: up to 32 MB each."""
+
+MOST_SHARP: Final = 2**23
+"""The same of balls for single goals, which proofs use that follow each other: up to 64 MB."""
 
 
 Start: TypeAlias = tuple[FloatArray, FloatArray]
@@ -132,9 +132,9 @@ Key = TypeVar("Key")
 Item = TypeVar("Item")
 
 
-def _remember(remembered: dict[Key, Item], key: Key, item: Item, size: int) -> None:
+def _remember(remembered: dict[Key, Item], key: Key, item: Item, size: int, most: int = MOST_NUMBERS) -> None:
     """Caches an item of a size; clears a full cache first."""
-    if (len(remembered) + 1) * size > MOST_NUMBERS:
+    if (len(remembered) + 1) * size > most:
         remembered.clear()
     remembered[key] = item
 
@@ -244,14 +244,12 @@ class IntervalModel:
             return self.rows
         key = goal, side, self.n_known if n_allowed is None else n_allowed
         if key not in self.sharp:
-            if len(self.sharp) >= MOST_SHARP:
-                self.sharp.clear()
             if self.imagined is not None:
                 before, growth = self.imagined
-                sharp = _grown(before.rows_for(goal, side, n_allowed), growth)
-                self.sharp[key] = sharp._replace(closed=self.rows.closed)
+                sharp = _grown(before.rows_for(goal, side, n_allowed), growth)._replace(closed=self.rows.closed)
             else:
-                self.sharp[key] = self._sharpened(goal, side, n_allowed, self.counts, self.log_levels)
+                sharp = self._sharpened(goal, side, n_allowed, self.counts, self.log_levels)
+            _remember(self.sharp, key, sharp, len(sharp.shares) + len(sharp.slack), MOST_SHARP)
         return self.sharp[key]
 
     def _sharpened(
