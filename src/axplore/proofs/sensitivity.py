@@ -240,7 +240,7 @@ def _later_gain(rows: RegionRows, pair: int, values: FloatArray, weight: float, 
         if slack * abs(weight) < most:
             break
         most = slack * abs(weight)
-    return most
+    return float(most)
 
 
 @compiled
