@@ -125,18 +125,17 @@ def test_waiting_for_a_shortcut_is_no_bound() -> None:
 def test_the_visits_asked_for_prove_the_bound_if_frequencies_stay(seed: int) -> None:
     model, n_asked = model_for(made_up(seed, uncertain=0), 12, seed, known=5), 0
     for goal, steps in itertools.product(range(1, len(model.numbers) + 1), (1.5, 2.5)):
-        for budget in model.budgets_to_deduct:
-            for visits in visits_deducted(model, goal, steps, budget):
-                if np.isfinite(visits).all():
-                    n_asked += 1
-                    more = replace(model, visits=np.maximum(model.visits, np.ceil(visits)).astype(np.int64))
-                    found = deducted_path(more, goal, steps)
-                    assert found is not None
-                    assert found.at_least > steps
-                    # No pair could do with a tenth less.
-                    fewer = replace(model, visits=np.maximum(2, np.floor(0.9 * visits)).astype(np.int64))
-                    less = deducted_path(fewer, goal, steps)
-                    assert less is None or not less.at_least > steps or (0.9 * visits < 3).all()
+        for visits in visits_deducted(model, goal, steps):
+            if np.isfinite(visits).all():
+                n_asked += 1
+                more = replace(model, visits=np.maximum(model.visits, np.ceil(visits)).astype(np.int64))
+                found = deducted_path(more, goal, steps)
+                assert found is not None
+                assert found.at_least > steps
+                # No pair could do with a tenth less.
+                fewer = replace(model, visits=np.maximum(2, np.floor(0.9 * visits)).astype(np.int64))
+                less = deducted_path(fewer, goal, steps)
+                assert less is None or not less.at_least > steps or (0.9 * visits < 3).all()
     assert n_asked >= 5
 
 

@@ -442,7 +442,7 @@ def lower_residual(
     return residual
 
 
-@compiled_inner
+@compiled_inline
 def _lower_backup_below(
     rows: RegionRows, factors: FloatArray, pair: int, values: FloatArray, shift: float, best: float
 ) -> float:
@@ -492,9 +492,11 @@ def regret_bound(rows: RegionRows, goal: int, policy: IntArray, local_regret: Fl
     """Writes a bound of what the policy loses against the best one, for each state, [n + others] (Eq. 16).
 
     The fixed point of regret = max(local regret, greatest mean of regret under the policy) is approached from above,
-    where every iterate is a bound.
+    where every iterate is a bound. States that the policy does not meet keep the greatest local regret, which is what
+    mass never seen counts for in any case.
     """
     n_known = len(policy)
+    met = met_by(rows.row_offsets, rows.successors, goal, policy)
     # The constant max D satisfies both inequalities of Eq. 16. The operator is monotone, so every later iterate does.
     greatest = _greatest(local_regret)
     regret[:] = greatest
@@ -503,10 +505,9 @@ def regret_bound(rows: RegionRows, goal: int, policy: IntArray, local_regret: Fl
     factors = single_factors(rows)
     for turn in range(MOST_REGRET_SWEEPS):
         change = 0.0
-        greatest = _greatest(regret)
         for index in range(n_known):
             state = _in_turn(index, n_known, turn)
-            if state == goal:
+            if state == goal or not met[state]:
                 continue
             pair = policy[state]
             value = regret[0]

@@ -37,6 +37,7 @@ from axplore.proofs.bound_kernels import (
     upper_bound,
 )
 from axplore.proofs.estimate_kernels import (
+    ESTIMATE_CHANGE,
     empirical_values,
     estimated_steps,
     least_upper_bounds,
@@ -116,11 +117,11 @@ NO_WAY: Final = -1
 NOT_SEEN: Final = -1
 """In place of the index of a state that is not among those seen."""
 
-MOST_SHARP: Final = 64
-"""The number of balls for single goals that are remembered: more than a round uses again, and little memory."""
-
 MOST_NUMBERS: Final = 2**22
 """The number of values and choices that are remembered of estimates, and of starts: up to 32 MB each."""
+
+MOST_SHARP: Final = 2**23
+"""The same of balls for single goals, which proofs use that follow each other: up to 64 MB."""
 
 
 Start: TypeAlias = tuple[FloatArray, FloatArray]
@@ -131,9 +132,9 @@ Key = TypeVar("Key")
 Item = TypeVar("Item")
 
 
-def _remember(remembered: dict[Key, Item], key: Key, item: Item, size: int) -> None:
+def _remember(remembered: dict[Key, Item], key: Key, item: Item, size: int, most: int = MOST_NUMBERS) -> None:
     """Caches an item of a size; clears a full cache first."""
-    if (len(remembered) + 1) * size > MOST_NUMBERS:
+    if (len(remembered) + 1) * size > most:
         remembered.clear()
     remembered[key] = item
 
@@ -243,14 +244,12 @@ class IntervalModel:
             return self.rows
         key = goal, side, self.n_known if n_allowed is None else n_allowed
         if key not in self.sharp:
-            if len(self.sharp) >= MOST_SHARP:
-                self.sharp.clear()
             if self.imagined is not None:
                 before, growth = self.imagined
-                sharp = _grown(before.rows_for(goal, side, n_allowed), growth)
-                self.sharp[key] = sharp._replace(closed=self.rows.closed)
+                sharp = _grown(before.rows_for(goal, side, n_allowed), growth)._replace(closed=self.rows.closed)
             else:
-                self.sharp[key] = self._sharpened(goal, side, n_allowed, self.counts, self.log_levels)
+                sharp = self._sharpened(goal, side, n_allowed, self.counts, self.log_levels)
+            _remember(self.sharp, key, sharp, len(sharp.shares) + len(sharp.slack), MOST_SHARP)
         return self.sharp[key]
 
     def _sharpened(
@@ -262,7 +261,10 @@ class IntervalModel:
             about = empirical_path(self, goal, n_allowed)
         values = np.minimum(about.values, self.limit)
         if side > 0:
-            shares, slack = sharp_for_upper(self.rows, counts, log_levels, goal, values, about.policy)
+            # What a policy loses needs bounds from all states, admissions that from the initial state.
+            admits = goal >= self.n_known or n_allowed is not None
+            policy = along(self, about).policy if admits else about.policy
+            shares, slack = sharp_for_upper(self.rows, counts, log_levels, goal, values, policy)
         else:
             shares, slack = sharp_for_lower(self.rows, counts, log_levels, goal, values, self.n_known)
         return self.rows._replace(shares=shares, slack=slack)
@@ -583,7 +585,7 @@ def _estimate(model: IntervalModel, goal: int, n_allowed: int, limit: float) -> 
     policy = np.full(model.n_known, RESET_PAIR)
     # Before the first draw there is one state, and nothing to compile: the first step comes sooner.
     found = len(model.numbers) == 1 or empirical_values(
-        model.rows, model.predecessors, model.leading, goal, n_allowed, values, policy, limit
+        model.rows, model.predecessors, model.leading, goal, n_allowed, values, policy, limit, ESTIMATE_CHANGE
     )
     if found:
         _remember_estimate(model, n_allowed, GoalValues(goal, values, policy, proven=False))
@@ -808,18 +810,23 @@ def gain_of_upper(model: IntervalModel, path: GoalValues) -> FloatArray:
 def gain_of_lower(model: IntervalModel, path: GoalValues) -> FloatArray:
     """What the lower bound at the initial state would gain from more draws of each pair, [P]."""
     gain = np.zeros(model.n_pairs)
-    lower_gain(
-        _around_frequencies(model.rows_for(path.goal, -1.0)), path.goal, path.values, path.policy, model.start(), gain
-    )
+    rows = _around_frequencies(model.rows_for(path.goal, -1.0))
+    lower_gain(rows, path.goal, path.values, path.policy, _shifts_below(model, path.goal), model.start(), gain)
     return gain
+
+
+def _shifts_below(model: IntervalModel, goal: int) -> FloatArray:
+    """About the best shift of each pair for the lower values towards a goal, [P]: those found last, or unknown."""
+    found = model.starts.get(("lower", goal, model.n_known))
+    return np.full(model.n_pairs, UNKNOWN_SHIFT) if found is None else found[1].copy()
 
 
 def gain_of_regret(model: IntervalModel, regret: Regret) -> FloatArray:
     """What the regret bound at the initial state would gain from more draws of each pair, [P]."""
-    gain = np.zeros(model.n_pairs)
-    rows = _around_frequencies(model.rows_for(regret.upper.goal, 1.0))
+    gain, goal = np.zeros(model.n_pairs), regret.upper.goal
+    rows = _around_frequencies(model.rows_for(goal, 1.0))
     regret_gain(
-        rows, regret.upper.goal, regret.upper.values, regret.upper.policy, regret.lower.values, regret.lower.policy,
-        regret.rivals, regret.local_regret, regret.values, gain,
+        rows, goal, regret.upper.values, regret.upper.policy, regret.lower.values, regret.lower.policy,
+        _shifts_below(model, goal), regret.rivals, regret.local_regret, regret.values, gain,
     )  # fmt: skip
     return gain

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from axplore.compilation import compiled, compiled_inner
+from axplore.compilation import compiled, compiled_inline
 from axplore.proofs.row_kernels import RegionRows, least_mean_by, least_of_closed, priced_mean, single_factors
 from axplore.types import BoolArray, FloatArray, IntArray
 
@@ -22,7 +22,7 @@ STEP: Final = 4.0
 """An upper bound that is moved ends this many margins above the greatest mean, so that it need not move again."""
 
 
-@compiled_inner
+@compiled_inline
 def greatest_chance(
     rows: RegionRows, factors: FloatArray, pair: int, values: FloatArray, shifts: FloatArray, margin: float
 ) -> float:
@@ -45,7 +45,7 @@ def greatest_chance(
     return min(max(1.0 - mean + margin, 0.0), most)
 
 
-@compiled_inner
+@compiled_inline
 def least_chance(
     rows: RegionRows, factors: FloatArray, pair: int, values: FloatArray, shifts: FloatArray, margin: float
 ) -> float:
@@ -60,7 +60,7 @@ def least_chance(
     return min(max(mean - margin, least_of_closed(rows, pair, values)), 1.0)
 
 
-@compiled_inner
+@compiled_inline
 def best_chance(
     rows: RegionRows,
     factors: FloatArray,
@@ -175,7 +175,7 @@ def lower_chances(
     return False
 
 
-@compiled_inner
+@compiled_inline
 def _is_bound(
     rows: RegionRows,
     factors: FloatArray,

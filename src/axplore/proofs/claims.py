@@ -53,8 +53,16 @@ What a draw brings falls like the visits to the power of -1.5 where outcomes are
 
 TRIALS: Final = 60
 
+FEW_TRIALS: Final = 2
+HOPELESS: Final = 2.0
+"""After few trials others are given up that would take so many times the steps of another proof at the present pace, or
+so many times the trials that there are."""
+
 LEFT_TO_DEDUCT: Final = 0.5
 """Pairs with several successors are to leave this part of what a bound may lose to those with one."""
+
+WORTH_DEDUCTING: Final = 0.2
+"""The least part of the steps that pairs with one successor take for a deduction to be sought among others."""
 
 PARTS_ABOVE: Final = (0.25, 0.5, 0.75)
 """The parts of ε by which an upper bound may exceed the steps of a way; the lower bound has the rest."""
@@ -90,6 +98,9 @@ class ToProve(Protocol):
     @property
     def goal(self) -> int:
         """The index of the goal."""
+
+    def is_proven(self, model: IntervalModel) -> bool:
+        """Whether the model proves the claim."""
 
     def gain(self, model: IntervalModel) -> Gain:
         """`PROVEN` if the model proves the claim; otherwise what more draws of each pair would bring."""
@@ -134,7 +145,7 @@ class ToReach(_AboutGoal):
 
     def is_proven(self, model: IntervalModel) -> bool:
         """Whether the model proves the claim; quicker than by the path, because bounds are not followed beyond it."""
-        quick = self._quick_way(model)
+        quick = None if model.imagined is not None else quick_way(model, self.goal, self.n_allowed)
         if quick is not None and quick.at_most <= self.steps:
             return True
         return self.any_path(model).at_most <= self.steps
@@ -197,6 +208,10 @@ class ToSetAside(_AboutGoal):
         deducted = deducted_path(model, self.goal, self.steps)
         return by_rows if deducted is None or deducted.at_least <= by_rows.at_least else deducted
 
+    def is_proven(self, model: IntervalModel) -> bool:
+        """Whether the lower bound proves the claim."""
+        return self.path(model).at_least > self.steps
+
     def gain(self, model: IntervalModel) -> Gain:
         path = self.path(model)
         if path.at_least > self.steps:
@@ -217,9 +232,8 @@ class ToSetAside(_AboutGoal):
                 return
             several += drawn.more
             model = replace(model.with_visits(several), visits=np.ceil(several).astype(np.int64))
-        for budget in model.budgets_to_deduct:
-            for visits in visits_deducted(model, self.goal, self.steps, budget):
-                yield np.maximum(visits, several)
+        for visits in visits_deducted(model, self.goal, self.steps):
+            yield np.maximum(visits, several)
 
 
 @dataclass(frozen=True)
@@ -229,12 +243,23 @@ class _AsIfCertain(_AboutGoal):
     goal: int
     steps: float
 
+    def is_proven(self, model: IntervalModel) -> bool:
+        """Whether the lower bound proves the claim."""
+        return self._path(self._certain(model)).at_least > self.steps
+
     def gain(self, model: IntervalModel) -> Gain:
-        certain = model.as_certain(model.with_one_successor(0))
-        path = lower_path(certain, self.goal, empirical_path(model, self.goal).values)
+        certain = self._certain(model)
+        path = self._path(certain)
         if path.at_least > self.steps:
             return PROVEN
         return Gain(gain_of_lower(certain, path), self.steps - path.at_least)
+
+    def _path(self, certain: IntervalModel) -> GoalValues:
+        return lower_path(certain, self.goal, empirical_path(certain, self.goal).values)
+
+    @staticmethod
+    def _certain(model: IntervalModel) -> IntervalModel:
+        return model.as_certain(model.with_one_successor(0))
 
 
 @dataclass(frozen=True)
@@ -285,6 +310,11 @@ class ToOptimise(_AboutGoal):
         """The lower bound of the steps of every policy."""
         return lower_path(model, self.goal, empirical_path(model, self.goal).values)
 
+    def is_proven(self, model: IntervalModel) -> bool:
+        """Whether some policy is proven to lose no more."""
+        candidates = self._candidates(model, any_will_do=True)
+        return min(regret.at_most for regret in candidates) <= self.steps or self.by_deduction(model) is not None
+
     def gain(self, model: IntervalModel) -> Gain:
         robust, looks_best = self._candidates(model, any_will_do=True)
         if min(robust.at_most, looks_best.at_most) <= self.steps or self.by_deduction(model) is not None:
@@ -294,12 +324,19 @@ class ToOptimise(_AboutGoal):
         return Gain(gain_of_regret(model, looks_best), looks_best.at_most - self.steps)
 
     def _candidates(self, model: IntervalModel, any_will_do: bool = False) -> tuple[Regret, Regret]:
-        """The robust optimum and what looks best; the first twice if it is good enough or the same."""
+        """The robust optimum and what looks best; the first twice if it is good enough or the same.
+
+        If any will do, no regret is sought where the gap between the bounds is small enough.
+        """
         estimate, lower = empirical_path(model, self.goal), self.lower(model)
         quick = self.quick_regret(model, lower) if any_will_do else None
         if quick is not None:
             return quick, quick
-        robust = regret_path(model, upper_path(model, self.goal), lower)
+        upper = upper_path(model, self.goal)
+        if any_will_do and upper.at_most - lower.at_least <= self.steps:
+            quick = gap_between(upper, lower)
+            return quick, quick
+        robust = regret_path(model, upper, lower)
         if robust.at_most <= self.steps or (robust.upper.policy == estimate.policy).all():
             return robust, robust
         return robust, regret_path(model, upper_path(model, self.goal, follow=estimate), lower)
@@ -334,13 +371,29 @@ def cheapest_draws(claim: ToProve, model: IntervalModel, travel: Travel, at_most
     """
     part = claim.along_way(model) if isinstance(claim, ToReach) else None
     if part is None:
-        deducted = _draws_deducted(claim, model, travel, at_most)
-        draws = _cheapest_draws(claim, model, travel, at_most if deducted is None else deducted.travel)
-        return draws if deducted is None or draws.travel < deducted.travel else deducted
+        return _by_rows_or_deduction(claim, model, travel, at_most)
     own_claim, way = part
     draws, more = _cheapest_draws(own_claim, way.model, travel.along(way.pairs), at_most), np.zeros(model.n_pairs)
     more[way.pairs] = draws.more
     return Draws(more, draws.travel)
+
+
+def _by_rows_or_deduction(claim: ToProve, model: IntervalModel, travel: Travel, at_most: float) -> Draws:
+    """The cheaper of the draws that prove a claim by rows alone, and by a deduction.
+
+    Where some pairs have several successors, both are sought by trials. What a deduction may save are the draws of
+    pairs with one, so none is sought where these are few.
+    """
+    if not model.has_several:
+        deducted = _draws_deducted(claim, model, travel, at_most)
+        if deducted is None:
+            return _cheapest_draws(claim, model, travel, at_most)
+        draws = _cheapest_draws(claim, model, travel, deducted.travel, gives_up=True)
+        return draws if draws.travel < deducted.travel else deducted
+    draws = _cheapest_draws(claim, model, travel, at_most)
+    if travel.steps(np.where(model.with_one_successor(0), draws.more, 0.0)) < WORTH_DEDUCTING * draws.travel:
+        return draws
+    return _draws_deducted(claim, model, travel, min(at_most, draws.travel)) or draws
 
 
 def _draws_deducted(claim: ToProve, model: IntervalModel, travel: Travel, at_most: float) -> Draws | None:
@@ -355,21 +408,34 @@ def _draws_deducted(claim: ToProve, model: IntervalModel, travel: Travel, at_mos
     return best
 
 
-def _cheapest_draws(claim: ToProve, model: IntervalModel, travel: Travel | TravelAlong, at_most: float) -> Draws:
+def _cheapest_draws(
+    claim: ToProve, model: IntervalModel, travel: Travel | TravelAlong, at_most: float, gives_up: bool = False
+) -> Draws:
+    """The draws that trials find; of more than `at_most` steps if they do not lead to a proof within them.
+
+    With `gives_up` this is also said of trials that come nearer to the proof so slowly that they will not get there.
+    """
     visits = model.visits.astype(np.float64)
     # A draw in one pair of a group is a draw in all: each of them counts with its part of the steps and of the gain.
     sizes, drawn, shared = model.group_sizes(), np.ones(model.n_pairs, dtype=np.bool_), None
     if model.groups is not None and isinstance(travel, Travel):
         least, drawn = model.cheapest_of_group(travel.per_draw_of_all())
         shared = least / sizes
-    for _ in range(TRIALS):
+    at_first = steps = 0.0
+    for trial in range(TRIALS):
         gain = claim.gain(model.with_visits(visits))
         if gain.proven:
             break
+        at_first = at_first if trial else gain.lacking
+        if gives_up and trial >= FEW_TRIALS:
+            brought = (at_first - gain.lacking) * HOPELESS
+            if steps * gain.lacking > brought * at_most or trial * gain.lacking > brought * TRIALS:
+                return Draws(visits - model.visits, np.inf)
         by_pair = model.per_group(gain.by_pair) / sizes
         per_draw = travel.per_draw(by_pair > 0.0) if shared is None else shared
         visits = _grown_visits(visits, by_pair, per_draw, gain.lacking)
-        if _steps(visits - model.visits, travel, shared) > at_most:
+        steps = _steps(visits - model.visits, travel, shared)
+        if steps > at_most:
             break
     more = visits - model.visits
     return Draws(more * drawn, _steps(more, travel, shared))

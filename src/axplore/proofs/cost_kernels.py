@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from axplore.compilation import compiled, compiled_inner
+from axplore.compilation import compiled, compiled_inline
 from axplore.proofs.row_kernels import RegionRows, least_mean_by, least_of_closed, single_factors
 from axplore.types import BoolArray, FloatArray, IntArray
 
 
-@compiled_inner
+@compiled_inline
 def _least_cost(
     rows: RegionRows, factors: FloatArray, pair: int, values: FloatArray, shifts: FloatArray, margin: float
 ) -> float:

@@ -52,18 +52,18 @@ MOST_RELAXATIONS: Final = 1000
 class Shortcuts:
     """What the pairs with one successor may take off the steps to a goal.
 
+    Budgets that the same pairs have joined share all of this but what it takes off.
+
     Attributes:
         model: counts and region.
         goal: the index of a state, or of the unseen.
         values: W, [n + others].
-        budget: what the pairs share that have joined.
-        joined: which these are, [P].
+        joined: which pairs have joined, [P].
     """
 
     model: IntervalModel
     goal: int
     values: FloatArray
-    budget: SharedBudget
     joined: BoolArray
 
     @property
@@ -71,19 +71,19 @@ class Shortcuts:
         """Whether W is a lower bound as if these pairs were certain."""
         return bool((self._backups - self._owned >= -SAFETY / 10.0).all())
 
-    @property
-    def deduction(self) -> float:
+    def deduction(self, budget: SharedBudget) -> float:
         """The most that one of them takes off from the initial state; infinite if there is no bound."""
-        gains = np.where(self.joined, self._budget_over(self._repeats), 0.0)
+        repeats = (self.model.visits - budget.after).astype(np.float64)
+        gains = np.where(self.joined, self._divided(budget, repeats), 0.0)
         matter = gains > self.detours
-        if (matter & ((gains > self._most_gains) | (self._repeats < self._budget))).any():
+        if (matter & ((gains > self._most_gains) | (repeats < _nats(budget)))).any():
             return np.inf
         return float(np.max(gains - self._ways - self.detours, where=matter, initial=0.0))
 
-    def visits_for(self, deduction: float) -> FloatArray:
+    def visits_for(self, budget: SharedBudget, deduction: float) -> FloatArray:
         """The visits of each pair with which no more than this is taken off, [P]; infinite if no visits suffice."""
         allowed = np.maximum(self.detours, np.minimum(deduction + self._ways + self.detours, self._most_gains))
-        visits = self.budget.after + np.maximum(self._budget_over(np.maximum(allowed, 0.0)), self._budget)
+        visits = budget.after + np.maximum(self._divided(budget, np.maximum(allowed, 0.0)), _nats(budget))
         return np.where(self.joined, visits, 0.0)
 
     @property
@@ -97,20 +97,11 @@ class Shortcuts:
         growth = np.divide(less, may_be_less, out=np.full(len(less), np.inf), where=may_be_less > 0.0)
         return np.where(self._backups < self._owned, model.visits * growth * ENOUGH_MORE, 0.0)
 
-    def _budget_over(self, divisors: FloatArray) -> FloatArray:
+    def _divided(self, budget: SharedBudget, divisors: FloatArray) -> FloatArray:
         """The budget times the value ahead, by these divisors: repeats or gains, [P]."""
-        spent = self._budget * self.values[self.model.single_successors]
+        spent = _nats(budget) * self.values[self.model.single_successors]
         parts: FloatArray = np.divide(spent, divisors, out=np.full(len(spent), np.inf), where=divisors > 0.0)
         return parts
-
-    @property
-    def _budget(self) -> float:
-        return self.budget.nats * (1.0 + SAFETY)
-
-    @property
-    def _repeats(self) -> FloatArray:
-        """The draws of each pair since it has joined, [P]."""
-        return (self.model.visits - self.budget.after).astype(np.float64)
 
     @cached_property
     def _owned(self) -> FloatArray:
@@ -165,12 +156,7 @@ class Shortcuts:
         # Where all pairs are certain, the detours of a way are its steps less what the values fall by.
         ways: FloatArray = np.maximum(self.model.hops[: len(values)] + values - values[0] - SAFETY, 0.0)
         ways[0] = 0.0
-        for _ in range(MOST_RELAXATIONS):
-            nearer = ways[tails] + detours < ways[heads]
-            if not nearer.any():
-                return ways[self.model.owners]
-            np.minimum.at(ways, heads[nearer], ways[tails[nearer]] + detours[nearer])
-        return np.zeros(self.model.n_pairs)
+        return ways[self.model.owners] if _relax(tails, heads, detours, ways) else np.zeros(self.model.n_pairs)
 
     @cached_property
     def _most_gains(self) -> FloatArray:
@@ -207,6 +193,10 @@ class Shortcuts:
         return np.where(ahead_value < self._owned - SAME_VALUE, rise, 0.0)
 
 
+def _nats(budget: SharedBudget) -> float:
+    return budget.nats * (1.0 + SAFETY)
+
+
 def deducted_path(model: IntervalModel, goal: int, steps: float) -> GoalValues | None:
     """The best lower bound of the steps to a goal by a deduction; None if there is none.
 
@@ -215,34 +205,49 @@ def deducted_path(model: IntervalModel, goal: int, steps: float) -> GoalValues |
         goal: the index of a state, or of the unseen.
         steps: what is to be proven; bounds of the steps to the unseen are no larger than is useful for that.
     """
-    joined = [(budget, model.with_one_successor(budget.after)) for budget in model.budgets_to_deduct]
-    shortcuts = [found for pairs in joined for found in _candidates(model, goal, steps, *pairs) if found.are_bounded]
     anywhere = np.full(model.n_known, RESET_PAIR)
-    paths = [GoalValues(goal, found.values, anywhere, proven=True, deduction=found.deduction) for found in shortcuts]
+    paths: list[GoalValues] = []
+    for joined, budgets in _by_joined(model):
+        for found in _candidates(model, goal, steps, joined):
+            if found.are_bounded:
+                deduction = min(found.deduction(budget) for budget in budgets)
+                paths.append(GoalValues(goal, found.values, anywhere, proven=True, deduction=deduction))
     return max(paths, key=lambda path: path.at_least, default=None)
 
 
-def visits_deducted(model: IntervalModel, goal: int, steps: float, budget: SharedBudget) -> Iterator[FloatArray]:
+def _by_joined(model: IntervalModel) -> list[tuple[BoolArray, list[SharedBudget]]]:
+    """The pairs that have joined a budget, [P], and the budgets that the same pairs have joined."""
+    groups: list[tuple[BoolArray, list[SharedBudget]]] = []
+    for budget in model.budgets_to_deduct:
+        joined = model.with_one_successor(budget.after)
+        if groups and np.array_equal(groups[-1][0], joined):
+            groups[-1][1].append(budget)
+        else:
+            groups.append((joined, [budget]))
+    return groups
+
+
+def visits_deducted(model: IntervalModel, goal: int, steps: float) -> Iterator[FloatArray]:
     """Yields visits with which a deduction would leave more than `steps`, [P] each, if the frequencies stayed.
 
     All pairs with one successor are taken to join, and those with several to have been drawn enough.
     """
-    for shortcuts in _candidates(model, goal, steps, budget, model.with_one_successor(0)):
+    for shortcuts in _candidates(model, goal, steps, model.with_one_successor(0)):
         left = least_steps(shortcuts.values) - steps
         if left > 0.0:
-            yield np.maximum(shortcuts.visits_for(left * (1.0 - SAFETY)), shortcuts.visits_to_be_bounded)
+            for budget in model.budgets_to_deduct:
+                visits = shortcuts.visits_for(budget, left * (1.0 - SAFETY))
+                yield np.maximum(visits, shortcuts.visits_to_be_bounded)
 
 
-def _candidates(
-    model: IntervalModel, goal: int, steps: float, budget: SharedBudget, joined: BoolArray
-) -> Iterator[Shortcuts]:
+def _candidates(model: IntervalModel, goal: int, steps: float, joined: BoolArray) -> Iterator[Shortcuts]:
     """Yields values from which something may be deducted: those as if the pairs of a budget were certain."""
     if goal != model.unseen:
-        yield Shortcuts(model, goal, as_if_certain(model, goal, joined).values, budget, joined)
+        yield Shortcuts(model, goal, as_if_certain(model, goal, joined).values, joined)
         return
     fall = model.hops.astype(np.float64) * (FALL_IF_UNCERTAIN if model.has_several else FALL)
     for above in ABOVE:  # no certain pair leads there, so that any number of steps would do
-        yield Shortcuts(model, goal, _from_start(steps + above, fall, model), budget, joined)
+        yield Shortcuts(model, goal, _from_start(steps + above, fall, model), joined)
 
 
 def as_if_certain(model: IntervalModel, goal: int, pairs: BoolArray) -> GoalValues:
@@ -255,6 +260,20 @@ def _from_start(steps: float, fall: FloatArray, model: IntervalModel) -> FloatAr
     values = np.maximum(steps - fall, 0.0)
     values[model.n_known :] = 1.0 + steps
     return values
+
+
+@compiled
+def _relax(tails: IntArray, heads: IntArray, lengths: FloatArray, ways: FloatArray) -> bool:
+    """Shortens ways until none is shorter over another edge; returns False if that takes too long."""
+    for _ in range(MOST_RELAXATIONS):
+        is_done = True
+        for edge in range(len(lengths)):
+            if ways[tails[edge]] + lengths[edge] < ways[heads[edge]]:
+                ways[heads[edge]] = ways[tails[edge]] + lengths[edge]
+                is_done = False
+        if is_done:
+            return True
+    return False
 
 
 @compiled

@@ -19,7 +19,7 @@ from axplore.proofs.sort_kernels import keep_distinct
 from axplore.types import RESET_PAIR, FloatArray, IntArray
 
 ESTIMATE_CHANGE: Final = 1e-7
-"""Estimates are improved until no value changes by more than this."""
+"""Estimates are improved until no value changes by more than this, unless less accuracy will do."""
 
 MOST_IMPROVEMENTS: Final = 1000
 """An estimate that takes more improvements of its policy is given up."""
@@ -58,6 +58,7 @@ def empirical_values(
     values: FloatArray,
     policy: IntArray,
     limit: float,
+    accuracy: float,
 ) -> bool:
     """The least costs if the frequencies were the probabilities; returns whether that of the start is within the limit.
 
@@ -73,10 +74,11 @@ def empirical_values(
         values: the result, [n + others].
         policy: what attains it, [n].
         limit: of the value of the initial state.
+        accuracy: values are improved until none changes by more than this.
     """
     policy.fill(RESET_PAIR)
     values.fill(UNKNOWN_VALUE)
-    found, _ = _values_near(rows, predecessors, leading, goal, n_allowed, values, policy, limit)
+    found, _ = _values_near(rows, predecessors, leading, goal, n_allowed, values, policy, limit, accuracy)
     for state in range(len(values)):
         if values[state] == UNKNOWN_VALUE:
             values[state] = rows.reset_cost + values[0]
@@ -93,6 +95,7 @@ def _values_near(
     values: FloatArray,
     policy: IntArray,
     limit: float,
+    accuracy: float,
 ) -> tuple[bool, IntArray]:
     """`empirical_values` for the states that may lead to the goal, the goal, and those that follow them alone.
 
@@ -105,8 +108,10 @@ def _values_near(
     first, pairs = _useful_pairs(rows, leading, goal, order)
     # In the order of hops every state has a successor whose value is known, so that the first policy arrives with
     # probability 1.
+    is_exact = True
     for index, state in enumerate(order):
         values[state], policy[state] = _going_nearer(rows, pairs[first[index] : first[index + 1]], values)
+        is_exact &= rows.row_offsets[policy[state] + 1] == rows.row_offsets[policy[state]] + 1
     # No way to the goal was seen: every policy would go on for ever.
     if goal != 0 and values[0] == UNKNOWN_VALUE:
         return False, _joined(order, order[:0], goal)
@@ -119,28 +124,29 @@ def _values_near(
     resetting = _following(rows, pairs, values)
     _reset(rows, resetting, values)
     near = _joined(order, resetting, goal)
-    for _ in range(MOST_IMPROVEMENTS):
-        evaluate(
-            rows,
-            goal,
-            order,
-            policy,
-            rows.frequencies,
-            False,
-            SWEEPS_BETWEEN,
-            change,
-            ESTIMATE_CHANGE,
-            MOST_COST,
-            values,
-            chance,
-        )
+    for turn in range(MOST_IMPROVEMENTS):
+        if turn > 0 or not is_exact:  # on ways without chance the values of the first policy are known already
+            evaluate(
+                rows,
+                goal,
+                order,
+                policy,
+                rows.frequencies,
+                False,
+                SWEEPS_BETWEEN,
+                change,
+                accuracy,
+                MOST_COST,
+                values,
+                chance,
+            )
         _reset(rows, resetting, values)
         change = 0.0
         for index, state in enumerate(order):
             value, policy[state] = _best_by_frequency(rows, state, pairs[first[index] : first[index + 1]], values)
             change = max(change, abs(value - values[state]))
             values[state] = value
-        if change <= ESTIMATE_CHANGE:
+        if change <= accuracy:
             _reset(rows, resetting, values)
             return bool(values[0] <= limit), near
     return False, near
@@ -228,7 +234,9 @@ def estimated_steps(rows: RegionRows, predecessors: Graph, leading: Graph, n_see
     values, policy = np.full(n_seen, UNKNOWN_VALUE), np.full(n_known, RESET_PAIR)
     steps = np.full(n_seen - n_known, np.inf)
     for index in range(len(steps)):
-        found, near = _values_near(rows, predecessors, leading, n_known + index, n_known, values, policy, limit)
+        found, near = _values_near(
+            rows, predecessors, leading, n_known + index, n_known, values, policy, limit, ESTIMATE_CHANGE
+        )
         if found:
             steps[index] = values[0]
         for state in near:

@@ -22,7 +22,7 @@ from typing import Final
 
 import numpy as np
 
-from axplore.compilation import compiled, compiled_inner, compiled_part
+from axplore.compilation import compiled, compiled_inline, compiled_part
 from axplore.graphs.search import Graph
 from axplore.proofs.bound_kernels import SAME, spread_values
 from axplore.proofs.bounds import GoalValues, IntervalModel, lower_path
@@ -186,7 +186,7 @@ def _lower_near(
             return False
 
 
-@compiled_inner
+@compiled_inline
 def _least_backup(
     rows: RegionRows, factors: FloatArray, state: int, values: FloatArray, free: float, shifts: FloatArray
 ) -> tuple[float, int]:

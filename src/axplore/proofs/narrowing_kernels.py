@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from axplore.compilation import compiled, compiled_inner
+from axplore.compilation import compiled, compiled_inline
 from axplore.proofs.chance_kernels import best_chance, greatest_chance, least_chance
 from axplore.proofs.row_kernels import RegionRows, single_factors
 from axplore.types import FloatArray, IntArray
@@ -16,7 +16,7 @@ LEAST_WIDTH: Final = 1e-9
 """Where bounds are closer than this, nothing is left to be decided."""
 
 
-@compiled_inner
+@compiled_inline
 def _gap(
     rows: RegionRows,
     pair: int,
@@ -42,7 +42,7 @@ def _gap(
     return gap
 
 
-@compiled_inner
+@compiled_inline
 def _decide(
     rows: RegionRows,
     rows_below: RegionRows,

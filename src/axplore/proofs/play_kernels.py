@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from axplore.compilation import compiled, compiled_inner
+from axplore.compilation import compiled, compiled_inline
 from axplore.proofs.row_kernels import UNKNOWN_SHIFT, RegionRows, least_mean_by, single_factors
 from axplore.types import FloatArray, IntArray
 
@@ -68,7 +68,7 @@ def settle_plays(rows: RegionRows, order: IntArray, counted: int, plays: FloatAr
     return False
 
 
-@compiled_inner
+@compiled_inline
 def _most_plays(
     rows: RegionRows,
     factors: FloatArray,

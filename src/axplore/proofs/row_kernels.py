@@ -10,6 +10,9 @@ with equality at the best shift (docs/algorithms/certified.md). So an inexact sh
 
 States are given by index: 0..n-1 are the known ones in the order of admission, the initial state is 0, and from n on
 come the other states that were seen; these reset.
+
+What solvers ask of a pair is copied into each of them, whatever LLVM thinks of its length: a call would hand over the
+hundred numbers that describe the rows, and take several times as long as the arithmetic.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from axplore.compilation import compiled, compiled_inner, compiled_part
+from axplore.compilation import compiled, compiled_inline, compiled_part
 from axplore.compressed import entries_in, offsets_from
 from axplore.types import FloatArray, IntArray
 
@@ -97,7 +100,7 @@ def rows_of_pairs(rows: RegionRows, pairs: IntArray, state_pairs: IntArray) -> R
     )
 
 
-@compiled_inner
+@compiled_part
 def least_mean(
     rows: RegionRows, pair: int, values: FloatArray, free: float, sign: float, slack: float
 ) -> tuple[float, float, float]:
@@ -109,11 +112,11 @@ def least_mean(
     beforehand. Where each successor has a least probability, the mean is also at least that of a row that gives each
     just that, and what is left to the one of least z. If this is the larger bound, minus the derivative is returned.
     """
-    return _least_mean_from(rows, pair, values, free, sign, slack, UNKNOWN_SHIFT, -1.0)
+    return least_mean_from(rows, pair, values, free, sign, slack, UNKNOWN_SHIFT, -1.0)
 
 
-@compiled_inner
-def _least_mean_from(
+@compiled_inline
+def least_mean_from(
     rows: RegionRows, pair: int, values: FloatArray, free: float, sign: float, slack: float, guess: float, enough: float
 ) -> tuple[float, float, float]:
     """`least_mean`, begun from a shift that was best for similar values, if there is one.
@@ -135,13 +138,13 @@ def _least_mean_from(
     return floor_mean, -weight, shift
 
 
-@compiled_inner
+@compiled_inline
 def _has_floors(rows: RegionRows, pair: int) -> bool:
     """Whether successors of a pair have a least probability of their own, assumed or by their bets."""
     return bool(rows.floors[pair] > 0.0 or rows.wide[pair])
 
 
-@compiled_inner
+@compiled_inline
 def _floor(rows: RegionRows, pair: int, entry: int) -> float:
     """The least probability of an entry by itself."""
     return float(max(rows.floors[pair], rows.lows[entry]))
@@ -169,7 +172,7 @@ def factors_of(rows: RegionRows, allowed: IntArray) -> FloatArray:
     return factors
 
 
-@compiled_inner
+@compiled_inline
 def _single_factor(rows: RegionRows, pair: int) -> float:
     first = rows.row_offsets[pair]
     # With a single successor, Eq. 10 is z exp(-slack) - t (1 - exp(-slack)), which is greatest at the shift t = 0.
@@ -178,7 +181,7 @@ def _single_factor(rows: RegionRows, pair: int) -> float:
     return math.exp(-rows.slack[pair]) if has_one and is_plain else MANY
 
 
-@compiled_inner
+@compiled_inline
 def least_mean_by(
     rows: RegionRows,
     factors: FloatArray,
@@ -189,15 +192,15 @@ def least_mean_by(
     guess: float,
     enough: float,
 ) -> tuple[float, float, float]:
-    """`_least_mean_from` with what `single_factors` has found, which gives the same numbers."""
+    """`least_mean_from` with what `single_factors` has found, which gives the same numbers."""
     if factors[pair] == MANY:
-        return _least_mean_from(rows, pair, values, free, sign, rows.slack[pair], guess, enough)
+        return least_mean_from(rows, pair, values, free, sign, rows.slack[pair], guess, enough)
     distance = _distance(rows, rows.row_offsets[pair], values, free, sign)
     mean = distance * factors[pair] if distance > enough else distance
     return mean, mean, 0.0
 
 
-@compiled_inner
+@compiled_inline
 def lower_backup(rows: RegionRows, pair: int, values: FloatArray) -> tuple[float, float, float]:
     """The cost plus the least mean of the values under a pair, its derivative and the shift.
 
@@ -207,7 +210,15 @@ def lower_backup(rows: RegionRows, pair: int, values: FloatArray) -> tuple[float
     return rows.costs[pair] + mean, weight, shift
 
 
-@compiled_inner
+@compiled_part
+def least_mean_near(
+    rows: RegionRows, pair: int, values: FloatArray, slack: float, shift: float
+) -> tuple[float, float, float]:
+    """The least mean of the values over a ball with a slack, begun from a shift that was best for similar ones."""
+    return least_mean_from(rows, pair, values, 0.0, -1.0, slack, shift, -1.0)
+
+
+@compiled_inline
 def quick_mean(rows: RegionRows, pair: int, values: FloatArray, shift: float) -> float:
     """What a shift proves of the least mean of the values, without a search; nothing if there is none."""
     if shift <= 0.0 or rows.slack[pair] == np.inf:
@@ -221,7 +232,7 @@ def quick_mean(rows: RegionRows, pair: int, values: FloatArray, shift: float) ->
     return math.exp(log_mean - rows.slack[pair]) - shift
 
 
-@compiled_inner
+@compiled_inline
 def _ball_mean(
     rows: RegionRows,
     pair: int,
@@ -280,7 +291,7 @@ def _ball_mean(
     return base + max(weight - shift, 0.0), weight, shift
 
 
-@compiled_inner
+@compiled_inline
 def _best_shift(
     rows: RegionRows,
     pair: int,
@@ -319,7 +330,7 @@ def _best_shift(
     return shift, log_mean
 
 
-@compiled_inner
+@compiled_inline
 def priced_mean(rows: RegionRows, pair: int, values: FloatArray, free: float, sign: float) -> float:
     """The least of the mean of z = sign * (free - value) and of what the distance from the joint shares costs.
 
@@ -364,7 +375,7 @@ def priced_mean(rows: RegionRows, pair: int, values: FloatArray, free: float, si
     return float(base + taken + price * total)
 
 
-@compiled_inner
+@compiled_inline
 def _known_mean(rows: RegionRows, pair: int, values: FloatArray, free: float, sign: float) -> float:
     """The mean of the distances where the shares are the probabilities."""
     mean = 0.0
@@ -373,13 +384,13 @@ def _known_mean(rows: RegionRows, pair: int, values: FloatArray, free: float, si
     return mean
 
 
-@compiled_inner
+@compiled_inline
 def _distance(rows: RegionRows, entry: int, values: FloatArray, free: float, sign: float) -> float:
     """How far the value of a successor is from the free one; 0 if it is beyond."""
     return float(max(sign * (free - values[rows.successors[entry]]), 0.0))
 
 
-@compiled_inner
+@compiled_inline
 def _floor_mean(
     rows: RegionRows, pair: int, values: FloatArray, free: float, sign: float
 ) -> tuple[float, float, float]:
@@ -401,7 +412,7 @@ def _floor_mean(
     return base, mean, max(by_frequency - mean, 0.0)
 
 
-@compiled_inner
+@compiled_inline
 def _means(
     rows: RegionRows, pair: int, values: FloatArray, free: float, sign: float, base: float, shift: float
 ) -> tuple[float, float, float]:
@@ -420,7 +431,7 @@ def _means(
     return log_mean, inverse_mean, square_mean
 
 
-@compiled_inner
+@compiled_inline
 def extreme_row(
     rows: RegionRows,
     pair: int,
@@ -450,7 +461,7 @@ def extreme_row(
         # Where Eq. 9 is an equality: p_y proportional to r_y / (z_y + t). What is missing to 1 is free, or at the
         # nearest.
         row[entry] = rows.shares[entry] * weight / distance if distance > 0.0 and rows.shares[entry] > 0.0 else 0.0
-        # The floors gave the larger bound: see `_least_mean_from`.
+        # The floors gave the larger bound: see `least_mean_from`.
         if weight < 0.0 or (weight == 0.0 and _has_floors(rows, pair)):
             row[entry] = _floor(rows, pair, entry)
         total += row[entry]
@@ -458,7 +469,7 @@ def extreme_row(
         row[nearest] += max(1.0 - total, 0.0)
 
 
-@compiled_inner
+@compiled_inline
 def least_of_closed(rows: RegionRows, pair: int, values: FloatArray) -> float:
     """The least value of what was seen after a pair, if nothing else can follow it; 0 if something may."""
     first, end = rows.row_offsets[pair], rows.row_offsets[pair + 1]

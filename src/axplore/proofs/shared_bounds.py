@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from axplore.compilation import compiled, compiled_inner, compiled_part
+from axplore.compilation import compiled, compiled_inline, compiled_part
 from axplore.graphs.search import Graph
 from axplore.proofs.bound_kernels import spread_values
 from axplore.proofs.bounds import (
@@ -50,7 +50,7 @@ class SharedBounds:
         self._base: Vector[np.float64] | None = None
         self._scratch: tuple[FloatArray, float] | None = None
         self._scaled: dict[float, Vector[np.float64]] = {}
-        self._factors = single_factors(model.rows)
+        self._factors = single_factors(model.rows)  # also with balls for one goal: pairs with one successor have none
 
     @cached_property
     def _inherited(self) -> InheritedBounds:
@@ -67,7 +67,7 @@ class SharedBounds:
         path, rows = found
         base = self._scaled_base(self._inherited.scale(path))
         margin = MARGIN * (1.0 + float(path.values.max()))
-        lowered = _lowered(rows, self._model.predecessors, goal, path.values, base.numbers, margin)
+        lowered = _lowered(rows, self._factors, self._model.predecessors, goal, path.values, base.numbers, margin)
         return Vector.of(lowered, 1.0 + path.steps, base)
 
     def sets_aside(self, claim: ToSetAside) -> bool:
@@ -119,7 +119,7 @@ class SharedBounds:
         if self._base is None:
             self._base = Vector.complete(own.copy())
         rows, margin = model.rows_for(path.goal, -1.0), MARGIN * (1.0 + float(whole.max()))
-        lowered = _lowered(rows, model.predecessors, path.goal, whole, self._base.numbers, margin)
+        lowered = _lowered(rows, self._factors, model.predecessors, path.goal, whole, self._base.numbers, margin)
         if min(self._n_differing(lowered), _n_not_reset(own)) > MOST_KEPT * model.n_known:
             lowered = own.copy()
             self._base, self._scratch = Vector.complete(lowered), None
@@ -164,10 +164,10 @@ class ProvenClaims:
         if self._lowers is not None and isinstance(claim, ToSetAside) and self._lowers.sets_aside(claim):
             return True
         if self._lowers is None or not isinstance(claim, ToOptimise):
-            return claim.gain(self._model).proven
+            return claim.is_proven(self._model)
         if self._lowers.proof_of(claim) is not None:
             return True
-        is_proven = claim.gain(self._model).proven
+        is_proven = claim.is_proven(self._model)
         if is_proven:
             self._lowers.kept(claim.lower(self._model))
         return is_proven
@@ -246,7 +246,7 @@ def _is_bound_with(
     return True
 
 
-@compiled_inner
+@compiled_inline
 def _allows(rows: RegionRows, factors: FloatArray, pair: int, value: float, values: FloatArray, margin: float) -> bool:
     """Whether a value is at most what a pair of its state allows."""
     if factors[pair] == MANY:
@@ -258,7 +258,13 @@ def _allows(rows: RegionRows, factors: FloatArray, pair: int, value: float, valu
 
 @compiled
 def _lowered(
-    rows: RegionRows, predecessors: Graph, goal: int, lower: FloatArray, base: FloatArray, margin: float
+    rows: RegionRows,
+    factors: FloatArray,
+    predecessors: Graph,
+    goal: int,
+    lower: FloatArray,
+    base: FloatArray,
+    margin: float,
 ) -> FloatArray:
     """Returns a bound that is as large as `lower` in the initial state, and as `base` wherever that is enough, [n].
 
@@ -287,7 +293,7 @@ def _lowered(
         if state == goal or values[state] <= 0.0:
             continue
         for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
-            if lower_backup(rows, pair, values)[0] >= values[state] - margin:
+            if _allows(rows, factors, pair, values[state], values, margin):
                 continue
             for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
                 successor = rows.successors[entry]

@@ -17,8 +17,8 @@ from typing import Final
 
 import numpy as np
 
-from axplore.compilation import compiled, compiled_inner, compiled_part
-from axplore.proofs.row_kernels import RegionRows, extreme_row, least_mean
+from axplore.compilation import compiled, compiled_inline, compiled_part
+from axplore.proofs.row_kernels import UNKNOWN_SHIFT, RegionRows, extreme_row, least_mean, least_mean_from
 from axplore.statistics.centred import tangent_ball
 from axplore.types import RESET_PAIR, FloatArray, IntArray
 
@@ -52,7 +52,7 @@ def sharp_for_upper(
     for state in range(len(policy)):
         pair = policy[state]
         if state != goal and pair != RESET_PAIR and _may_be_sharper(rows, pair):
-            found = least_mean(rows, pair, values, free, 1.0, rows.slack[pair])
+            found = least_mean_from(rows, pair, values, free, 1.0, rows.slack[pair], UNKNOWN_SHIFT, -1.0)
             _sharpen(sharp, counts, log_levels, pair, values, free, 1.0, found, row)
     return sharp.shares, sharp.slack
 
@@ -67,7 +67,7 @@ def sharp_for_lower(
     for state in range(n_known):
         for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
             if state != goal and _may_be_sharper(rows, pair):
-                found = least_mean(rows, pair, values, 0.0, -1.0, rows.slack[pair])
+                found = least_mean_from(rows, pair, values, 0.0, -1.0, rows.slack[pair], UNKNOWN_SHIFT, -1.0)
                 if rows.costs[pair] + found[0] <= values[state]:
                     _sharpen(sharp, counts, log_levels, pair, values, 0.0, -1.0, found, row)
     return sharp.shares, sharp.slack
@@ -86,7 +86,7 @@ def sharpened_pair(
         _sharpen(rows, counts, log_levels, pair, values, 0.0, -1.0, found, row)
 
 
-@compiled_inner
+@compiled_inline
 def _may_be_sharper(rows: RegionRows, pair: int) -> bool:
     """Whether a pair has several successors, and a ball: with one, the ball is exact."""
     return bool(rows.row_offsets[pair + 1] > rows.row_offsets[pair] + 1 and rows.slack[pair] < np.inf)
@@ -135,7 +135,7 @@ def _sharpen(
             before[entry - first] = rows.shares[entry]
         slack = tangent_ball(counts[first:end], log_levels[pair], row[first:end], rows.shares[first:end])
         slack *= 1.0 + MARGIN
-        new_mean, weight, shift = least_mean(rows, pair, values, free, sign, slack)
+        new_mean, weight, shift = least_mean_from(rows, pair, values, free, sign, slack, shift, -1.0)
         if new_mean <= mean:
             for entry in range(first, end):
                 rows.shares[entry] = before[entry - first]

@@ -19,6 +19,9 @@ from axplore.target import Target
 from axplore.types import RESET_ACTION, RESET_PAIR, FloatArray, IntArray
 from axplore.worlds.contract import Tour
 
+ACCURACY: Final = 0.01
+"""The steps by which ways may be improved further: what draws cost has to be known roughly."""
+
 MOST_IN_ARRAYS: Final = 2**21
 """The policies of a tour are arrays if they have at most this many numbers, 16 MB; else only what differs is kept."""
 
@@ -93,7 +96,7 @@ def _find_travel(
     policy = np.empty(n_known, np.int64)
     values = np.empty(n_seen)
     for state in states:
-        if not empirical_values(rows, predecessors, leading, state, n_known, values, policy, 10.0 * limit):
+        if not empirical_values(rows, predecessors, leading, state, n_known, values, policy, 10.0 * limit, ACCURACY):
             values[:] = limit
         for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
             for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):

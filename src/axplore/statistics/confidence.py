@@ -27,7 +27,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from axplore.compilation import compiled, compiled_part
+from axplore.compilation import compiled, compiled_inline, compiled_part
 from axplore.compressed import entries_in
 from axplore.records.counts import Counts
 from axplore.statistics.centred import central_ball, least_probability
@@ -62,6 +62,9 @@ LOW_ROUNDING, LOW_PER_DRAW = 1e-7, 3e-12
 """Least probabilities are lowered by these parts of themselves: they follow from sums in which much cancels out.
 
 The second is for each draw, divided by the root of the repeats, by which a root becomes steeper."""
+
+NEAR: Final = 8
+"""A ball is taken from one of so many pairs before it if that has the same row: tied pairs have that of their class."""
 
 ROUNDING, ROUNDING_PER_DRAW = 1e-9, 1e-13
 """Slacks are enlarged by this part of themselves and by this much, far above the rounding of the arithmetic below.
@@ -146,10 +149,8 @@ def confidence_region(
         for (after, part), nats in zip(JOINING, spent, strict=True)
         for level in [shared_part * part * delta]
     )
-    shares = np.zeros(len(rows.counts))
-    slack = np.full(len(rows.visits), np.inf)
     log_levels = np.log(PAIRS_PART * (1.0 - OWN_PART) * delta * weights)
-    _balls(rows.row_offsets, rows.counts, log_levels, shares, slack)
+    shares, slack = _remembered.balls_of(rows, log_levels)
     _tighten_by(budgets, rows, given.is_given, slack)
     n_successors = np.diff(rows.row_offsets)
     settled = (given.most_outcomes == 1.0) & (n_successors == 1)
@@ -269,11 +270,35 @@ def least_mass(share: float, slack: float) -> float:
     return low
 
 
+class _Balls:
+    """The balls found last. Few rows change from one round to the next, and a ball depends on its row alone."""
+
+    def __init__(self) -> None:
+        none = np.zeros(0)
+        self._last = np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64), none, none, none
+
+    def balls_of(self, rows: Counts, log_levels: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Returns shares, [E], and slacks, [P]: the same as if no balls had been found before."""
+        shares, slack = np.zeros(len(rows.counts)), np.full(len(rows.visits), np.inf)
+        offsets, counts = np.array(rows.row_offsets), np.array(rows.counts)
+        _find_balls(offsets, counts, log_levels, *self._last, shares, slack)
+        self._last = offsets, counts, log_levels, shares.copy(), slack.copy()
+        return shares, slack
+
+
+_remembered: Final = _Balls()
+
+
 @compiled
-def _balls(
+def _find_balls(
     row_offsets: IntArray,
     counts: IntArray,
     log_levels: FloatArray,
+    old_offsets: IntArray,
+    old_counts: IntArray,
+    old_levels: FloatArray,
+    old_shares: FloatArray,
+    old_slack: FloatArray,
     shares: FloatArray,
     slack: FloatArray,
 ) -> None:
@@ -281,8 +306,36 @@ def _balls(
         first, end = row_offsets[pair], row_offsets[pair + 1]
         if first == end:
             continue
-        slack[pair] = central_ball(counts[first:end].astype(np.float64), log_levels[pair], shares[first:end])
-        slack[pair] = slack[pair] * (1.0 + ROUNDING) + ROUNDING_PER_DRAW
+        if pair < len(old_slack) and log_levels[pair] == old_levels[pair]:
+            before = old_offsets[pair]
+            if _are_same(counts, first, end, old_counts, before, old_offsets[pair + 1]):
+                slack[pair] = old_slack[pair]
+                for entry in range(first, end):
+                    shares[entry] = old_shares[before + entry - first]
+                continue
+        found = False
+        for other in range(pair - 1, max(pair - NEAR, 0) - 1, -1):
+            before = row_offsets[other]
+            if log_levels[other] == log_levels[pair] and _are_same(
+                counts, first, end, counts, before, row_offsets[other + 1]
+            ):
+                slack[pair], found = slack[other], True
+                for entry in range(first, end):
+                    shares[entry] = shares[before + entry - first]
+                break
+        if not found:
+            slack[pair] = central_ball(counts[first:end].astype(np.float64), log_levels[pair], shares[first:end])
+            slack[pair] = slack[pair] * (1.0 + ROUNDING) + ROUNDING_PER_DRAW
+
+
+@compiled_inline
+def _are_same(numbers: IntArray, first: int, end: int, others: IntArray, before: int, last: int) -> bool:
+    """Whether two ranges have the same numbers."""
+    length, n_same = end - first, 0
+    if length == last - before:
+        while n_same < length and numbers[first + n_same] == others[before + n_same]:
+            n_same += 1
+    return n_same == length
 
 
 @compiled
