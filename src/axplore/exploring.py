@@ -38,6 +38,7 @@ from axplore.target import Objective
 from axplore.worlds.catalogue import function_named, is_handed_in, parametrised_world
 from axplore.worlds.contract import Examinable, World, playable
 from axplore.worlds.supervision import few_start_checks
+from axplore.worlds.watched import SharedWorld, Watched
 
 if TYPE_CHECKING:
     from axplore.refining import Refiner
@@ -87,14 +88,14 @@ def explored(request: Request, on_end: Ended | None = None) -> Atlas:
             closing.callback(system.close)
         explorer.goal.check_names(system.names)
         steps_before = system.steps
-        watched = system.examinable
-        refiner = refiner_for(request, watched if request.doctor else None, explorer, budget, steps_before)
+        local = system.examinable
+        refiner = refiner_for(request, local if request.doctor else None, explorer, budget, steps_before)
         if refiner is not None:
-            system = watched = situations_until_end(refiner, closing)
+            system = local = situations_until_end(refiner, closing)
         tried = playable(system) if request.doctor else None
         findings: tuple[Finding, ...] = ()
-        if watched is not None and request.doctor:
-            findings = examined(watched, request.seed, budget, assume=explorer.assume)
+        if local is not None and request.doctor:
+            findings = examined(local, request.seed, budget, assume=explorer.assume)
         if refiner is not None:
             findings, _ = refiner.refined(findings)
         after_log = None
@@ -102,6 +103,7 @@ def explored(request: Request, on_end: Ended | None = None) -> Atlas:
             after_log, found = state_after_log(request, explorer, system)
             findings = (*findings, *told(found))
         system = shared_by_workers(system, request, closing)
+        watched, tried = played_by(system, local, tried)
         session = Session(
             asked=request,
             explorer=explorer,
@@ -143,6 +145,19 @@ def begun(
     if not any(finding.refutes for finding in findings):
         return state
     return replace(state, stop=StopReason.ASSUMPTION_CONTRADICTED, activity="an assumption is contradicted")
+
+
+def played_by(world: World, watched: Watched | None, tried: World | None) -> tuple[Watched | None, World | None]:
+    """Returns the world to watch, and that on which policies are played: the one of the workers, if they can record it.
+
+    Args:
+        world: what is explored.
+        watched: the system in this process, if it can be watched.
+        tried: where policies would be played in this process, if they are.
+    """
+    if watched is None or not isinstance(world, SharedWorld) or not world.can_be_watched:
+        return watched, tried
+    return world, None if tried is None else world
 
 
 def refiner_for(
@@ -193,7 +208,8 @@ class Session:
         budget: what it may take in all, and has taken beside exploring.
         state: where to begin.
         findings: what was found of the system before.
-        watched: the world whose system is tested, while it is explored, for what its labels hide; None for none.
+        watched: the world whose system is tested for what its labels hide, while it is explored or, by workers, played;
+            None for none.
         tried: the world on which the policies are played before anything is promised; None for none.
         confirm: the rate above which a violation of what is assumed is looked for then; None for the default.
         refiner: what tells situations apart where labels hide something; None if nothing does.
@@ -208,7 +224,7 @@ class Session:
     budget: Budget
     state: ExplorerState
     findings: tuple[Finding, ...]
-    watched: Examinable | None
+    watched: Watched | None
     tried: World | None
     confirm: float | None
     refiner: Refiner | None

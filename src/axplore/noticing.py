@@ -19,6 +19,7 @@ from axplore.records.findings import Examined, Finding, Issue
 from axplore.records.run import Played, StopReason
 from axplore.worlds.contract import Examinable, World
 from axplore.worlds.diagnosis import finding_of
+from axplore.worlds.watched import Watched
 
 _logger = logging.getLogger("axplore")
 
@@ -38,7 +39,7 @@ class Noticed:
 
     def __init__(
         self,
-        system: Examinable | None,
+        system: Watched | None,
         findings: tuple[Finding, ...],
         keep: Callable[[Finding], None] | None,
         *,
@@ -154,7 +155,7 @@ class Noticed:
         if matters and shown.was_cut:
             self._note_not_played("The limit of steps or seconds came first.")
 
-    def _attempt(self, atlas: Atlas, system: Examinable, explored: World, budget: Budget) -> None:
+    def _attempt(self, atlas: Atlas, system: Watched, explored: World, budget: Budget) -> None:
         """Tries to reach what is set aside; where something is assumed, or in doubt already, there is no need."""
         from axplore.atlas.attempts import attempt
         from axplore.atlas.replays import steps_to_keep
@@ -166,7 +167,7 @@ class Noticed:
                 self._has_told_history = True
                 self._note(finding)
 
-    def _note_history(self, system: Examinable) -> None:
+    def _note_history(self, system: Watched) -> None:
         from axplore.worlds.alarms import history_finding
 
         finding = None if self._has_told_history else history_finding(system)

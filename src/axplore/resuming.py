@@ -18,6 +18,7 @@ from axplore.exploring import (
     Ended,
     Session,
     objective_from,
+    played_by,
     refiner_for,
     shared_by_workers,
     situations_until_end,
@@ -80,10 +81,11 @@ def resumed(changes: Changes, on_end: Ended | None = None) -> Atlas:
         if not is_handed_in(changes.world):
             closing.callback(system.close)
         chosen.goal.check_names(system.names)
-        watched, tried = system.examinable, playable(system)
+        local, tried = system.examinable, playable(system)
         system = shared_by_workers(system, changes, closing)
+        watched, tried = played_by(system, local, tried)
         request = replace(manifest.request, workers=changes.workers, ray=changes.ray)
-        refiner = refiner_for(request, watched, chosen, budget, manifest.steps_before)
+        refiner = refiner_for(request, local, chosen, budget, manifest.steps_before)
         if refiner is not None:
             system = watched = tried = situations_until_end(refiner, closing)
         recorder = closing.enter_context(RunRecorder(folder, system, chosen, budget, tried))
