@@ -25,7 +25,7 @@ from axplore.explorers.base import Exploration, Explorer, ExplorerState, Observe
 from axplore.explorers.base import run as run_explorer
 from axplore.explorers.registry import preset
 from axplore.mdp import TabularMdp
-from axplore.noticing import Noticed, examined, hides_something
+from axplore.noticing import ExaminationBeside, Noticed, can_be_examined_beside, examined, hides_something
 from axplore.records.findings import Fault, Finding
 from axplore.records.run import StopReason
 from axplore.report.progress import Pace, on_standard_error
@@ -94,8 +94,13 @@ def explored(request: Request, on_end: Ended | None = None) -> Atlas:
             system = local = situations_until_end(refiner, closing)
         tried = playable(system) if request.doctor else None
         findings: tuple[Finding, ...] = ()
+        examination = None
         if local is not None and request.doctor:
-            findings = examined(local, request.seed, budget, assume=explorer.assume)
+            if request.has_workers and refiner is None and can_be_examined_beside(local, explorer.assume):
+                examination = ExaminationBeside(local, request.seed, budget)
+                closing.callback(examination.close)
+            else:
+                findings = examined(local, request.seed, budget, assume=explorer.assume)
         if refiner is not None:
             findings, _ = refiner.refined(findings)
         after_log = None
@@ -118,6 +123,7 @@ def explored(request: Request, on_end: Ended | None = None) -> Atlas:
             confirm=request.confirm,
             refiner=refiner,
             on_end=on_end,
+            examination=examination,
         )
         if request.run is None:
             return session.run(system, None)
@@ -127,6 +133,8 @@ def explored(request: Request, on_end: Ended | None = None) -> Atlas:
         folder = closing.enter_context(begin_run(path, manifest, explorer, session.state, system, budget, findings))
         recorder = closing.enter_context(RunRecorder(folder, system, explorer, budget, tried))
         recorder.note_start("began")
+        if examination is not None:
+            recorder.note_examination(examination.reserved)
         return session.run(recorder.world, recorder)
 
 
@@ -214,6 +222,7 @@ class Session:
         confirm: the rate above which a violation of what is assumed is looked for then; None for the default.
         refiner: what tells situations apart where labels hide something; None if nothing does.
         on_end: called when a run has ended.
+        examination: an examination of the system that is under way; None for none.
     """
 
     asked: Request | Changes
@@ -229,6 +238,7 @@ class Session:
     confirm: float | None
     refiner: Refiner | None
     on_end: Ended | None = None
+    examination: ExaminationBeside | None = None
 
     def run(self, world: World, recorder: RunRecorder | None) -> Atlas:
         """Explores, and writes the atlas into the run folder; errors of the world and Ctrl-C carry the atlas.
@@ -272,6 +282,7 @@ class Session:
             observers = (noticed.look, None if recorder is None else recorder.note, watch, self.asked.on_round, alarm)
             pace = Pace(self.explorer, [observer for observer in observers if observer is not None])
             exploration, failure = self._explored(world, [pace])
+        failure = self._examined(noticed, world, recorder, failure)
 
         def noticed_by_now() -> dict[str, Any]:
             return {
@@ -299,6 +310,25 @@ class Session:
         atlas, once_more = _done(partial(with_later, atlas, world, **noticed_by_now()))
         atlas = replace(atlas, run=structs.replace(atlas.run, played=noticed.played))
         return atlas, failure or (Interrupted(self.state) if interrupted or once_more else None)
+
+    def _examined(
+        self, noticed: Noticed, world: World, recorder: RunRecorder | None, failure: WorldError | Interrupted | None
+    ) -> WorldError | Interrupted | None:
+        """Keeps what an examination under way finds; Ctrl-C ends it, and a run that resumes begins it again.
+
+        Returns:
+            The failure that ended the exploration early; Ctrl-C if that came now.
+        """
+        examination = self.examination
+        if examination is None or isinstance(failure, Interrupted):
+            return failure
+        try:
+            noticed.keep(examination.finish(world.steps - self.steps_before))
+            if recorder is not None:
+                recorder.note_examined(self.budget.examining)
+        except KeyboardInterrupt:
+            return failure or Interrupted(self.state)
+        return failure
 
     def _playing(self, played: World, explored: World) -> AbstractContextManager[None]:
         """Counts the steps of playing policies, and lets them take what is left."""

@@ -17,7 +17,7 @@ from axplore.explorers.base import RoundReport
 from axplore.labels import readable
 from axplore.records.findings import Examined, Finding, Issue
 from axplore.records.run import Played, StopReason
-from axplore.worlds.contract import Examinable, World
+from axplore.worlds.contract import Examinable, Replicable, World
 from axplore.worlds.diagnosis import finding_of
 from axplore.worlds.watched import Watched
 
@@ -79,6 +79,11 @@ class Noticed:
                 self._has_told_log = True
                 self._note(finding)
         return StopReason.LOG_DIFFERS if self._has_told_log else None
+
+    def keep(self, findings: Sequence[Finding]) -> None:
+        """Keeps what an examination beside the exploration has found."""
+        for finding in findings:
+            self._note(finding)
 
     def judge(self, atlas: Atlas, explored: World, budget: Budget, *, interrupted: bool) -> bool:
         """Keeps what casts doubt on an atlas: what the test found, or else what playing policies finds.
@@ -200,14 +205,76 @@ def examined(
         exploring: the steps of exploring so far.
         assume: what is declared to be known of it, which is tested too.
     """
-    from axplore.worlds.doctor import BRIEF_SECONDS, BRIEF_STEPS, examine_world
+    from axplore.worlds.doctor import BRIEF_STEPS
 
-    max_steps = budget.to_examine(exploring, BRIEF_STEPS)
+    findings = _examined(system, seed, budget, exploring, budget.to_examine(exploring, BRIEF_STEPS), assume)
+    for finding in findings:
+        _logger.warning("%s", finding)
+    return findings
+
+
+def _examined(
+    system: Examinable, seed: int, budget: Budget, exploring: int, max_steps: int, assume: Assumptions = NOTHING
+) -> tuple[Finding, ...]:
+    from axplore.worlds.doctor import BRIEF_SECONDS, examine_world
+
     seconds = min(BRIEF_SECONDS, budget.seconds_left)
     if not max_steps or seconds <= 0:
         return ()
     with budget.counted("examining", system, exploring):
-        findings = examine_world(system, max_steps=max_steps, seconds=seconds, seed=seed, assume=assume).findings
-    for finding in findings:
-        _logger.warning("%s", finding)
-    return findings
+        return examine_world(system, max_steps=max_steps, seconds=seconds, seed=seed, assume=assume).findings
+
+
+class ExaminationBeside:
+    """A short examination in another process, while workers explore; nothing that it finds prevents that.
+
+    Attributes:
+        reserved: the most steps that it takes; they are set aside in the budget until it is over.
+    """
+
+    def __init__(self, system: Examinable, seed: int, budget: Budget, reserved: int | None = None) -> None:
+        """Begins it.
+
+        Args:
+            system: the world whose system is examined; it can be replicated.
+            seed: of the actions that are played.
+            budget: what it may take.
+            reserved: the steps that were reserved for it before, by a process that did not see its end.
+        """
+        from axplore.workers.examination import Examination
+        from axplore.worlds.doctor import BRIEF_SECONDS, BRIEF_STEPS
+
+        assert isinstance(system, Replicable)
+        # One step more than an examination takes in this process: another system has to begin.
+        self.reserved = budget.to_examine(0, BRIEF_STEPS + 1) if reserved is None else reserved
+        budget.reserved = self.reserved
+        self._system, self._seed, self._budget = system, seed, budget
+        seconds = min(BRIEF_SECONDS, budget.seconds_left)
+        self._examination = Examination(system, self.reserved, seconds, seed)
+
+    def finish(self, exploring: int) -> tuple[Finding, ...]:
+        """Waits for its end, and returns what was found; examines here and now if that has failed.
+
+        Args:
+            exploring: the steps of exploring so far.
+        """
+        outcome = self._examination.result()
+        self._budget.reserved = 0
+        if outcome is None:
+            return _examined(self._system, self._seed, self._budget, exploring, max(0, self.reserved - 1))
+        self._budget.examining += outcome.steps
+        return outcome.findings
+
+    def close(self) -> None:
+        """Ends it, wherever it is."""
+        self._examination.close()
+
+
+def can_be_examined_beside(system: Examinable | None, assume: Assumptions) -> bool:
+    """Returns whether a system can be examined while workers explore it: nothing that is found may prevent that.
+
+    Args:
+        system: the world of the system, if there is one to examine.
+        assume: what is declared to be known of it; what contradicts that ends an exploration before it begins.
+    """
+    return assume.nothing and isinstance(system, Replicable)

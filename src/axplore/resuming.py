@@ -24,10 +24,12 @@ from axplore.exploring import (
     situations_until_end,
     world_within,
 )
+from axplore.noticing import ExaminationBeside, can_be_examined_beside, examined
 from axplore.records.findings import Finding
 from axplore.request import Changes, WorldLike, asks
 from axplore.runs.checkpoints import decode_state
 from axplore.runs.folder import RunFolder, open_run
+from axplore.runs.history import examination_due
 from axplore.runs.manifest import (
     RunManifest,
     described,
@@ -94,6 +96,16 @@ def resumed(changes: Changes, on_end: Ended | None = None) -> Atlas:
             recorder.world.hear(state.logged.unsure)
         if not is_same:
             state = _retargeted(recorder, state, before, chosen)
+        findings, examination = folder.findings, None
+        due = examination_due(path)
+        if due is not None and local is not None:
+            if changes.has_workers and can_be_examined_beside(local, chosen.assume):
+                examination = ExaminationBeside(local, manifest.request.seed, budget, due)
+                closing.callback(examination.close)
+            else:
+                exploring = last.world.steps - manifest.steps_before
+                findings = (*findings, *examined(local, manifest.request.seed, budget, exploring, chosen.assume))
+                recorder.note_examined(budget.examining)
         recorder.note_start("resumed")
         session = Session(
             asked=changes,
@@ -103,12 +115,13 @@ def resumed(changes: Changes, on_end: Ended | None = None) -> Atlas:
             steps_before=manifest.steps_before,
             budget=budget,
             state=state,
-            findings=folder.findings,
+            findings=findings,
             watched=watched,
             tried=tried,
             confirm=manifest.request.confirm if changes.confirm is None else changes.confirm,
             refiner=refiner,
             on_end=on_end,
+            examination=examination,
         )
         return session.run(recorder.world, recorder)
 

@@ -59,8 +59,11 @@ LONG: Final = 8
 EPISODES_BETWEEN_LOOKS: Final = 4
 """The number of attempts between two looks at the tests that run along,"""
 
-AT_ONCE: Final = 16
+AT_ONCE: Final = 32
 """and where workers play, which are given this many at once."""
+
+WORTHWHILE: Final = 8
+"""Where fewer are left to be given, these are the last."""
 
 LATER_CALLS: Final = 2**41
 """Attempts of workers have random streams of their own: those of calls that no exploration comes to."""
@@ -267,11 +270,11 @@ def _play_at_once(goals: list[_Goal], world: SharedWorld, most_steps: float, pat
     while goals and world.history_alarm is None and not patience.is_over:
         left = most_steps - (world.steps - first)
         begun = _next_attempts(goals, world, numbers, min(left, patience.steps_left))
-        if not begun:  # what is left is for the policies that are promised
-            return
         answers = world.carry_out_watched([attempt.order for attempt in begun])
         for attempt, answer, recorded in zip(begun, answers, world.recorded, strict=True):
             attempt.goal.end(attempt, answer, recorded, numbers)
+        if len(begun) < WORTHWHILE:
+            return
 
 
 def _next_attempts(

@@ -40,6 +40,7 @@ from axplore.workers.pool import Memory, WorkerPool
 from axplore.worlds.contract import (
     NOWHERE,
     Answer,
+    Episodes,
     Incident,
     IncidentKind,
     Order,
@@ -150,7 +151,7 @@ class DistributedWorld(SharedWorld):
         self._history: WatchedHistory | None = None
         self._is_recording = False
         self._recorded: list[IntArray] = []
-        self._busy_seconds = 0.0
+        self._busy_seconds, self._busy_steps = 0.0, 0
         self._pool = WorkerPool(
             engine,
             partial(BatchServer, world.replica_factory()),
@@ -295,6 +296,11 @@ class DistributedWorld(SharedWorld):
         return self._busy_seconds
 
     @property
+    def seconds_of_step(self) -> float:
+        """The mean time of a step by now; 0 if none was taken."""
+        return self._busy_seconds / max(1, self._busy_steps)
+
+    @property
     def recorded(self) -> Sequence[IntArray]:
         """The steps of each order of the last call of `carry_out_watched`; see `SharedWorld.recorded`."""
         return self._recorded
@@ -304,6 +310,8 @@ class DistributedWorld(SharedWorld):
 
         No batch is stored: its steps would be missing when it is found again.
         """
+        longest = max((int(order.horizon) for order in orders if isinstance(order, Episodes)), default=0)
+        self._pool.expect(longest * self.seconds_of_step)
         self._recorded, self._is_recording = [], True
         try:
             return self.carry_out(orders)
@@ -386,6 +394,7 @@ class DistributedWorld(SharedWorld):
                 found[batch.key] = outcome
                 self._steps_under_way += outcome.answer.steps
                 self._busy_seconds += outcome.seconds
+                self._busy_steps += outcome.answer.steps
                 if store is not None:
                     store.keep(batch.key, outcome)
         self._note_lost()

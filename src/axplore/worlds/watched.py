@@ -44,6 +44,11 @@ class SharedWorld(World):
 
     @property
     @abstractmethod
+    def seconds_of_step(self) -> float:
+        """The mean time of a step by now; 0 if none was taken."""
+
+    @property
+    @abstractmethod
     def recorded(self) -> Sequence[IntArray]:
         """The steps of each order of the last call of `carry_out_watched`.
 
@@ -116,8 +121,7 @@ class Patience:
             most_seconds: the time by the clock.
         """
         self._world = world
-        self._first, self._steps = self._taken, world.steps
-        self._last = self._first + seconds
+        self._last = self._taken + seconds
         self._ends = time.monotonic() + most_seconds
 
     @property
@@ -131,6 +135,6 @@ class Patience:
 
     @property
     def steps_left(self) -> float:
-        """About how many steps there is time for, if they take as long as those by now; infinite without any."""
-        taken, steps = self._taken - self._first, self._world.steps - self._steps
-        return math.inf if not steps or not taken > 0 else (self._last - self._taken) * steps / taken
+        """About how many steps there is time for, where workers take them; infinite if that is not known."""
+        seconds = self._world.seconds_of_step if isinstance(self._world, SharedWorld) else 0.0
+        return (self._last - self._taken) / seconds if seconds else math.inf
