@@ -25,7 +25,7 @@ from axplore.explorers.base import Exploration, Explorer, ExplorerState, Observe
 from axplore.explorers.base import run as run_explorer
 from axplore.explorers.registry import preset
 from axplore.mdp import TabularMdp
-from axplore.noticing import ExaminationBeside, Noticed, can_be_examined_beside, examined, hides_something
+from axplore.noticing import ExaminationBeside, Noticed, examination_beside, examined, hides_something
 from axplore.records.findings import Fault, Finding
 from axplore.records.run import StopReason
 from axplore.report.progress import Pace, on_standard_error
@@ -94,10 +94,11 @@ def explored(request: Request, on_end: Ended | None = None) -> Atlas:
             system = local = situations_until_end(refiner, closing)
         tried = playable(system) if request.doctor else None
         findings: tuple[Finding, ...] = ()
-        examination = None
+        examination: ExaminationBeside | None = None
         if local is not None and request.doctor:
-            if request.has_workers and refiner is None and can_be_examined_beside(local, explorer.assume):
-                examination = ExaminationBeside(local, request.seed, budget)
+            if request.has_workers and refiner is None:
+                examination = examination_beside(local, request.seed, budget, explorer.assume)
+            if examination is not None:
                 closing.callback(examination.close)
             else:
                 findings = examined(local, request.seed, budget, assume=explorer.assume)

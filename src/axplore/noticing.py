@@ -29,6 +29,10 @@ TELLABLE: Final = frozenset(
 """Findings that hidden situations may explain."""
 
 
+LEAST_BESIDE: Final = 2
+"""The fewest steps for which a system is examined in another process: one with which it begins, and another."""
+
+
 class Noticed:
     """What was found of a system under its present labels. It only grows: no later observation takes a doubt back.
 
@@ -232,25 +236,22 @@ class ExaminationBeside:
         reserved: the most steps that it takes; they are set aside in the budget until it is over.
     """
 
-    def __init__(self, system: Examinable, seed: int, budget: Budget, reserved: int | None = None) -> None:
+    def __init__(self, system: Examinable, seed: int, budget: Budget, reserved: int) -> None:
         """Begins it.
 
         Args:
             system: the world whose system is examined; it can be replicated.
             seed: of the actions that are played.
             budget: what it may take.
-            reserved: the steps that were reserved for it before, by a process that did not see its end.
+            reserved: the most steps that it takes.
         """
         from axplore.workers.examination import Examination
-        from axplore.worlds.doctor import BRIEF_SECONDS, BRIEF_STEPS
+        from axplore.worlds.doctor import BRIEF_SECONDS
 
         assert isinstance(system, Replicable)
-        # One step more than an examination takes in this process: another system has to begin.
-        self.reserved = budget.to_examine(0, BRIEF_STEPS + 1) if reserved is None else reserved
-        budget.reserved = self.reserved
+        self.reserved = budget.reserved = reserved
         self._system, self._seed, self._budget = system, seed, budget
-        seconds = min(BRIEF_SECONDS, budget.seconds_left)
-        self._examination = Examination(system, self.reserved, seconds, seed)
+        self._examination = Examination(system, reserved, BRIEF_SECONDS, seed, budget.ends)
 
     def finish(self, exploring: int) -> tuple[Finding, ...]:
         """Waits for its end, and returns what was found; examines here and now if that has failed.
@@ -258,10 +259,14 @@ class ExaminationBeside:
         Args:
             exploring: the steps of exploring so far.
         """
+        from axplore.worlds.doctor import BRIEF_STEPS
+
         outcome = self._examination.result()
         self._budget.reserved = 0
         if outcome is None:
-            return _examined(self._system, self._seed, self._budget, exploring, max(0, self.reserved - 1))
+            self._budget.in_vain += self.reserved  # nobody knows how many it took
+            most = self._budget.to_examine(exploring, BRIEF_STEPS)
+            return _examined(self._system, self._seed, self._budget, exploring, most)
         self._budget.examining += outcome.steps
         return outcome.findings
 
@@ -270,11 +275,26 @@ class ExaminationBeside:
         self._examination.close()
 
 
-def can_be_examined_beside(system: Examinable | None, assume: Assumptions) -> bool:
-    """Returns whether a system can be examined while workers explore it: nothing that is found may prevent that.
+def examination_beside(
+    system: Examinable, seed: int, budget: Budget, assume: Assumptions, exploring: int = 0, due: int | None = None
+) -> ExaminationBeside | None:
+    """Returns an examination that has begun in another process; None if it is better done here and now.
 
     Args:
-        system: the world of the system, if there is one to examine.
-        assume: what is declared to be known of it; what contradicts that ends an exploration before it begins.
+        system: the world whose system is examined.
+        seed: of the actions that are played.
+        budget: what it may take.
+        assume: what is declared to be known of it; what contradicts that is to end an exploration before it begins.
+        exploring: the steps of exploring so far.
+        due: the steps that were reserved for it by a process that did not see its end; None if it was not begun.
     """
-    return assume.nothing and isinstance(system, Replicable)
+    from axplore.worlds.doctor import BRIEF_STEPS
+
+    # One step more than an examination takes in this process: another system has to begin.
+    reserved = budget.to_examine(exploring, BRIEF_STEPS + 1)
+    if due is not None:
+        left = budget.left(exploring)
+        reserved = due if left is None else min(due, left)
+    if not assume.nothing or reserved < LEAST_BESIDE or not isinstance(system, Replicable):
+        return None
+    return ExaminationBeside(system, seed, budget, reserved)

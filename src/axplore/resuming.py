@@ -24,7 +24,7 @@ from axplore.exploring import (
     situations_until_end,
     world_within,
 )
-from axplore.noticing import ExaminationBeside, can_be_examined_beside, examined
+from axplore.noticing import ExaminationBeside, examination_beside, examined
 from axplore.records.findings import Finding
 from axplore.request import Changes, WorldLike, asks
 from axplore.runs.checkpoints import decode_state
@@ -39,7 +39,7 @@ from axplore.runs.manifest import (
 )
 from axplore.runs.recording import RunRecorder
 from axplore.worlds.catalogue import check_consent, check_parameters, function_named, is_handed_in, read_parameters
-from axplore.worlds.contract import World, playable
+from axplore.worlds.contract import Examinable, World, playable
 
 
 @asks(Changes)
@@ -96,16 +96,11 @@ def resumed(changes: Changes, on_end: Ended | None = None) -> Atlas:
             recorder.world.hear(state.logged.unsure)
         if not is_same:
             state = _retargeted(recorder, state, before, chosen)
-        findings, examination = folder.findings, None
-        due = examination_due(path)
-        if due is not None and local is not None:
-            if changes.has_workers and can_be_examined_beside(local, chosen.assume):
-                examination = ExaminationBeside(local, manifest.request.seed, budget, due)
-                closing.callback(examination.close)
-            else:
-                exploring = last.world.steps - manifest.steps_before
-                findings = (*findings, *examined(local, manifest.request.seed, budget, exploring, chosen.assume))
-                recorder.note_examined(budget.examining)
+        examination = None
+        if local is not None and (due := examination_due(path)) is not None:
+            examination = _examined_again(local, due, chosen, changes, recorder, budget)
+        if examination is not None:
+            closing.callback(examination.close)
         recorder.note_start("resumed")
         session = Session(
             asked=changes,
@@ -115,7 +110,7 @@ def resumed(changes: Changes, on_end: Ended | None = None) -> Atlas:
             steps_before=manifest.steps_before,
             budget=budget,
             state=state,
-            findings=findings,
+            findings=folder.findings,
             watched=watched,
             tried=tried,
             confirm=manifest.request.confirm if changes.confirm is None else changes.confirm,
@@ -124,6 +119,35 @@ def resumed(changes: Changes, on_end: Ended | None = None) -> Atlas:
             examination=examination,
         )
         return session.run(recorder.world, recorder)
+
+
+def _examined_again(
+    system: Examinable, due: int, chosen: Explorer[Any], changes: Changes, recorder: RunRecorder, budget: Budget
+) -> ExaminationBeside | None:
+    """Examines a system again whose examination was under way when the process ended: beside the workers, or now.
+
+    Args:
+        system: the world of the system.
+        due: the steps that were reserved for it.
+        chosen: the explorer from now on.
+        changes: what is asked for.
+        recorder: of the run.
+        budget: what it may take.
+
+    Returns:
+        The examination that has begun; None if it is over.
+    """
+    folder = recorder.folder
+    seed, exploring = folder.manifest.request.seed, folder.checkpoint.world.steps - folder.manifest.steps_before
+    if changes.has_workers:
+        examination = examination_beside(system, seed, budget, chosen.assume, exploring, due)
+        if examination is not None:
+            return examination
+    for finding in examined(system, seed, budget, exploring, chosen.assume):
+        if finding not in folder.findings:
+            folder.keep_finding(finding)
+    recorder.note_examined(budget.examining)
+    return None
 
 
 def _with_workers(changes: Changes, manifest: RunManifest) -> Changes:

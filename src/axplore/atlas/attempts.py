@@ -270,6 +270,8 @@ def _play_at_once(goals: list[_Goal], world: SharedWorld, most_steps: float, pat
     while goals and world.history_alarm is None and not patience.is_over:
         left = most_steps - (world.steps - first)
         begun = _next_attempts(goals, world, numbers, min(left, patience.steps_left))
+        if not begun:  # what is left is for the policies that are promised
+            return
         answers = world.carry_out_watched([attempt.order for attempt in begun])
         for attempt, answer, recorded in zip(begun, answers, world.recorded, strict=True):
             attempt.goal.end(attempt, answer, recorded, numbers)

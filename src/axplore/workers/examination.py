@@ -6,6 +6,8 @@ assumption, nothing that it finds prevents exploring, so nobody has to wait for 
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass
 
 from axplore.records.findings import Finding
@@ -31,7 +33,7 @@ class Outcome:
 class Examination:
     """An examination under way."""
 
-    def __init__(self, world: Replicable, max_steps: int, seconds: float, seed: int) -> None:
+    def __init__(self, world: Replicable, max_steps: int, seconds: float, seed: int, ends: float = math.inf) -> None:
         """Begins it, without waiting for anything.
 
         Args:
@@ -39,17 +41,18 @@ class Examination:
             max_steps: the most steps, that with which the system begins included.
             seconds: the time after which no step begins.
             seed: of the actions that are played.
+            ends: the moment after which no step begins either, by the clock of `time.monotonic`.
         """
         self._engine = Processes(1)
         make_replica = world.replica_factory()
 
         def examined() -> Server:
-            replica = make_replica()
-            assert isinstance(replica, Examinable)
-            with replica:
-                left = max_steps - replica.system_steps
-                found = examine_world(replica, max_steps=left, seconds=seconds, seed=seed).findings if left > 0 else ()
-                result = Outcome(found, replica.system_steps)
+            result = Outcome((), 0)
+            if time.monotonic() < ends:
+                replica = make_replica()
+                assert isinstance(replica, Examinable)
+                with replica:
+                    result = _examined(replica, max_steps - replica.system_steps, seconds, seed, ends)
             return lambda _: result
 
         self._worker = self._engine.start(examined)
@@ -72,3 +75,12 @@ class Examination:
     def close(self) -> None:
         """Ends it, wherever it is."""
         self._engine.close()
+
+
+def _examined(replica: Examinable, max_steps: int, seconds: float, seed: int, ends: float) -> Outcome:
+    """Returns what comes of an examination in this process."""
+    seconds = min(seconds, ends - time.monotonic())
+    if max_steps < 1 or seconds <= 0:
+        return Outcome((), replica.system_steps)
+    findings = examine_world(replica, max_steps=max_steps, seconds=seconds, seed=seed).findings
+    return Outcome(findings, replica.system_steps)
