@@ -63,7 +63,7 @@ AT_ONCE: Final = 32
 """and where workers play, which are given this many at once."""
 
 WORTHWHILE: Final = 8
-"""Where fewer are left to be given, these are the last."""
+"""Where there is time for fewer than this many more, they end: most workers would have nothing to do."""
 
 LATER_CALLS: Final = 2**41
 """Attempts of workers have random streams of their own: those of calls that no exploration comes to."""
@@ -270,13 +270,12 @@ def _play_at_once(goals: list[_Goal], world: SharedWorld, most_steps: float, pat
     while goals and world.history_alarm is None and not patience.is_over:
         left = most_steps - (world.steps - first)
         begun = _next_attempts(goals, world, numbers, min(left, patience.steps_left))
-        if not begun:  # what is left is for the policies that are promised
+        has_played = world.steps > first
+        if len(begun) < (WORTHWHILE if has_played else 1):  # what is left is for the policies that are promised
             return
         answers = world.carry_out_watched([attempt.order for attempt in begun])
         for attempt, answer, recorded in zip(begun, answers, world.recorded, strict=True):
             attempt.goal.end(attempt, answer, recorded, numbers)
-        if len(begun) < WORTHWHILE:
-            return
 
 
 def _next_attempts(

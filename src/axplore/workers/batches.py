@@ -39,9 +39,9 @@ BATCHES_OF_TOUR: Final = 8
 LEAST_BATCH: Final = 5
 """A tour is the only order of its round, so it has at least this many batches, of at least this many plays each."""
 
-FEWEST_EPISODES: Final = 2
-"""Episodes are often the only order of their round, too, and begin with a RESET anyway. So they have as many batches,
-of at least this many episodes each."""
+BATCHES_OF_EPISODES: Final = 16
+"""Episodes are often the only order of their round, too. They begin with a RESET anyway, so that small batches cost
+nothing: there are at least this many, or as many as episodes, unless they may end early."""
 
 LEAST_STEPS: Final = 3
 """The fewest steps for which a batch is worth its while: to start the system, a RESET and a step."""
@@ -58,8 +58,8 @@ def cut(order: Order, size: int = BATCH) -> list[Quota]:
         return _dealt(order.times, _n_batches(n_plays, min(size, shared)))
     if isinstance(order, Survey):  # what to play next depends on all plays before
         return [order.plays] if order.plays else []
-    if isinstance(order, Episodes):
-        size = min(size, max(FEWEST_EPISODES, -(-order.times // BATCHES_OF_TOUR)))
+    if isinstance(order, Episodes) and not _may_end_early(order):
+        size = min(size, max(1, -(-order.times // BATCHES_OF_EPISODES)))
     n_batches = _n_batches(order.times, size)
     return [order.times * (batch + 1) // n_batches - order.times * batch // n_batches for batch in range(n_batches)]
 
@@ -93,9 +93,13 @@ def wave_after(order: Order, answers: Sequence[Answer], n_batches: int) -> range
     Episodes that may end early do so after a batch. Batches of other orders are all carried out at once.
     """
     begin = len(answers)
-    if not isinstance(order, Episodes) or math.isinf(order.allowance + order.slack):
+    if not isinstance(order, Episodes) or not _may_end_early(order):
         return range(begin, n_batches)
     return range(begin, min(begin + WAVE, n_batches) if n_counted(order, answers) == begin else begin)
+
+
+def _may_end_early(order: Episodes) -> bool:
+    return not math.isinf(order.allowance + order.slack)
 
 
 def n_counted(order: Order, answers: Sequence[Answer]) -> int:
