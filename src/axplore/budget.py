@@ -32,6 +32,7 @@ class Budget:
         playing: the steps of playing policies before anything is promised.
         in_vain: the steps of processes that resume, and of workers, that no exploration counts: to start, and for what
             was repeated.
+        reserved: the steps that are set aside for an examination under way.
     """
 
     max_steps: int | None = None
@@ -39,12 +40,14 @@ class Budget:
     examining: int = 0
     playing: int = 0
     in_vain: int = 0
+    reserved: int = 0
 
     def left(self, exploring: int) -> int | None:
         """Returns the steps that are left after this many steps of exploring; None if there is no limit."""
         if self.max_steps is None:
             return None
-        return max(0, self.max_steps - self.examining - self.playing - self.in_vain - exploring)
+        taken = self.examining + self.playing + self.in_vain + self.reserved + exploring
+        return max(0, self.max_steps - taken)
 
     def to_examine(self, exploring: int, most: int) -> int:
         """Returns the steps that an examination may take, at most a given number."""

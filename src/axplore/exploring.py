@@ -25,7 +25,7 @@ from axplore.explorers.base import Exploration, Explorer, ExplorerState, Observe
 from axplore.explorers.base import run as run_explorer
 from axplore.explorers.registry import preset
 from axplore.mdp import TabularMdp
-from axplore.noticing import Noticed, examined, hides_something
+from axplore.noticing import ExaminationBeside, Noticed, examination_beside, examined, hides_something
 from axplore.records.findings import Fault, Finding
 from axplore.records.run import StopReason
 from axplore.report.progress import Pace, on_standard_error
@@ -38,6 +38,7 @@ from axplore.target import Objective
 from axplore.worlds.catalogue import function_named, is_handed_in, parametrised_world
 from axplore.worlds.contract import Examinable, World, playable
 from axplore.worlds.supervision import few_start_checks
+from axplore.worlds.watched import SharedWorld, Watched
 
 if TYPE_CHECKING:
     from axplore.refining import Refiner
@@ -87,14 +88,20 @@ def explored(request: Request, on_end: Ended | None = None) -> Atlas:
             closing.callback(system.close)
         explorer.goal.check_names(system.names)
         steps_before = system.steps
-        watched = system.examinable
-        refiner = refiner_for(request, watched if request.doctor else None, explorer, budget, steps_before)
+        local = system.examinable
+        refiner = refiner_for(request, local if request.doctor else None, explorer, budget, steps_before)
         if refiner is not None:
-            system = watched = situations_until_end(refiner, closing)
+            system = local = situations_until_end(refiner, closing)
         tried = playable(system) if request.doctor else None
         findings: tuple[Finding, ...] = ()
-        if watched is not None and request.doctor:
-            findings = examined(watched, request.seed, budget, assume=explorer.assume)
+        examination: ExaminationBeside | None = None
+        if local is not None and request.doctor:
+            if request.has_workers and refiner is None:
+                examination = examination_beside(local, request.seed, budget, explorer.assume)
+            if examination is not None:
+                closing.callback(examination.close)
+            else:
+                findings = examined(local, request.seed, budget, assume=explorer.assume)
         if refiner is not None:
             findings, _ = refiner.refined(findings)
         after_log = None
@@ -102,6 +109,7 @@ def explored(request: Request, on_end: Ended | None = None) -> Atlas:
             after_log, found = state_after_log(request, explorer, system)
             findings = (*findings, *told(found))
         system = shared_by_workers(system, request, closing)
+        watched, tried = played_by(system, local, tried)
         session = Session(
             asked=request,
             explorer=explorer,
@@ -116,6 +124,7 @@ def explored(request: Request, on_end: Ended | None = None) -> Atlas:
             confirm=request.confirm,
             refiner=refiner,
             on_end=on_end,
+            examination=examination,
         )
         if request.run is None:
             return session.run(system, None)
@@ -125,6 +134,8 @@ def explored(request: Request, on_end: Ended | None = None) -> Atlas:
         folder = closing.enter_context(begin_run(path, manifest, explorer, session.state, system, budget, findings))
         recorder = closing.enter_context(RunRecorder(folder, system, explorer, budget, tried))
         recorder.note_start("began")
+        if examination is not None:
+            recorder.note_examination(examination.reserved)
         return session.run(recorder.world, recorder)
 
 
@@ -143,6 +154,19 @@ def begun(
     if not any(finding.refutes for finding in findings):
         return state
     return replace(state, stop=StopReason.ASSUMPTION_CONTRADICTED, activity="an assumption is contradicted")
+
+
+def played_by(world: World, watched: Watched | None, tried: World | None) -> tuple[Watched | None, World | None]:
+    """Returns the world to watch, and that on which policies are played: the one of the workers, if they can record it.
+
+    Args:
+        world: what is explored.
+        watched: the system in this process, if it can be watched.
+        tried: where policies would be played in this process, if they are.
+    """
+    if watched is None or not isinstance(world, SharedWorld) or not world.can_be_watched:
+        return watched, tried
+    return world, None if tried is None else world
 
 
 def refiner_for(
@@ -193,11 +217,13 @@ class Session:
         budget: what it may take in all, and has taken beside exploring.
         state: where to begin.
         findings: what was found of the system before.
-        watched: the world whose system is tested, while it is explored, for what its labels hide; None for none.
+        watched: the world whose system is tested for what its labels hide, while it is explored or, by workers, played;
+            None for none.
         tried: the world on which the policies are played before anything is promised; None for none.
         confirm: the rate above which a violation of what is assumed is looked for then; None for the default.
         refiner: what tells situations apart where labels hide something; None if nothing does.
         on_end: called when a run has ended.
+        examination: an examination of the system that is under way; None for none.
     """
 
     asked: Request | Changes
@@ -208,11 +234,12 @@ class Session:
     budget: Budget
     state: ExplorerState
     findings: tuple[Finding, ...]
-    watched: Examinable | None
+    watched: Watched | None
     tried: World | None
     confirm: float | None
     refiner: Refiner | None
     on_end: Ended | None = None
+    examination: ExaminationBeside | None = None
 
     def run(self, world: World, recorder: RunRecorder | None) -> Atlas:
         """Explores, and writes the atlas into the run folder; errors of the world and Ctrl-C carry the atlas.
@@ -256,6 +283,7 @@ class Session:
             observers = (noticed.look, None if recorder is None else recorder.note, watch, self.asked.on_round, alarm)
             pace = Pace(self.explorer, [observer for observer in observers if observer is not None])
             exploration, failure = self._explored(world, [pace])
+        failure = self._examined(noticed, world, recorder, failure)
 
         def noticed_by_now() -> dict[str, Any]:
             return {
@@ -283,6 +311,25 @@ class Session:
         atlas, once_more = _done(partial(with_later, atlas, world, **noticed_by_now()))
         atlas = replace(atlas, run=structs.replace(atlas.run, played=noticed.played))
         return atlas, failure or (Interrupted(self.state) if interrupted or once_more else None)
+
+    def _examined(
+        self, noticed: Noticed, world: World, recorder: RunRecorder | None, failure: WorldError | Interrupted | None
+    ) -> WorldError | Interrupted | None:
+        """Keeps what an examination under way finds; Ctrl-C ends it, and a run that resumes begins it again.
+
+        Returns:
+            The failure that ended the exploration early; Ctrl-C if that came now.
+        """
+        examination = self.examination
+        if examination is None or isinstance(failure, Interrupted):
+            return failure
+        try:
+            noticed.keep(examination.finish(world.steps - self.steps_before))
+            if recorder is not None:
+                recorder.note_examined(self.budget.examining)
+        except KeyboardInterrupt:
+            return failure or Interrupted(self.state)
+        return failure
 
     def _playing(self, played: World, explored: World) -> AbstractContextManager[None]:
         """Counts the steps of playing policies, and lets them take what is left."""

@@ -17,8 +17,9 @@ from axplore.explorers.base import RoundReport
 from axplore.labels import readable
 from axplore.records.findings import Examined, Finding, Issue
 from axplore.records.run import Played, StopReason
-from axplore.worlds.contract import Examinable, World
+from axplore.worlds.contract import Examinable, Replicable, World
 from axplore.worlds.diagnosis import finding_of
+from axplore.worlds.watched import Watched
 
 _logger = logging.getLogger("axplore")
 
@@ -26,6 +27,10 @@ TELLABLE: Final = frozenset(
     {Issue.NOISE_PINNED, Issue.TIME_LIMIT, Issue.KEY_TOO_COARSE, Issue.HISTORY_MATTERS, Issue.SYSTEM_CHANGES}
 )
 """Findings that hidden situations may explain."""
+
+
+LEAST_BESIDE: Final = 2
+"""The fewest steps for which a system is examined in another process: one with which it begins, and another."""
 
 
 class Noticed:
@@ -38,7 +43,7 @@ class Noticed:
 
     def __init__(
         self,
-        system: Examinable | None,
+        system: Watched | None,
         findings: tuple[Finding, ...],
         keep: Callable[[Finding], None] | None,
         *,
@@ -78,6 +83,11 @@ class Noticed:
                 self._has_told_log = True
                 self._note(finding)
         return StopReason.LOG_DIFFERS if self._has_told_log else None
+
+    def keep(self, findings: Sequence[Finding]) -> None:
+        """Keeps what an examination beside the exploration has found."""
+        for finding in findings:
+            self._note(finding)
 
     def judge(self, atlas: Atlas, explored: World, budget: Budget, *, interrupted: bool) -> bool:
         """Keeps what casts doubt on an atlas: what the test found, or else what playing policies finds.
@@ -154,7 +164,7 @@ class Noticed:
         if matters and shown.was_cut:
             self._note_not_played("The limit of steps or seconds came first.")
 
-    def _attempt(self, atlas: Atlas, system: Examinable, explored: World, budget: Budget) -> None:
+    def _attempt(self, atlas: Atlas, system: Watched, explored: World, budget: Budget) -> None:
         """Tries to reach what is set aside; where something is assumed, or in doubt already, there is no need."""
         from axplore.atlas.attempts import attempt
         from axplore.atlas.replays import steps_to_keep
@@ -166,7 +176,7 @@ class Noticed:
                 self._has_told_history = True
                 self._note(finding)
 
-    def _note_history(self, system: Examinable) -> None:
+    def _note_history(self, system: Watched) -> None:
         from axplore.worlds.alarms import history_finding
 
         finding = None if self._has_told_history else history_finding(system)
@@ -199,14 +209,92 @@ def examined(
         exploring: the steps of exploring so far.
         assume: what is declared to be known of it, which is tested too.
     """
-    from axplore.worlds.doctor import BRIEF_SECONDS, BRIEF_STEPS, examine_world
+    from axplore.worlds.doctor import BRIEF_STEPS
 
-    max_steps = budget.to_examine(exploring, BRIEF_STEPS)
+    findings = _examined(system, seed, budget, exploring, budget.to_examine(exploring, BRIEF_STEPS), assume)
+    for finding in findings:
+        _logger.warning("%s", finding)
+    return findings
+
+
+def _examined(
+    system: Examinable, seed: int, budget: Budget, exploring: int, max_steps: int, assume: Assumptions = NOTHING
+) -> tuple[Finding, ...]:
+    from axplore.worlds.doctor import BRIEF_SECONDS, examine_world
+
     seconds = min(BRIEF_SECONDS, budget.seconds_left)
     if not max_steps or seconds <= 0:
         return ()
     with budget.counted("examining", system, exploring):
-        findings = examine_world(system, max_steps=max_steps, seconds=seconds, seed=seed, assume=assume).findings
-    for finding in findings:
-        _logger.warning("%s", finding)
-    return findings
+        return examine_world(system, max_steps=max_steps, seconds=seconds, seed=seed, assume=assume).findings
+
+
+class ExaminationBeside:
+    """A short examination in another process, while workers explore; nothing that it finds prevents that.
+
+    Attributes:
+        reserved: the most steps that it takes; they are set aside in the budget until it is over.
+    """
+
+    def __init__(self, system: Examinable, seed: int, budget: Budget, reserved: int) -> None:
+        """Begins it.
+
+        Args:
+            system: the world whose system is examined; it can be replicated.
+            seed: of the actions that are played.
+            budget: what it may take.
+            reserved: the most steps that it takes.
+        """
+        from axplore.workers.examination import Examination
+        from axplore.worlds.doctor import BRIEF_SECONDS
+
+        assert isinstance(system, Replicable)
+        self.reserved = budget.reserved = reserved
+        self._system, self._seed, self._budget = system, seed, budget
+        self._examination = Examination(system, reserved, BRIEF_SECONDS, seed, budget.ends)
+
+    def finish(self, exploring: int) -> tuple[Finding, ...]:
+        """Waits for its end, and returns what was found; examines here and now if that has failed.
+
+        Args:
+            exploring: the steps of exploring so far.
+        """
+        from axplore.worlds.doctor import BRIEF_STEPS
+
+        outcome = self._examination.result()
+        self._budget.reserved = 0
+        if outcome is None:
+            self._budget.in_vain += self.reserved  # nobody knows how many it took
+            most = self._budget.to_examine(exploring, BRIEF_STEPS)
+            return _examined(self._system, self._seed, self._budget, exploring, most)
+        self._budget.examining += outcome.steps
+        return outcome.findings
+
+    def close(self) -> None:
+        """Ends it, wherever it is."""
+        self._examination.close()
+
+
+def examination_beside(
+    system: Examinable, seed: int, budget: Budget, assume: Assumptions, exploring: int = 0, due: int | None = None
+) -> ExaminationBeside | None:
+    """Returns an examination that has begun in another process; None if it is better done here and now.
+
+    Args:
+        system: the world whose system is examined.
+        seed: of the actions that are played.
+        budget: what it may take.
+        assume: what is declared to be known of it; what contradicts that is to end an exploration before it begins.
+        exploring: the steps of exploring so far.
+        due: the steps that were reserved for it by a process that did not see its end; None if it was not begun.
+    """
+    from axplore.worlds.doctor import BRIEF_STEPS
+
+    # One step more than an examination takes in this process: another system has to begin.
+    reserved = budget.to_examine(exploring, BRIEF_STEPS + 1)
+    if due is not None:
+        left = budget.left(exploring)
+        reserved = due if left is None else min(due, left)
+    if not assume.nothing or reserved < LEAST_BESIDE or not isinstance(system, Replicable):
+        return None
+    return ExaminationBeside(system, seed, budget, reserved)

@@ -18,15 +18,18 @@ from axplore.exploring import (
     Ended,
     Session,
     objective_from,
+    played_by,
     refiner_for,
     shared_by_workers,
     situations_until_end,
     world_within,
 )
+from axplore.noticing import ExaminationBeside, examination_beside, examined
 from axplore.records.findings import Finding
 from axplore.request import Changes, WorldLike, asks
 from axplore.runs.checkpoints import decode_state
 from axplore.runs.folder import RunFolder, open_run
+from axplore.runs.history import examination_due
 from axplore.runs.manifest import (
     RunManifest,
     described,
@@ -36,7 +39,7 @@ from axplore.runs.manifest import (
 )
 from axplore.runs.recording import RunRecorder
 from axplore.worlds.catalogue import check_consent, check_parameters, function_named, is_handed_in, read_parameters
-from axplore.worlds.contract import World, playable
+from axplore.worlds.contract import Examinable, World, playable
 
 
 @asks(Changes)
@@ -80,10 +83,11 @@ def resumed(changes: Changes, on_end: Ended | None = None) -> Atlas:
         if not is_handed_in(changes.world):
             closing.callback(system.close)
         chosen.goal.check_names(system.names)
-        watched, tried = system.examinable, playable(system)
+        local, tried = system.examinable, playable(system)
         system = shared_by_workers(system, changes, closing)
+        watched, tried = played_by(system, local, tried)
         request = replace(manifest.request, workers=changes.workers, ray=changes.ray)
-        refiner = refiner_for(request, watched, chosen, budget, manifest.steps_before)
+        refiner = refiner_for(request, local, chosen, budget, manifest.steps_before)
         if refiner is not None:
             system = watched = tried = situations_until_end(refiner, closing)
         recorder = closing.enter_context(RunRecorder(folder, system, chosen, budget, tried))
@@ -92,6 +96,11 @@ def resumed(changes: Changes, on_end: Ended | None = None) -> Atlas:
             recorder.world.hear(state.logged.unsure)
         if not is_same:
             state = _retargeted(recorder, state, before, chosen)
+        examination = None
+        if local is not None and (due := examination_due(path)) is not None:
+            examination = _examined_again(local, due, chosen, changes, recorder, budget)
+        if examination is not None:
+            closing.callback(examination.close)
         recorder.note_start("resumed")
         session = Session(
             asked=changes,
@@ -107,8 +116,38 @@ def resumed(changes: Changes, on_end: Ended | None = None) -> Atlas:
             confirm=manifest.request.confirm if changes.confirm is None else changes.confirm,
             refiner=refiner,
             on_end=on_end,
+            examination=examination,
         )
         return session.run(recorder.world, recorder)
+
+
+def _examined_again(
+    system: Examinable, due: int, chosen: Explorer[Any], changes: Changes, recorder: RunRecorder, budget: Budget
+) -> ExaminationBeside | None:
+    """Examines a system again whose examination was under way when the process ended: beside the workers, or now.
+
+    Args:
+        system: the world of the system.
+        due: the steps that were reserved for it.
+        chosen: the explorer from now on.
+        changes: what is asked for.
+        recorder: of the run.
+        budget: what it may take.
+
+    Returns:
+        The examination that has begun; None if it is over.
+    """
+    folder = recorder.folder
+    seed, exploring = folder.manifest.request.seed, folder.checkpoint.world.steps - folder.manifest.steps_before
+    if changes.has_workers:
+        examination = examination_beside(system, seed, budget, chosen.assume, exploring, due)
+        if examination is not None:
+            return examination
+    for finding in examined(system, seed, budget, exploring, chosen.assume):
+        if finding not in folder.findings:
+            folder.keep_finding(finding)
+    recorder.note_examined(budget.examining)
+    return None
 
 
 def _with_workers(changes: Changes, manifest: RunManifest) -> Changes:

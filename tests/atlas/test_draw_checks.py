@@ -16,8 +16,10 @@ from axplore.atlas.verdict import VerdictKind
 from axplore.certificate import EpisodeCertificate
 from axplore.certificate import verify as verify_certificate
 from axplore.records.findings import Finding, Issue, Level
+from axplore.workers import engines
 from axplore.worlds import examine
 from axplore.worlds.stepped import SteppedWorld
+from axplore_studies.in_process import InProcess
 
 STEPS = {"slow": 1, "fast": 2}
 
@@ -213,6 +215,7 @@ def test_a_contradiction_stays_in_every_file_and_through_resuming(
 ) -> None:
     road = Road({"on": 1.0}, {"on": 0.8, "stay": 0.2})
     begins_with_replays(road, monkeypatch)
+    monkeypatch.setattr(engines, "engine_from", lambda workers, _: InProcess() if workers else None)
     settings: dict[str, Any] = {"radius": 6, "assume": "deterministic", "run": tmp_path, "workers": workers}
     atlas = axplore.explore(lambda: road, **settings)
     monkeypatch.undo()

@@ -16,8 +16,10 @@ from axplore.records.findings import Issue
 from axplore.records.run import StopReason
 from axplore.records.vectors import Vector, Vectors
 from axplore.statistics.dependence import HistoryTest
+from axplore.workers import engines
 from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedWorld
+from axplore_studies.in_process import InProcess
 from axplore_studies.systems.shop import Shop, healthy_shop
 
 
@@ -249,7 +251,10 @@ def test_resets_that_fail_while_policies_are_tried_are_a_note(monkeypatch: pytes
 
 
 @pytest.mark.parametrize("is_kept", [True, False])
-def test_faults_beside_the_workers_count_too(is_kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_faults_while_workers_try_policies_count_too(
+    is_kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "engine_from", lambda *_: InProcess())
     trouble = Trouble("step", crash)
     begins_when_tried(trouble, monkeypatch)
     run = tmp_path if is_kept else None

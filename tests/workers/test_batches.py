@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 
 from axplore.records.vectors import Vector, Vectors
 from axplore.types import IntArray
-from axplore.workers.batches import BATCHES_OF_TOUR, LEAST_BATCH, MAX_BATCHES, WAVE, cut, n_counted, part_of, wave_after
+from axplore.workers.batches import (
+    BATCHES_OF_EPISODES,
+    BATCHES_OF_TOUR,
+    LEAST_BATCH,
+    MAX_BATCHES,
+    WAVE,
+    cut,
+    n_counted,
+    part_of,
+    wave_after,
+)
 from axplore.worlds.contract import Answer, Episodes, Tour, Visit
 
 POLICY = np.zeros(1, dtype=np.int64)
@@ -51,7 +61,21 @@ def test_batches_of_visits_are_as_many_as_it_takes_and_equal_but_for_one(times: 
     assert sum(quotas) == times
     assert len(quotas) == math.ceil(times / size)
     assert not quotas or 0 < min(quotas) <= max(quotas) <= min(size, min(quotas) + 1)
-    assert [int(quota) for quota in cut(episodes(times), size)] == quotas
+
+
+@given(times=st.integers(0, 1000), size=st.integers(4, 200))
+def test_a_few_episodes_are_shared_too(times: int, size: int) -> None:
+    quotas = [int(quota) for quota in cut(episodes(times), size)]
+    assert sum(quotas) == times
+    shared = max(1, math.ceil(times / BATCHES_OF_EPISODES))
+    assert len(quotas) == math.ceil(times / min(size, shared))
+    assert not quotas or 0 < min(quotas) <= max(quotas) <= min(quotas) + 1
+
+
+@given(times=st.integers(0, 1000), size=st.integers(4, 200))
+def test_episodes_that_may_end_early_are_cut_like_visits(times: int, size: int) -> None:
+    may_end = episodes(times, allowance=3.0, slack=10.0)
+    assert cut(may_end, size) == cut(visit(times), size)
 
 
 @given(times=st.lists(st.integers(1, 120), min_size=1, max_size=8), size=st.integers(4, 100))

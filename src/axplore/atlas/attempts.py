@@ -6,14 +6,14 @@ the states never seen, the policy that looks most promising is played from RESET
 that run along find meanwhile counts as ever. And a policy that takes less than the lower bound of every policy refutes
 that bound; the probability that this happens to any bound that is true is at most `FALSE_ALARM`.
 
-The steps are not counted, and what they meet proves nothing.
+The steps are not counted, and what they meet proves nothing. Where workers step the system, they play, some episodes at
+once.
 """
 
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
@@ -27,10 +27,12 @@ from axplore.proofs.bounds import IntervalModel, empirical_path
 from axplore.proofs.claims import ToSetAside
 from axplore.records.findings import Finding, Issue
 from axplore.statistics.episodes import log_wealth, losses_if_slower, spread_bets
-from axplore.types import RESET, RESET_PAIR, Action, IntArray, Reset, State
+from axplore.types import RESET, RESET_ACTION, RESET_PAIR, Action, IntArray, Reset, State
 from axplore.worlds.alarms import history_finding
-from axplore.worlds.contract import Examinable, Restarts, World
+from axplore.worlds.contract import NO_GOAL, Answer, Episodes, Examinable, Restarts, World
 from axplore.worlds.diagnosis import finding_of
+from axplore.worlds.walkers import INTERRUPTED
+from axplore.worlds.watched import Patience, SharedWorld, Watched
 
 if TYPE_CHECKING:
     from axplore.atlas.atlas import Atlas
@@ -42,7 +44,8 @@ FEWEST_STEPS: Final = 6_000
 MOST_STEPS: Final = 100_000
 SECONDS: Final = 20.0
 """What the attempts at an atlas may take: a part of the steps of the exploration, within limits. In the fewest, what
-happens at a step with a probability of 1 in 2,000 happens with one of 0.95."""
+happens at a step with a probability of 1 in 2,000 happens with one of 0.95. Where workers step the system, the seconds
+are those of all of them together."""
 
 MOST_GOALS: Final = 20
 """Of the states set aside, those that look nearest are attempted."""
@@ -54,7 +57,16 @@ LONG: Final = 8
 """Long attempts last this many times as long."""
 
 EPISODES_BETWEEN_LOOKS: Final = 4
-"""The number of attempts between two looks at the tests that run along."""
+"""The number of attempts between two looks at the tests that run along,"""
+
+AT_ONCE: Final = 32
+"""and where workers play, which are given this many at once."""
+
+WORTHWHILE: Final = 8
+"""Where there is time for fewer than this many more, they end: most workers would have nothing to do."""
+
+LATER_CALLS: Final = 2**41
+"""Attempts of workers have random streams of their own: those of calls that no exploration comes to."""
 
 NEVER_SEEN: Final = ("never seen",)
 """Stands in place of the goal where any state that was never seen would do; no system has it for a label."""
@@ -106,13 +118,76 @@ class _Goal:
         self.long_steps += is_long * answer.steps
         if answer.arrivals:
             arrived_after.append(answer.travelled)
-        is_soon = bool(arrived_after) and answer.completed and arrived_after[0] <= self.horizon
-        self.outcomes[arrived_after[0] if is_soon else -1] += 1
+        self._note(arrived_after[0] if arrived_after and answer.completed else math.inf)
+
+    def begin(self, world: World, numbers: Mapping[State, int]) -> _Attempt:
+        """Returns the next episode for a world that takes orders; its most steps count until it is over.
+
+        Args:
+            world: the world.
+            numbers: the number there of every state that it had met before the first attempt.
+        """
+        policy = np.full(len(numbers), RESET_ACTION, dtype=np.int64)
+        for state, action in self.choices.items():
+            policy[numbers[state]] = world.actions_of(numbers[state]).index(action)
+        begun = _Attempt(
+            self,
+            self.most_steps,
+            self.is_long,
+            Episodes(NO_GOAL if self.label is NEVER_SEEN else numbers[self.label], 1, self.most_steps - 1, policy),
+        )
+        self.steps += begun.most_steps
+        self.long_steps += begun.is_long * begun.most_steps
+        return begun
+
+    def end(self, begun: _Attempt, answer: Answer, recorded: IntArray, numbers: Mapping[State, int]) -> None:
+        """Notes what came of an episode that was begun.
+
+        Args:
+            begun: what `begin` returned.
+            answer: the answer to its order.
+            recorded: its steps; see `SharedWorld.recorded`.
+            numbers: as for `begin`.
+        """
+        self.steps += answer.steps - begun.most_steps
+        self.long_steps += begun.is_long * (answer.steps - begun.most_steps)
+        if not answer.steps:  # a limit came first
+            return
+        arrived_after = math.inf
+        if not (recorded[:, 1] == INTERRUPTED).any():
+            if self.label is NEVER_SEEN:
+                seen = [numbers[state] for state in self.seen if state in numbers]
+                places = np.flatnonzero(~np.isin(recorded[:, 1], seen))
+                arrived_after = int(places[0]) if len(places) else math.inf  # the RESET before them is recorded first
+            elif answer.arrivals:
+                arrived_after = answer.travelled
+        self._note(arrived_after)
+
+    def _note(self, arrived_after: float) -> None:
+        """Notes the steps after which an episode arrived."""
+        self.outcomes[int(arrived_after) if arrived_after <= self.horizon else -1] += 1
+
+
+@dataclass(frozen=True, eq=False)
+class _Attempt:
+    """An episode that workers play.
+
+    Attributes:
+        goal: what is attempted.
+        most_steps: the most steps that it takes.
+        is_long: whether it is a long one.
+        order: the order.
+    """
+
+    goal: _Goal
+    most_steps: int
+    is_long: bool
+    order: Episodes
 
 
 def attempt(
     atlas: Atlas,
-    world: Examinable,
+    world: Watched,
     explored: World | None = None,
     most_steps: float = math.inf,
     most_seconds: float = math.inf,
@@ -132,8 +207,12 @@ def attempt(
             actions = tuple(map(explored.actions_of, range(len(explored.states))))
             world.restore(replace(before, labels=tuple(explored.states), actions=actions))
         goals = list(_goals(atlas))
+        most_steps, patience = min(steps_to_attempt(atlas), most_steps), Patience(world, SECONDS, most_seconds)
         with suppress(OrdersCutError):  # what was seen until a limit came counts
-            _play(goals, world, min(steps_to_attempt(atlas), most_steps), min(SECONDS, most_seconds))
+            if isinstance(world, SharedWorld):
+                _play_at_once(goals, world, most_steps, patience)
+            else:
+                _play(goals, world, most_steps, patience)
         found = history_finding(world)  # while the states that were met are known
         return tuple(_refuted(goals))[:1] if found is None else (found,)
     except WorldError:  # replays say so
@@ -171,16 +250,47 @@ def steps_to_attempt(atlas: Atlas) -> int:
     return min(max(FEWEST_STEPS, int(SHARE * atlas.steps)), MOST_STEPS)
 
 
-def _play(goals: list[_Goal], world: Examinable, most_steps: float, most_seconds: float) -> None:
+def _play(goals: list[_Goal], world: Examinable, most_steps: float, patience: Patience) -> None:
     """Plays episodes towards the goal that took the fewest steps so far, until a test that runs along alarms."""
-    last, ends = world.steps + most_steps, time.monotonic() + most_seconds
+    last = world.steps + most_steps
     # Each look ends a batch of the tests: a state that is new in one tells something from the next one on.
-    while goals and world.history_alarm is None and world.steps < last and time.monotonic() < ends:
+    while goals and world.history_alarm is None and world.steps < last and not patience.is_over:
         for _ in range(EPISODES_BETWEEN_LOOKS):
             goal = min(goals, key=lambda goal: goal.steps)
             if world.steps + goal.most_steps > last:  # what is left is for the policies that are promised
                 return
             goal.play(world)
+
+
+def _play_at_once(goals: list[_Goal], world: SharedWorld, most_steps: float, patience: Patience) -> None:
+    """Does the same with workers, some episodes at once."""
+    numbers = {state: number for number, state in enumerate(world.states)}
+    first = world.steps
+    world.restore(replace(world.snapshot(), calls=world.snapshot().calls + LATER_CALLS))
+    while goals and world.history_alarm is None and not patience.is_over:
+        left = most_steps - (world.steps - first)
+        begun = _next_attempts(goals, world, numbers, min(left, patience.steps_left))
+        has_played = world.steps > first
+        if len(begun) < (WORTHWHILE if has_played else 1):  # what is left is for the policies that are promised
+            return
+        answers = world.carry_out_watched([attempt.order for attempt in begun])
+        for attempt, answer, recorded in zip(begun, answers, world.recorded, strict=True):
+            attempt.goal.end(attempt, answer, recorded, numbers)
+
+
+def _next_attempts(
+    goals: list[_Goal], world: SharedWorld, numbers: Mapping[State, int], most_steps: float
+) -> list[_Attempt]:
+    """Returns the next episodes, the longest first, so that no worker is left with a long one at the end."""
+    begun: list[_Attempt] = []
+    most = world.affordable(max(goal.horizon for goal in goals) * LONG + 3, AT_ONCE)
+    while len(begun) < most:
+        goal = min(goals, key=lambda goal: goal.steps)
+        if goal.most_steps > most_steps:
+            break
+        begun.append(goal.begin(world, numbers))
+        most_steps -= begun[-1].most_steps
+    return sorted(begun, key=lambda attempt: -attempt.most_steps)
 
 
 def _refuted(goals: list[_Goal]) -> Iterator[Finding]:

@@ -11,6 +11,9 @@ have shown itself with a probability of 0.95 (`axplore.statistics.confirming`). 
 - whether the policy to a goal takes longer than proven (as in `axplore.atlas.validation`);
 - whether it takes less, if it is restarted after the horizon: no policy may (`axplore.statistics.episodes`).
 
+Where workers step the system, they play, many episodes at once: which ones depends on what came of those before, and
+not on the number of workers.
+
 The tests are valid at any time, with `FALSE_ALARM` for all of them together. What is seen counts whether or not the
 system fails on the way. An episode that a failure interrupts has not arrived, so that losing long episodes cannot look
 like arriving early; and a failure that ends the replays is a finding itself. The steps are not counted, and what they
@@ -21,8 +24,7 @@ from __future__ import annotations
 
 import math
 import random
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final
@@ -41,8 +43,19 @@ from axplore.records.run import Played
 from axplore.statistics.confirming import draws_to_see
 from axplore.statistics.episodes import log_wealth, losses_if_slower, spread_bets
 from axplore.types import RESET_ACTION, Action, IntArray, State
-from axplore.worlds.contract import Answer, Episodes, Examinable, Order, Resumable, Visit, World, WorldSnapshot
+from axplore.worlds.contract import (
+    Answer,
+    Episodes,
+    Examinable,
+    Order,
+    Resumable,
+    Trials,
+    Visit,
+    World,
+    WorldSnapshot,
+)
 from axplore.worlds.diagnosis import finding_of
+from axplore.worlds.watched import Patience, SharedWorld
 
 if TYPE_CHECKING:
     from axplore.atlas.atlas import Atlas
@@ -53,7 +66,8 @@ SHARE: Final = 0.2
 FEWEST_STEPS: Final = 4_000
 MOST_STEPS: Final = 200_000
 SECONDS: Final = 30.0
-"""What the replays of an atlas may take: a part of the steps of the exploration, within limits."""
+"""What the replays of an atlas may take: a part of the steps of the exploration, within limits. Where workers step the
+system, the seconds are those of all of them together."""
 
 MOST_SIMULATED_STEPS: Final = 10_000
 """The most steps of replays on a model. Its labels hide nothing: where nothing is assumed, one episode of each goal is
@@ -84,6 +98,9 @@ in which a policy resets. So of a world with a million states, at most a thousan
 BATCH: Final = 16
 """The most episodes in a call of a world."""
 
+AT_ONCE: Final = 64
+"""The most episodes, or walks, that workers are given at once."""
+
 MAX_CUTS: Final = 3
 """The cut journeys in a row after which an action is not drawn any more."""
 
@@ -92,6 +109,15 @@ WALKING: Final = 0.1
 
 LONGEST_WALK: Final = 8
 """of at most this many actions."""
+
+MEAN_WALK: Final = 1 + (1 + LONGEST_WALK) / 2
+"""The steps of a walk with its RESET, where none ends early."""
+
+VISITED: Final = 8
+"""For that many episodes at once, workers are given one action that is to be drawn again: it is more work."""
+
+MOST_WALKED: Final = 1_000
+"""Walks of workers are random in this many of the states that were met first; beyond, each action has its turn."""
 
 LATER_CALLS: Final = 2**40
 """Replays have random streams of their own: those of calls that no exploration comes to."""
@@ -212,7 +238,8 @@ class _Replays:
 
     def __init__(self, atlas: Atlas, world: World, assume: Assumptions, confirm: float | None) -> None:
         self._atlas, self._world, self._confirm = atlas, world, confirm
-        self._is_simulated = world.examinable is None
+        self._shared = world if isinstance(world, SharedWorld) and world.can_be_watched else None
+        self._is_simulated = world.examinable is None and self._shared is None
         self._checks = DrawChecks(atlas, world, "the policies were played", assume)
         self._numbers = {state: number for number, state in enumerate(world.states)}
         self._in_world = np.array([self._numbers[state] for state in atlas.states])
@@ -222,7 +249,7 @@ class _Replays:
         self._confirmed: dict[tuple[int, int], None] = {}  # in the order in which they were met
         self.is_cut = self.has_played = False
         self._first = world.steps
-        self._ends = math.inf if self._is_simulated else time.monotonic() + SECONDS
+        self._patience = Patience(world, math.inf if self._is_simulated else SECONDS)
 
     @property
     def record(self) -> Played:
@@ -247,6 +274,8 @@ class _Replays:
         yield from self._every_goal_once(budget)
         if isinstance(self._world, Examinable):
             yield from self._walks(self._world, int(WALKING * budget))
+        if self._shared is not None:
+            yield from self._walks_at_once(self._shared, int(WALKING * budget))
         if not self._is_simulated or self._atlas.assumptions:
             yield from self._shares(budget)
         self.has_played = not self.is_cut
@@ -262,7 +291,7 @@ class _Replays:
         return self._world.steps - self._first
 
     def _is_late(self) -> bool:
-        return self.is_cut or self._planned >= MOST_PLANNED or time.monotonic() >= self._ends
+        return self.is_cut or self._planned >= MOST_PLANNED or self._patience.is_over
 
     def _goal(self, index: int) -> _Goal:
         horizon = self._horizon(index)
@@ -274,34 +303,86 @@ class _Replays:
 
     def _every_goal_once(self, budget: int) -> Iterator[Finding]:
         """Plays one episode of each goal, the farthest first, as far as the steps suffice."""
-        for index in self._farthest_first.tolist():
-            if self._steps >= budget or self._is_late():
-                return
-            self._goals.append(self._goal(index))
-            yield from self._episodes(self._goals[-1], 1, is_confirmed=True)
+        waiting = self._farthest_first
+        while len(waiting) and self._steps < budget and not self._is_late():
+            at_once = self._at_once(self._horizon(int(waiting[0])))
+            expected = np.cumsum(self._atlas.upper[waiting[:at_once]])
+            n_begun = max(1, int(np.searchsorted(expected, budget - self._steps)))
+            begun, waiting = waiting[:n_begun].tolist(), waiting[n_begun:]
+            goals = [self._goal(index) for index in begun]
+            self._goals += goals
+            yield from self._episodes([(goal, 1) for goal in goals], is_confirmed=True)
+
+    def _at_once(self, horizon: int) -> int:
+        """Returns how many episodes of at most this many steps are played at once, where they are the first."""
+        # A batch may take one step to start a system, and one to reset it.
+        return 1 if self._shared is None else self._shared.affordable(horizon + 2, AT_ONCE)
 
     def _shares(self, budget: int) -> Iterator[Finding]:
-        """Spends the same number of steps on every goal, in a few rounds."""
+        """Spends the same number of steps on every goal."""
         share = budget / max(1, len(self._farthest_first))
+        yield from self._shares_in_rounds(share) if self._shared is None else self._shares_at_once(share)
+
+    def _shares_at_once(self, share: float) -> Iterator[Finding]:
+        """Plays many episodes at once, of the goals that had the fewest steps, until every goal had its share."""
+        while (episodes := self._next_episodes(share)) and not self._is_late():
+            before = [goal.steps for goal, _ in episodes]
+            yield from self._episodes(episodes)
+            for (goal, _), steps in zip(episodes, before, strict=True):
+                if int(ROUNDS * goal.steps / share) > int(ROUNDS * steps / share):
+                    yield from self._length_findings(goal)
+
+    def _next_episodes(self, share: float) -> list[tuple[_Goal, int]]:
+        """Returns goals that have not had their share, and how many episodes of each are played next."""
+        goals = sorted((goal for goal in self._goals if goal.lengths and goal.steps < share), key=_steps_of)
+        room = min(self._at_once(max((goal.horizon for goal in goals), default=1)), self._affordable_episodes)
+        episodes: list[tuple[_Goal, int]] = []
+        for goal in goals[:room]:
+            left = math.ceil((share - goal.steps) * len(goal.lengths) / goal.steps)
+            episodes.append((goal, min(BATCH, left, room)))
+            room -= episodes[-1][1]
+            if not room:
+                break
+        return episodes
+
+    @property
+    def _affordable_episodes(self) -> int:
+        """About how many episodes there is time for; at least one."""
+        lengths = [length for goal in self._goals for length in goal.lengths]
+        mean = 1 + sum(lengths) / max(1, len(lengths))
+        return max(1, math.ceil(min(AT_ONCE, self._patience.steps_left / mean)))
+
+    def _shares_in_rounds(self, share: float) -> Iterator[Finding]:
+        """Plays in a few rounds, one goal after the other."""
         for round_number in range(1, ROUNDS + 1):
             for goal in self._goals:
                 wanted = share * round_number / ROUNDS
                 while goal.lengths and goal.steps < wanted and not self._is_late():
                     left = (wanted - goal.steps) * len(goal.lengths) / goal.steps
-                    yield from self._episodes(goal, min(BATCH, math.ceil(left)))
+                    yield from self._episodes([(goal, min(BATCH, math.ceil(left)))])
                 yield from self._length_findings(goal)
 
-    def _episodes(self, goal: _Goal, times: int, *, is_confirmed: bool = False) -> Iterator[Finding]:
-        """Plays episodes of a goal.
+    def _episodes(self, episodes: Sequence[tuple[_Goal, int]], *, is_confirmed: bool = False) -> Iterator[Finding]:
+        """Plays episodes.
 
         Args:
-            goal: the goal.
-            times: the number of episodes.
+            episodes: the goals, each with the number of its episodes.
             is_confirmed: whether the actions that they play are to be confirmed, as far as anything is assumed of them.
         """
-        number = int(self._in_world[goal.index])
-        order = Episodes(number, 1, goal.horizon, self._policy(goal.index), always_reset=True)
-        for answer in self._carried_out([order] * times):
+        # Workers begin every batch with a RESET.
+        orders = [
+            Episodes(
+                int(self._in_world[goal.index]),
+                1,
+                goal.horizon,
+                self._policy(goal.index),
+                always_reset=self._shared is None,
+            )
+            for goal, _ in episodes
+        ]
+        goals = [goal for goal, times in episodes for _ in range(times)]
+        repeated = [order for order, (_, times) in zip(orders, episodes, strict=True) for _ in range(times)]
+        for goal, answer in zip(goals, self._carried_out(repeated), strict=True):
             goal.note(answer)
             yield from self._checked(goal.index, answer)
             if is_confirmed:
@@ -318,27 +399,32 @@ class _Replays:
         wanted = 1
         while wanted < draws:  # in rounds, so that all of them have about as many when the steps are used up
             wanted = min(2 * wanted, draws)
-            for pair in self._confirmed:
-                missing = wanted - self._checks.times(*pair)
-                if missing > 0 and pair not in hopeless:
-                    if self._steps >= last or self.is_cut or (self._confirm is None and self._is_late()):
-                        return
-                    answer = self._visited(pair, missing)
+            waiting = [pair for pair in self._confirmed if pair not in hopeless]
+            while waiting:
+                at_once = max(1, self._at_once(SHORTEST_HORIZON) // VISITED)
+                pairs, waiting = waiting[:at_once], waiting[at_once:]
+                missing = {pair: times for pair in pairs if (times := wanted - self._checks.times(*pair)) > 0}
+                if not missing:
+                    continue
+                if self._steps >= last or self.is_cut or (self._confirm is None and self._is_late()):
+                    return
+                for pair, answer in zip(missing, self._visited(missing), strict=True):
                     yield from self._checked(self._index_of(pair[0]), answer)
-                    if answer.completed < missing:
+                    if answer.completed < missing[pair]:
                         hopeless.add(pair)
 
-    def _visited(self, pair: tuple[int, int], times: int) -> Answer:
-        """Goes to the state of a pair by its policy and plays its action, a number of times."""
-        index = self._index_of(pair[0])
-        visit: Order = Visit(*pair, times, self._policy(index), self._horizon(index), MAX_CUTS)
-        (answer,) = self._carried_out([visit])
-        return answer
+    def _visited(self, pairs: dict[tuple[int, int], int]) -> list[Answer]:
+        """Goes to the states of pairs by their policies and plays their actions, each a number of times."""
+        visits: list[Order] = []
+        for pair, times in pairs.items():
+            index = self._index_of(pair[0])
+            visits.append(Visit(*pair, times, self._policy(index), self._horizon(index), MAX_CUTS))
+        return self._carried_out(visits)
 
-    def _carried_out(self, orders: list[Order]) -> list[Answer]:
+    def _carried_out(self, orders: Sequence[Order]) -> list[Answer]:
         """Returns what came of orders, also where a limit of the world cuts them: nothing is played after that."""
         try:
-            return self._world.carry_out(orders)
+            return self._world.carry_out(orders) if self._shared is None else self._shared.carry_out_watched(orders)
         except OrdersCutError as cut:
             self.is_cut = True
             return cut.answers
@@ -372,6 +458,19 @@ class _Replays:
             finding = self._checks.add(WALKS, self._walked(world, generator))
             if finding is not None:
                 yield finding
+
+    def _walks_at_once(self, world: SharedWorld, budget: int) -> Iterator[Finding]:
+        """Plays many such walks at once."""
+        last, generator = self._steps + budget, np.random.default_rng(self._atlas.steps)
+        offered = np.array([len(world.actions_of(number)) for number in range(min(len(world.states), MOST_WALKED))])
+        while self._steps < last and not self._is_late():
+            n_walks = min(self._at_once(LONGEST_WALK), math.ceil((last - self._steps) / MEAN_WALK))
+            walks = [_random_walk(offered, generator) for _ in range(n_walks)]
+            self._planned += sum(walk.policy.size for walk in walks)
+            for answer in self._carried_out(walks):
+                finding = self._checks.add(WALKS, answer.transitions())
+                if finding is not None:
+                    yield finding
 
     def _walked(self, world: Examinable, generator: random.Random) -> list[tuple[int, int, int, int]]:
         """Plays a few random actions after a RESET, and returns what followed each."""
@@ -435,6 +534,22 @@ def _promised(atlas: Atlas) -> IntArray:
     if isinstance(policies, Policies):
         return goals[~np.isin(goals, list(policies.horizons))] if policies.horizons else goals
     return goals[[policies[index].ndim == 1 for index in goals.tolist()]]
+
+
+def _steps_of(goal: _Goal) -> int:
+    return goal.steps
+
+
+def _random_walk(offered: IntArray, generator: np.random.Generator) -> Trials:
+    """Returns a walk of a few random actions.
+
+    Args:
+        offered: the number of actions of each state in which they are random, [n].
+        generator: chooses them.
+    """
+    length = int(generator.integers(1, LONGEST_WALK, endpoint=True))
+    policy = np.where(offered > 0, generator.integers(0, np.maximum(offered, 1), (length, len(offered))), RESET_ACTION)
+    return Trials(1, length, policy, goes_beyond=True)
 
 
 def _log_evidence_of_haste(outcomes: IntArray, lower: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -36,6 +36,12 @@ ANSWERED: Final = "answered"
 
 REFINED: Final = "refined"
 """The event after which exploring began anew with other labels."""
+
+EXAMINING: Final = "examining"
+"""The event that the system is examined beside the exploration, with the steps that are reserved for that."""
+
+EXAMINED: Final = "examined"
+"""The event that this is over."""
 
 MISHAPS = {
     "": "the system failed and was restarted",
@@ -134,15 +140,31 @@ def findings_since(folder: Path, checkpoint: int) -> list[Finding]:
     )
 
 
+def examination_due(folder: Path) -> int | None:
+    """Returns the steps that are reserved for an examination whose end no process has seen; None if there is none."""
+    due = None
+    for event in _events(folder, lambda event: event["event"] in (EXAMINING, EXAMINED)):
+        with suppress(ValueError, LookupError, TypeError):
+            due = max(0, int(event["steps"])) if event["event"] == EXAMINING else None
+    return due
+
+
 def _records(folder: Path, is_meant: Callable[[Any], bool], kind: type[Record]) -> list[Record]:
-    """The records of some events. Damaged lines are ignored, because they need not keep a run from resuming."""
+    """The records of some events."""
     records = []
+    for event in _events(folder, is_meant):
+        with suppress(ValueError, LookupError, TypeError):
+            records.append(unpack(kind, event["record"]))
+    return records
+
+
+def _events(folder: Path, is_meant: Callable[[Any], bool]) -> Iterator[Any]:
+    """Yields some events. Damaged lines are ignored, because they need not keep a run from resuming."""
     for line in read_lines(folder) if (folder / EVENTS).is_file() else ():
         with suppress(ValueError, LookupError, TypeError):
             event = parsed_json(line)
             if is_meant(event):
-                records.append(unpack(kind, event["record"]))
-    return records
+                yield event
 
 
 def _is_mishap(event: Mapping[str, Any]) -> bool:

@@ -22,7 +22,7 @@ from axplore.records.findings import Fault, Finding
 from axplore.runs.checkpoints import Checkpoint, encode_state
 from axplore.runs.events import EventLog
 from axplore.runs.folder import RunFolder, answered_before
-from axplore.runs.history import REFINED, History, faults_in
+from axplore.runs.history import EXAMINED, EXAMINING, REFINED, History, faults_in
 from axplore.runs.journal import Call
 from axplore.runs.manifest import current_versions, described
 from axplore.runs.recorded import RecordedWorld
@@ -124,6 +124,16 @@ class RunRecorder:
             max_steps=checkpoint.max_steps,
             explorer=checkpoint.explorer,
         )
+
+    def note_examination(self, reserved: int) -> None:
+        """Logs that the system is examined beside the exploration, and how many steps are reserved for that."""
+        self._folder.events.note(EXAMINING, steps=reserved)
+        self._folder.events.sync()
+
+    def note_examined(self, steps: int) -> None:
+        """Logs that this is over, and the steps of examining by then; what was found is kept already."""
+        self._folder.events.note(EXAMINED, steps=steps)
+        self._folder.events.sync()
 
     def note(self, report: RoundReport) -> None:
         """Logs the report of a round, and writes a checkpoint when one is due."""

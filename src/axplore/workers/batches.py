@@ -24,6 +24,7 @@ from axplore.types import Action, IntArray, State
 from axplore.workers.engines import TryElsewhereError
 from axplore.worlds.contract import Answer, Episodes, Order, Replica, Survey, Tour, Trials, Visit
 from axplore.worlds.orders import no_answer
+from axplore.worlds.watched import RecordsSteps
 
 BATCH: Final = 25
 """The largest number of visits, plays or episodes of a batch, unless there would be more than `MAX_BATCHES`."""
@@ -37,6 +38,10 @@ WAVE: Final = 8
 BATCHES_OF_TOUR: Final = 8
 LEAST_BATCH: Final = 5
 """A tour is the only order of its round, so it has at least this many batches, of at least this many plays each."""
+
+BATCHES_OF_EPISODES: Final = 16
+"""Episodes are often the only order of their round, too. They begin with a RESET anyway, so that small batches cost
+nothing: there are at least this many, or as many as episodes, unless they may end early."""
 
 LEAST_STEPS: Final = 3
 """The fewest steps for which a batch is worth its while: to start the system, a RESET and a step."""
@@ -53,6 +58,8 @@ def cut(order: Order, size: int = BATCH) -> list[Quota]:
         return _dealt(order.times, _n_batches(n_plays, min(size, shared)))
     if isinstance(order, Survey):  # what to play next depends on all plays before
         return [order.plays] if order.plays else []
+    if isinstance(order, Episodes) and not _may_end_early(order):
+        size = min(size, max(1, -(-order.times // BATCHES_OF_EPISODES)))
     n_batches = _n_batches(order.times, size)
     return [order.times * (batch + 1) // n_batches - order.times * batch // n_batches for batch in range(n_batches)]
 
@@ -86,9 +93,13 @@ def wave_after(order: Order, answers: Sequence[Answer], n_batches: int) -> range
     Episodes that may end early do so after a batch. Batches of other orders are all carried out at once.
     """
     begin = len(answers)
-    if not isinstance(order, Episodes) or math.isinf(order.allowance + order.slack):
+    if not isinstance(order, Episodes) or not _may_end_early(order):
         return range(begin, n_batches)
     return range(begin, min(begin + WAVE, n_batches) if n_counted(order, answers) == begin else begin)
+
+
+def _may_end_early(order: Episodes) -> bool:
+    return not math.isinf(order.allowance + order.slack)
 
 
 def n_counted(order: Order, answers: Sequence[Answer]) -> int:
@@ -140,6 +151,7 @@ class BatchRequest:
             attempt, because which ones are dropped may depend on where they led.
         max_steps: the most steps of the system, that of starting it included; None for no limit.
         seconds: the time after which no step begins.
+        is_recorded: whether its steps are to be recorded.
     """
 
     key: Key
@@ -152,6 +164,7 @@ class BatchRequest:
     repeatable: bool = True
     max_steps: int | None = None
     seconds: float = math.inf
+    is_recorded: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,12 +176,16 @@ class BatchOutcome:
         discovered: the states met for the first time, each with its actions.
         faults: the failures of the system.
         was_cut: whether a limit ended it early.
+        recorded: its steps, if they were to be recorded; see `axplore.worlds.hindsight.StepRecorder`.
+        seconds: the time that it took.
     """
 
     answer: Answer
     discovered: tuple[tuple[State, tuple[Action, ...]], ...]
     faults: tuple[Fault, ...]
     was_cut: bool = False
+    recorded: bytes = b""
+    seconds: float = 0.0
 
 
 class BatchServer:
@@ -204,7 +221,10 @@ class BatchServer:
         order = part_of(self._orders[request.key[1]], request.quota)
         if request.max_steps is not None and request.max_steps < LEAST_STEPS:
             return BatchOutcome(no_answer(order), (), (), was_cut=True)
+        began = time.monotonic()
         replica = self._updated_replica()
+        if isinstance(replica, RecordsSteps):
+            replica.record_steps(is_wanted=request.is_recorded)
         # One step is left for a system that has to be started.
         replica.limit(
             None if request.max_steps is None else request.max_steps - 1,
@@ -225,7 +245,14 @@ class BatchServer:
         discovered = [
             (label, replica.actions_of(n_states + index)) for index, label in enumerate(replica.states[n_states:])
         ]
-        return BatchOutcome(answer, tuple(discovered), tuple(replica.faults[n_faults:]), was_cut)
+        return BatchOutcome(
+            answer,
+            tuple(discovered),
+            tuple(replica.faults[n_faults:]),
+            was_cut,
+            replica.recorded_steps() if isinstance(replica, RecordsSteps) else b"",
+            time.monotonic() - began,
+        )
 
     def close(self) -> None:
         """Closes the replica; the next batch makes another."""

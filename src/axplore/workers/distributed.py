@@ -21,8 +21,8 @@ import numpy as np
 from msgspec import structs
 
 from axplore.errors import InvalidSettingError, OrdersCutError, TooManyFaultsError, WorldError
-from axplore.records.findings import Fault, FaultKind
-from axplore.types import Action, State
+from axplore.records.findings import Examined, Fault, FaultKind
+from axplore.types import Action, IntArray, State
 from axplore.workers.batches import (
     BATCH,
     LEAST_STEPS,
@@ -40,6 +40,7 @@ from axplore.workers.pool import Memory, WorkerPool
 from axplore.worlds.contract import (
     NOWHERE,
     Answer,
+    Episodes,
     Incident,
     IncidentKind,
     Order,
@@ -47,8 +48,10 @@ from axplore.worlds.contract import (
     World,
     WorldSnapshot,
 )
+from axplore.worlds.hindsight import Alarm, WatchedHistory
 from axplore.worlds.orders import DiscoveredStates, Tally, check_orders, no_answer
 from axplore.worlds.systems import is_worth_a_line
+from axplore.worlds.watched import RecordsSteps, SharedWorld
 
 FAULTLESS_ATTEMPTS: Final = 2
 """The number of times that a batch is repeated after a fault of its system. After that, faults are attributed to the
@@ -106,7 +109,7 @@ class BatchStore(Protocol):
         """Stores the outcome of a batch of this call."""
 
 
-class DistributedWorld(World):
+class DistributedWorld(SharedWorld):
     """A `World` whose orders are carried out by workers."""
 
     def __init__(self, world: World, engine: Engine, *, batch: int = BATCH) -> None:
@@ -133,6 +136,7 @@ class DistributedWorld(World):
             (label, world.actions_of(number)) for number, label in enumerate(world.states)
         )
         self._steps, self._calls = world.steps, 0
+        self._restored = 0  # how often
         self._faults: list[Fault] = []
         self._incidents: list[Incident] = []
         self._seconds_of_batch = math.inf  # of the last batches
@@ -143,6 +147,11 @@ class DistributedWorld(World):
         self._beside = 0  # of the system, at most, and not among those that count
         self._reservations: dict[Key, list[int]] = {}  # of attempts at batches, each a number of steps
         self._store: BatchStore | None = None  # asked before a batch is carried out, and given its outcome afterwards
+        self._can_be_watched = isinstance(world, RecordsSteps)
+        self._history: WatchedHistory | None = None
+        self._is_recording = False
+        self._recorded: list[IntArray] = []
+        self._busy_seconds, self._busy_steps = 0.0, 0
         self._pool = WorkerPool(
             engine,
             partial(BatchServer, world.replica_factory()),
@@ -225,8 +234,9 @@ class DistributedWorld(World):
         call = self._calls
         self._calls += 1
         self._steps_under_way = 0
-        if self._store is not None:
-            self._store.begin(call, orders)
+        store = self._store_of_call
+        if store is not None:
+            store.begin(call, orders)
         works = [_Work(order, self._cut(order, call, index), []) for index, order in enumerate(orders)]
         was_cut = False
         while not was_cut and any(waves := [work.next_wave() for work in works]):
@@ -266,10 +276,99 @@ class DistributedWorld(World):
 
     def restore(self, snapshot: WorldSnapshot) -> None:
         """Resumes from a snapshot as if it had never stopped."""
-        self._discovered.restore(snapshot)
-        self._pool.close()  # workers know other states
+        self._restored += 1  # calls have the numbers of earlier ones, whose orders workers may have
+        if (tuple(self._discovered.labels), tuple(self._discovered.actions)) != (snapshot.labels, snapshot.actions):
+            self._discovered.restore(snapshot)
+            self._pool.close()  # workers know other states
         self._beside += self._steps - snapshot.steps
         self._steps, self._calls = snapshot.steps, snapshot.calls
+
+    # What is played before a promise is watched; see `axplore.worlds.watched`.
+
+    @property
+    def can_be_watched(self) -> bool:
+        """Whether workers can record their steps."""
+        return self._can_be_watched
+
+    @property
+    def busy_seconds(self) -> float:
+        """The time that all batches have taken by now, each where it was carried out."""
+        return self._busy_seconds
+
+    @property
+    def seconds_of_step(self) -> float:
+        """The mean time of a step by now; 0 if none was taken."""
+        return self._busy_seconds / max(1, self._busy_steps)
+
+    @property
+    def recorded(self) -> Sequence[IntArray]:
+        """The steps of each order of the last call of `carry_out_watched`; see `SharedWorld.recorded`."""
+        return self._recorded
+
+    def carry_out_watched(self, orders: Sequence[Order]) -> list[Answer]:
+        """Carries out orders as `carry_out` does, and hands their steps to the tests of the history.
+
+        No batch is stored: its steps would be missing when it is found again.
+        """
+        longest = max((int(order.horizon) for order in orders if isinstance(order, Episodes)), default=0)
+        self._pool.expect(longest * self.seconds_of_step)
+        self._recorded, self._is_recording = [], True
+        try:
+            return self.carry_out(orders)
+        finally:
+            self._is_recording = False
+
+    def affordable(self, steps: int, most: int) -> int:
+        """Returns how many batches of at most this many steps can be carried out at once; at least one."""
+        if self._last_step is None:
+            return most
+        left = self._last_step - self._spent
+        return max(1, min(most, left // STEPS_WORTH_SHARING, left // (2 * steps)))
+
+    def watch_history(self) -> None:
+        """Tests from now on the steps of `carry_out_watched`: whether what follows a pair depends on more than it."""
+        self._history = self._history or WatchedHistory()
+
+    def vary_ages(self) -> None:
+        """Does nothing: every batch begins with a RESET."""
+
+    @property
+    def has_alarmed(self) -> bool:
+        """Whether a test of the history has found something by its last look."""
+        return self._history is not None and self._history.alarm is not None
+
+    @property
+    def history_alarm(self) -> Alarm | None:
+        """What the tests of the history have found first; None if nothing, or if they are not asked."""
+        if self._history is None:
+            return None
+        self._history.look()
+        return self._history.alarm
+
+    @property
+    def other_alarms(self) -> Sequence[Alarm]:
+        """What each of the tests of the history that alarmed has found so far."""
+        return () if self._history is None else self._history.alarms
+
+    @property
+    def examined(self) -> Examined:
+        """How much the tests of the history have seen."""
+        if self._history is None:
+            return Examined()
+        self._history.look()
+        return self._history.examined
+
+    @property
+    def _store_of_call(self) -> BatchStore | None:
+        """Where the batches of the call in progress are kept, if they are."""
+        return None if self._is_recording else self._store
+
+    def _note_recorded(self, batches: Sequence[IntArray]) -> None:
+        """Keeps the steps of an order, and hands them to the tests of the history."""
+        self._recorded.append(np.concatenate(batches))
+        if self._history is not None:
+            for steps in batches:
+                self._history.add(steps)
 
     def close(self) -> None:
         """Ends the workers."""
@@ -281,7 +380,8 @@ class DistributedWorld(World):
 
     def _done(self, batches: Sequence[_Batch]) -> list[BatchOutcome]:
         """Returns the outcomes of batches, in their order."""
-        find = self._store.find if self._store is not None else lambda _: None
+        store = self._store_of_call
+        find = store.find if store is not None else lambda _: None
         found = {batch.key: outcome for batch in batches if (outcome := find(batch.key)) is not None}
         left = [batch for batch in batches if batch.key not in found]
         self._spent += sum(outcome.answer.steps + 1 for outcome in found.values())
@@ -293,8 +393,10 @@ class DistributedWorld(World):
                 self._give_back([batch], outcome.answer.steps + 1)
                 found[batch.key] = outcome
                 self._steps_under_way += outcome.answer.steps
-                if self._store is not None:
-                    self._store.keep(batch.key, outcome)
+                self._busy_seconds += outcome.seconds
+                self._busy_steps += outcome.answer.steps
+                if store is not None:
+                    store.keep(batch.key, outcome)
         self._note_lost()
         if left:
             at_work = min(len(bundles), self._engine.n_workers)
@@ -337,8 +439,8 @@ class DistributedWorld(World):
 
     def _request(self, batch: _Batch, failures: int, memory: Memory) -> BatchRequest:
         call, index, _ = batch.key
-        if memory.get("call") != call:
-            memory |= {"call": call, "orders": set()}
+        if memory.get("call") != (self._restored, call):
+            memory |= {"call": (self._restored, call), "orders": set()}
         order = None if index in memory["orders"] else batch.order
         memory["orders"].add(index)
         n_kept, memory["n_states"] = memory.get("n_states", 0), len(self._discovered)
@@ -355,17 +457,23 @@ class DistributedWorld(World):
             repeatable=self._repeatable,
             max_steps=self._reserved(batch),
             seconds=self._ends - time.monotonic(),
+            is_recorded=self._is_recording,
         )
 
     def _merged(self, work: _Work, n_shared: int) -> Answer:
         """Returns the merged answer to an order whose batches knew the first `n_shared` states."""
         tally = Tally()
+        recorded = [np.empty((0, 2), dtype=np.int64)]
         for outcome in work.outcomes:
-            numbers = [self._number_of(label, actions) for label, actions in outcome.discovered]
-            tally.add(outcome.answer, np.array([*range(n_shared), *numbers], dtype=np.int64))
+            discovered = [self._number_of(label, actions) for label, actions in outcome.discovered]
+            numbers = np.array([*range(n_shared), *discovered], dtype=np.int64)
+            tally.add(outcome.answer, numbers)
+            recorded.append(_renumbered(outcome.recorded, numbers))
             for fault in outcome.faults:
                 self._note_fault(structs.replace(fault, steps=self._steps))
             self._steps += outcome.answer.steps
+        if self._is_recording:
+            self._note_recorded(recorded)
         answers = work.answers
         counted = answers[: n_counted(work.order, answers)] or [no_answer(work.order)]
         return tally.answer(
@@ -407,3 +515,16 @@ class DistributedWorld(World):
         if incident.kind is IncidentKind.LOST and incident.repeated and not self._repeatable:
             # Another attempt draws differently, and the loss may be related to where the draws led.
             self._faults.append(Fault(FaultKind.LOST, incident.message, None, self._steps))
+
+
+def _renumbered(recorded: bytes, numbers: IntArray) -> IntArray:
+    """Returns the steps that a batch has recorded, [m, 2], with the states renumbered.
+
+    Args:
+        recorded: the steps.
+        numbers: for each state of the batch, its index here, [n].
+    """
+    steps = np.frombuffer(recorded, dtype=np.int64).reshape(-1, 2).copy()
+    is_state = steps[:, 1] >= 0
+    steps[is_state, 1] = numbers[steps[is_state, 1]]
+    return steps

@@ -156,6 +156,10 @@ class WorkerPool:
             for slot in [slot for slot in self._slots if slot.task is not None]:
                 self._stop(slot)  # its result is no longer needed
 
+    def expect(self, seconds: float) -> None:
+        """Says that a task may take this long, however long others took: it is not slow then."""
+        self._longest = max(self._longest, seconds)
+
     def close(self) -> None:
         """Stops all workers."""
         for slot in list(self._slots):

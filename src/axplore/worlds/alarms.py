@@ -7,9 +7,9 @@ from typing import Any, Final
 from axplore.labels import readable
 from axplore.records.findings import Finding, Issue
 from axplore.statistics.dependence import Dependence, two_that_differ
-from axplore.worlds.contract import Examinable
 from axplore.worlds.diagnosis import finding_of
 from axplore.worlds.hindsight import EARLY_DRAWS, SHORT_RUN, Alarm, Circumstance, pair_of
+from axplore.worlds.watched import Watched
 
 ISSUES: Final = {
     Circumstance.ORIGIN: Issue.HISTORY_MATTERS,
@@ -19,7 +19,7 @@ ISSUES: Final = {
 }
 
 
-def history_finding(world: Examinable) -> Finding | None:
+def history_finding(world: Watched) -> Finding | None:
     """Returns what the tests that ran along have found; None if nothing."""
     alarm: Alarm | None = world.history_alarm
     if alarm is None:
@@ -32,7 +32,7 @@ def history_finding(world: Examinable) -> Finding | None:
     return finding_of(ISSUES[alarm.circumstance], seen)
 
 
-def _described(world: Examinable, alarm: Alarm) -> str:
+def _described(world: Watched, alarm: Alarm) -> str:
     found = alarm.dependence
     pair = pair_of(int(str(found.pair)))
     assert pair is not None
@@ -52,7 +52,7 @@ def _told_of(alarm: Alarm) -> list[Any]:
     return contexts if alarm.circumstance is Circumstance.ORIGIN else sorted(contexts)
 
 
-def _context_text(world: Examinable, circumstance: Circumstance, context: Any) -> str:
+def _context_text(world: Watched, circumstance: Circumstance, context: Any) -> str:
     if circumstance is Circumstance.ORIGIN:
         before = pair_of(context)
         return "first after a RESET" if before is None else f"after {pair_text(world, before)}"
@@ -68,7 +68,7 @@ def _range_text(first: int, last: int) -> str:
     return f"{first:,}" if first == last else f"{first:,} to {last:,}"
 
 
-def pair_text(world: Examinable, pair: tuple[int, int]) -> str:
+def pair_text(world: Watched, pair: tuple[int, int]) -> str:
     """Returns an action and its state in words."""
     state, action = pair
     if state >= len(world.states):
@@ -76,12 +76,12 @@ def pair_text(world: Examinable, pair: tuple[int, int]) -> str:
     return f"action {readable(world.actions_of(state)[action])} in state {_state_text(world, state)}"
 
 
-def row_text(world: Examinable, found: Dependence, context: Any) -> str:
+def row_text(world: Watched, found: Dependence, context: Any) -> str:
     """Returns where a pair led most often in a context."""
     row: list[tuple[Any, int]] = sorted(found.table[context].items(), key=lambda item: -item[1])[:3]
     return ", ".join(f"{_state_text(world, state)} {times} times" for state, times in row)
 
 
-def _state_text(world: Examinable, state: int) -> str:
+def _state_text(world: Watched, state: int) -> str:
     """Returns a state in words; what was met outside orders may be forgotten by now."""
     return readable(world.states[state]) if state < len(world.states) else "a state met only then"

@@ -69,6 +69,34 @@ class Alarm:
     dependence: Dependence
 
 
+class StepRecorder:
+    """Records steps as `WatchedHistory` does and tests nothing: they are handed to one in another process."""
+
+    room: Final = LARGEST_BATCH
+
+    def __init__(self) -> None:
+        self.steps = array("q")
+        self._is_broken = True
+
+    def break_off(self) -> None:
+        """Says that the agent was reset without a step that is recorded."""
+        self._is_broken = True
+
+    def begin(self, position: int) -> None:
+        """Begins to record steps from a state."""
+        if self._is_broken:
+            self.steps.extend((NO_STEP, position))
+            self._is_broken = False
+
+    def look(self) -> None:
+        """Keeps what was recorded until `take` is called."""
+
+    def take(self) -> bytes:
+        """Returns what was recorded since it was last taken, for `WatchedHistory.add`."""
+        recorded, self.steps, self._is_broken = self.steps.tobytes(), array("q"), True
+        return recorded
+
+
 class _Draws(NamedTuple):
     """Draws among recorded steps.
 
@@ -131,6 +159,13 @@ class WatchedHistory:
         if self._is_broken:
             self.steps.extend((NO_STEP, position))
             self._is_broken = False
+        if self.room <= 0:
+            self.look()
+
+    def add(self, recorded: IntArray) -> None:
+        """Adds steps that a `StepRecorder` has recorded after a RESET, in the states of this one."""
+        self.steps.frombytes(np.ascontiguousarray(recorded, dtype=np.int64).tobytes())
+        self.break_off()
         if self.room <= 0:
             self.look()
 

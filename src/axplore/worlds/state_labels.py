@@ -103,6 +103,9 @@ def check_same_kind(known: State, answer: State) -> None:
 
     Whole numbers and floats that are equal, such as 1 and 1.0, are one state.
     """
+    kind = type(known)
+    if kind is type(answer) and kind is not tuple and kind is not frozenset:
+        return  # as at nearly every step
     if not _is_same_kind(known, answer):
         raise WorldError(
             f"the states {shortened(known)} and {shortened(answer)} are equal in Python, so they would be counted "

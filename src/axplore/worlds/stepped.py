@@ -27,7 +27,7 @@ from axplore.labels import shortened
 from axplore.records.findings import Examined, Fault
 from axplore.types import RESET_ACTION, Action, Reset, State
 from axplore.worlds.contract import NOWHERE, Answer, Examinable, Order, Restarts, WorldSnapshot
-from axplore.worlds.hindsight import Alarm, WatchedHistory
+from axplore.worlds.hindsight import Alarm, StepRecorder, WatchedHistory
 from axplore.worlds.keys import Key, keyed
 from axplore.worlds.orders import LARGEST, DiscoveredStates, Tally, check_orders, checked_seed, no_answer
 from axplore.worlds.renewals import Renewals
@@ -106,6 +106,7 @@ class SteppedWorld(Examinable):
         self._tally = Tally()
         self._has_hinted = False
         self._history: WatchedHistory | None = None
+        self._recorder: StepRecorder | None = None
         self._checks_start = True  # once in an order
         self._worked: dict[int, set[int]] = {}  # the actions that have worked in each state
         self._hearsay: set[int] = set()
@@ -301,6 +302,14 @@ class SteppedWorld(Examinable):
         """Tests from now on, at every step, whether what follows a pair depends on more than the pair."""
         self._history = self._history or WatchedHistory()
 
+    def record_steps(self, *, is_wanted: bool) -> None:
+        """Records from now on every step of batches, or none; see `RecordsSteps`."""
+        self._recorder = StepRecorder() if is_wanted else None
+
+    def recorded_steps(self) -> bytes:
+        """Returns the steps that were recorded since this was last asked."""
+        return b"" if self._recorder is None else self._recorder.take()
+
     @property
     def has_alarmed(self) -> bool:
         """Whether a test of the history has found something by its last look."""
@@ -342,8 +351,8 @@ class SteppedWorld(Examinable):
         self._begin(key)
         if self._needs_reset and not self._was_cut:
             self._reset()
-            if self._history is not None:
-                self._history.break_off()
+            if self._witness is not None:
+                self._witness.break_off()
         needs_reset = self._needs_reset and self._was_cut
         self._needs_reset = True  # until the order is over, because an exception leaves the system anywhere
         outcome = self._follow(walker)
@@ -389,15 +398,20 @@ class SteppedWorld(Examinable):
             chosen = next(walker)
             if self._was_cut:
                 tell(CUT)
-            if self._history is not None:
-                return self._follow_watched(walker, chosen, self._history)
+            if self._witness is not None:
+                return self._follow_watched(walker, chosen, self._witness)
             while True:
                 chosen = tell(reset() if chosen == RESET_ACTION else play(chosen))
         except StopIteration as end:
             outcome: WalkResult = end.value
             return outcome
 
-    def _follow_watched(self, walker: Walker, chosen: int, history: WatchedHistory) -> WalkResult:
+    @property
+    def _witness(self) -> WatchedHistory | StepRecorder | None:
+        """What records every step, if anything does."""
+        return self._history or self._recorder
+
+    def _follow_watched(self, walker: Walker, chosen: int, history: WatchedHistory | StepRecorder) -> WalkResult:
         """Does the same, and records every step for the test of whether the history matters."""
         play, reset, tell = self._play, self._reset, walker.send
         while True:
