@@ -455,7 +455,8 @@ class Certified(Explorer[CertifiedState]):
         budget = max(self.least_order, self.growth * (world.steps + drawn_before))
         travel = Travel(model)
         tests = state.tests.ended(claim.goal for claim in state.proven if not isinstance(claim, ToReach))
-        begun, more, steps = [], np.zeros(model.n_pairs), 0.0
+        begun: list[EpisodePlan] = []
+        more, steps = np.zeros(model.n_pairs), 0.0
         for claim in claims:
             plan = self._next_part(claim, tests, model, travel)
             if isinstance(plan, EpisodePlan):
