@@ -11,7 +11,7 @@ import pytest
 from msgspec import structs
 
 from axplore.mdp import TabularMdp
-from axplore.proofs.bounds import IntervalModel
+from axplore.proofs.bounds import IntervalModel, empirical_path
 from axplore.proofs.claims import Draws, ToOptimise, ToProve, ToReach, ToSetAside, cheapest_draws
 from axplore.proofs.travel import Travel, journey_limit, tour_of
 from axplore.target import Target
@@ -193,3 +193,31 @@ def test_of_two_policies_the_one_is_kept_by_which_the_claim_is_decided(monkeypat
     nothing: Any = None
     assert ToOptimise(1, 0.51).regret(nothing) is looks_best
     assert ToOptimise(1, 0.51).gain(nothing).proven
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_proven_is_what_needs_no_draws(seed: int) -> None:
+    model = model_of(drawn_counts(random_model(seed), (0, 1, 2), 200, seed), limit=200.0)
+    n_proven = 0
+    for goal in range(1, len(model.numbers)):
+        steps = empirical_path(model, goal).steps
+        if np.isfinite(steps):
+            for part in (0.5, 0.9, 1.0, 1.1, 2.0):
+                for claim in (ToReach(goal, part * steps), ToSetAside(goal, part * steps)):
+                    assert claim.is_proven(model) == claim.gain(model).proven
+                    n_proven += claim.is_proven(model)
+        if goal < model.n_known:
+            for loss in (0.01, 0.3, 3.0):
+                assert ToOptimise(goal, loss).is_proven(model) == ToOptimise(goal, loss).gain(model).proven
+    assert n_proven > 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_ways_back_are_estimated_to_a_few_hundredths_of_a_step(seed: int) -> None:
+    model = model_of(drawn_counts(random_model(seed), (0, 1, 2), 200, seed), limit=200.0)
+    per_draw = Travel(model).per_draw_of_all()
+    for pair in range(model.n_pairs):
+        entries = slice(model.rows.row_offsets[pair], model.rows.row_offsets[pair + 1])
+        back = np.minimum(empirical_path(model, int(model.owners[pair])).values, model.limit)
+        exact = 1.0 + model.rows.frequencies[entries] @ back[model.rows.successors[entries]]
+        assert per_draw[pair] == pytest.approx(exact, abs=0.05)
