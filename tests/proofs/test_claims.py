@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from msgspec import structs
 
+import axplore
 from axplore.mdp import TabularMdp
+from axplore.proofs import travel
 from axplore.proofs.bounds import IntervalModel, empirical_path
 from axplore.proofs.claims import Draws, ToOptimise, ToProve, ToReach, ToSetAside, cheapest_draws
 from axplore.proofs.travel import Travel, journey_limit, tour_of
@@ -221,3 +223,16 @@ def test_ways_back_are_estimated_to_a_few_hundredths_of_a_step(seed: int) -> Non
         back = np.minimum(empirical_path(model, int(model.owners[pair])).values, model.limit)
         exact = 1.0 + model.rows.frequencies[entries] @ back[model.rows.successors[entries]]
         assert per_draw[pair] == pytest.approx(exact, abs=0.05)
+
+
+def test_ways_back_in_a_large_model_are_about_those_among_all_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    mdp = axplore.domain("slippery-grid", rows=22, columns=22, slip=0.1)
+    known = [state for state in range(mdp.n_states) if sum(divmod(state, 22)) < 24]
+    model = model_of(drawn_counts(mdp, known, 40, seed=0), limit=400.0)
+    assert model.n_known > travel.NEAR
+    near = Travel(model).per_draw_of_all()
+    monkeypatch.setattr(travel, "NEAR", model.n_known)
+    among_all = Travel(model).per_draw_of_all()
+    assert near == pytest.approx(among_all, rel=0.2)
+    assert np.median(near / among_all) == pytest.approx(1.0, abs=0.01)
+    assert np.mean(near / among_all) == pytest.approx(1.0, abs=0.02)
