@@ -26,6 +26,7 @@ from axplore.proofs.bounds import (
     interval_model,
     lower_path,
     regret_path,
+    states_met,
     upper_path,
 )
 from axplore.proofs.row_kernels import NEWTON_ACCURACY, RegionRows, extreme_row, least_mean
@@ -584,3 +585,28 @@ def test_no_upper_bound_falls_below_what_is_said_of_all(seed: int, kind: str, kn
     model = model_of(counts_for(random_model(seed), seed, kind, known))
     for goal in goals_of(model):
         assert upper_path(model, goal).steps >= model.least_upper[goal] * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_regret_of_states_that_a_policy_does_not_meet_is_the_greatest_doubt(seed: int) -> None:
+    """And where it leads, the regret is a fixed point of its equation."""
+    model = model_of(drawn_counts(random_model(seed), (0, 1, 2), 300, seed), limit=200.0)
+    for goal in range(1, len(model.numbers)):
+        upper = upper_path(model, goal)
+        regret = regret_path(model, upper, lower_path(model, goal))
+        if not upper.proven:
+            continue
+        met, greatest = states_met(model, upper), regret.local_regret.max()
+        met[goal : goal + 1] = False
+        for state in np.flatnonzero(~met):
+            assert regret.values[state] == (0.0 if state == goal else greatest)
+        rows, values = model.rows_for(goal, 1.0), regret.values
+        for state in np.flatnonzero(met):
+            pair = upper.policy[state]
+            if pair == RESET_PAIR:
+                ahead = values[0]
+            else:
+                entries = slice(rows.row_offsets[pair], rows.row_offsets[pair + 1])
+                distances = greatest - values[rows.successors[entries]]
+                ahead = greatest - balls.least_mean(distances, rows.shares[entries], float(rows.slack[pair]))[0]
+            assert values[state] == pytest.approx(max(regret.local_regret[state], ahead), abs=1e-4 * (1 + greatest))

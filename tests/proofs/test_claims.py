@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from msgspec import structs
 
+import axplore
 from axplore.mdp import TabularMdp
-from axplore.proofs.bounds import IntervalModel
+from axplore.proofs import travel
+from axplore.proofs.bounds import IntervalModel, empirical_path
 from axplore.proofs.claims import Draws, ToOptimise, ToProve, ToReach, ToSetAside, cheapest_draws
 from axplore.proofs.travel import Travel, journey_limit, tour_of
 from axplore.target import Target
@@ -193,3 +195,44 @@ def test_of_two_policies_the_one_is_kept_by_which_the_claim_is_decided(monkeypat
     nothing: Any = None
     assert ToOptimise(1, 0.51).regret(nothing) is looks_best
     assert ToOptimise(1, 0.51).gain(nothing).proven
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_proven_is_what_needs_no_draws(seed: int) -> None:
+    model = model_of(drawn_counts(random_model(seed), (0, 1, 2), 200, seed), limit=200.0)
+    n_proven = 0
+    for goal in range(1, len(model.numbers)):
+        steps = empirical_path(model, goal).steps
+        if np.isfinite(steps):
+            for part in (0.5, 0.9, 1.0, 1.1, 2.0):
+                for claim in (ToReach(goal, part * steps), ToSetAside(goal, part * steps)):
+                    assert claim.is_proven(model) == claim.gain(model).proven
+                    n_proven += claim.is_proven(model)
+        if goal < model.n_known:
+            for loss in (0.01, 0.3, 3.0):
+                assert ToOptimise(goal, loss).is_proven(model) == ToOptimise(goal, loss).gain(model).proven
+    assert n_proven > 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_ways_back_are_estimated_to_a_few_hundredths_of_a_step(seed: int) -> None:
+    model = model_of(drawn_counts(random_model(seed), (0, 1, 2), 200, seed), limit=200.0)
+    per_draw = Travel(model).per_draw_of_all()
+    for pair in range(model.n_pairs):
+        entries = slice(model.rows.row_offsets[pair], model.rows.row_offsets[pair + 1])
+        back = np.minimum(empirical_path(model, int(model.owners[pair])).values, model.limit)
+        exact = 1.0 + model.rows.frequencies[entries] @ back[model.rows.successors[entries]]
+        assert per_draw[pair] == pytest.approx(exact, abs=0.05)
+
+
+def test_ways_back_in_a_large_model_are_about_those_among_all_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    mdp = axplore.domain("slippery-grid", rows=22, columns=22, slip=0.1)
+    known = [state for state in range(mdp.n_states) if sum(divmod(state, 22)) < 24]
+    model = model_of(drawn_counts(mdp, known, 40, seed=0), limit=400.0)
+    assert model.n_known > travel.NEAR
+    near = Travel(model).per_draw_of_all()
+    monkeypatch.setattr(travel, "NEAR", model.n_known)
+    among_all = Travel(model).per_draw_of_all()
+    assert near == pytest.approx(among_all, rel=0.2)
+    assert np.median(near / among_all) == pytest.approx(1.0, abs=0.01)
+    assert np.mean(near / among_all) == pytest.approx(1.0, abs=0.02)

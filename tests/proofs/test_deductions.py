@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from axplore.mdp import TabularMdp
-from axplore.proofs.bounds import MOST_BUDGET, IntervalModel, lower_path
+from axplore.proofs.bounds import MOST_BUDGET, IntervalModel, empirical_path, lower_path
+from axplore.proofs.claims import WORTH_DEDUCTING, ToSetAside, cheapest_draws
 from axplore.proofs.deductions import deducted_path, visits_deducted
+from axplore.proofs.travel import Travel
 from axplore.statistics.confidence import SharedBudget
 from axplore.types import FloatArray
 from observed import drawn_counts, model_of
@@ -161,3 +163,34 @@ def test_a_later_budget_serves_where_the_first_one_is_spent() -> None:
     gained = [found.at_least - less.at_least for found, less in both if found is not None and less is not None]
     assert min(gained) >= 0.0
     assert max(gained) > 0.0
+
+
+@pytest.mark.parametrize("visits", [12, 60])
+def test_budgets_that_the_same_pairs_have_joined_give_what_the_best_of_them_gives_alone(visits: int) -> None:
+    model = model_for(made_up(1, uncertain=2), visits)
+    assert len(model.budgets_to_deduct) > 1
+    for goal in range(1, len(model.numbers) + 1):
+        alone = [
+            deducted_path(replace(model, shared_budgets=(budget,)), goal, 2.0) for budget in model.budgets_to_deduct
+        ]
+        best = max((path.at_least for path in alone if path is not None), default=-np.inf)
+        together = deducted_path(model, goal, 2.0)
+        assert (-np.inf if together is None else together.at_least) == best
+
+
+def test_where_pairs_with_one_successor_take_many_steps_no_deduction_would_take_fewer() -> None:
+    n_compared = 0
+    for seed in range(6):
+        model = model_for(made_up(seed, uncertain=1), 30)
+        travel, single = Travel(model), model.with_one_successor(0)
+        for goal in range(1, len(model.numbers)):
+            claim = ToSetAside(goal, 0.9 * empirical_path(model, goal).steps)
+            if not np.isfinite(claim.steps) or claim.is_proven(model):
+                continue
+            draws = cheapest_draws(claim, model, travel)
+            if travel.steps(np.where(single, draws.more, 0.0)) >= WORTH_DEDUCTING * draws.travel:
+                for visits in claim.visits_deducted(model, travel, np.inf):
+                    n_compared += 1
+                    more = np.maximum(np.ceil(visits) - model.visits, 0.0)
+                    assert draws.travel <= travel.steps(more) * (1.0 + 1e-9)
+    assert n_compared >= 5

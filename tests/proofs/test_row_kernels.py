@@ -9,7 +9,14 @@ import pytest
 
 from axplore.compilation import compiled
 from axplore.proofs.bound_kernels import evaluate
-from axplore.proofs.row_kernels import UNKNOWN_SHIFT, RegionRows, least_mean, least_mean_by, single_factors
+from axplore.proofs.row_kernels import (
+    UNKNOWN_SHIFT,
+    RegionRows,
+    least_mean,
+    least_mean_by,
+    least_mean_near,
+    single_factors,
+)
 from axplore.types import FloatArray
 
 LIMIT = 1000.0
@@ -87,3 +94,27 @@ def test_a_closed_row_is_bounded_by_its_ball_however_small_the_best_shift_is() -
     mean, _, _ = least_mean_of(rows_with([[0, 1]], [shares.tolist()], slack, True), values, slack)
     assert mean == pytest.approx(exact, abs=1e-8)
     assert mean <= exact + 1e-12
+
+
+@compiled
+def mean_near(rows: RegionRows, values: FloatArray, slack: float, shift: float) -> tuple[float, float, float]:
+    return least_mean_near(rows, 0, values, slack, shift)
+
+
+@compiled
+def mean_anew(rows: RegionRows, values: FloatArray, slack: float) -> tuple[float, float, float]:
+    return least_mean(rows, 0, values, 0.0, -1.0, slack)
+
+
+@pytest.mark.parametrize("closed", [False, True])
+@pytest.mark.parametrize("seed", range(20))
+def test_a_least_mean_does_not_depend_on_the_shift_that_it_begins_from(seed: int, closed: bool) -> None:
+    generator = np.random.default_rng(seed)
+    shares = generator.dirichlet(np.ones(3)).tolist()
+    rows, values = rows_with([[0, 1, 2]], [shares], 0.1, closed), generator.uniform(1.0, 20.0, 3)
+    for slack in (1.0, 0.1, 0.003):
+        exact, weight, shift = mean_anew(rows, values, slack)
+        for begun in (UNKNOWN_SHIFT, shift, 0.2 * shift, 5.0 * shift):
+            found = mean_near(rows, values, slack, begun)
+            assert found[0] == pytest.approx(exact, rel=1e-5)
+            assert found[1] == pytest.approx(weight, rel=1e-2)

@@ -563,3 +563,28 @@ def test_certain_pairs_get_the_better_of_their_two_slacks() -> None:
     assert region.slack == pytest.approx(np.full(50, budgets[0] / 999), rel=1e-6)
     own = slack_of([1000], 0.1 * confidence.PAIRS_PART * (1 - confidence.OWN_PART) * float(weights[49]))
     assert region.slack[49] < own / 2
+
+
+def test_balls_found_before_are_those_found_anew() -> None:
+    """Whatever rows were asked for before: some that changed, that are longer or fewer, or have other levels."""
+    generator, remembering = np.random.default_rng(0), confidence._Balls()
+    counts = [generator.integers(1, 40, size=generator.integers(0, 4)).tolist() for _ in range(12)]
+    for turn in range(30):
+        changed = int(generator.integers(len(counts)))
+        counts[changed] = generator.integers(1, 40, size=generator.integers(0, 5)).tolist()
+        if turn % 7 == 3:
+            counts.append([turn, 5])
+        rows, delta = counted_rows(counts if turn % 5 else counts[:4]), 0.1 if turn % 11 else 0.2
+        log_levels = np.log(delta * pair_weights(rows))
+        if turn % 3 == 0:  # as of tied pairs
+            log_levels[:] = np.log(0.01)
+        shares, slack = remembering.balls_of(rows, log_levels)
+        anew = confidence._Balls().balls_of(rows, log_levels)
+        assert shares.tolist() == anew[0].tolist()
+        assert slack.tolist() == anew[1].tolist()
+        for pair in np.flatnonzero(rows.visits > 0):
+            entries = slice(rows.row_offsets[pair], rows.row_offsets[pair + 1])
+            own = np.zeros(entries.stop - entries.start)
+            ball = central_ball(rows.counts[entries].astype(np.float64), log_levels[pair], own)
+            assert slack[pair] == ball * (1.0 + ROUNDING) + ROUNDING_PER_DRAW
+            assert shares[entries].tolist() == own.tolist()

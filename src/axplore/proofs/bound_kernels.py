@@ -467,7 +467,7 @@ def local_regrets(
     """Writes, for each state, how much the policy can lose there if another action is the best, [n] (Eq. 15).
 
     This is the upper value less the least lower value of the other actions, or zero. `rivals` names that action.
-    `shifts` are the best ones for the lower values, or unknown, [P].
+    `shifts` are about the best ones for the lower values, or unknown, [P]: with them most actions are ruled out.
     """
     n_known = len(policy)
     factors = single_factors(rows)
@@ -480,7 +480,10 @@ def local_regrets(
             if pair != policy[state]:
                 # W is below the optimum in every model of the region, and so is this below the cost of playing the pair
                 # once and the best policy from then on.
-                value = _lower_backup_below(rows, factors, pair, lower, shifts[pair], least)
+                if rows.costs[pair] + quick_mean(rows, pair, lower, shifts[pair]) >= least:
+                    continue
+                # Not from that shift: where the solver ruled a pair out early, it is far from the best.
+                value = _lower_backup_below(rows, factors, pair, lower, UNKNOWN_SHIFT, least)
                 if value < least:
                     least, rival = value, pair
         local_regret[state] = max(upper[state] - least, 0.0) if state != goal else 0.0

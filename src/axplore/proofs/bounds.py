@@ -791,8 +791,7 @@ def regret_path(model: IntervalModel, upper: GoalValues, lower: GoalValues) -> R
     values = np.full(len(model.numbers), np.inf)
     if upper.proven:
         below, above = model.rows_for(upper.goal, -1.0), model.rows_for(upper.goal, 1.0)
-        # Not those of the solver: where a pair was ruled out early, its shift is far from the best for these values.
-        shifts = np.full(model.n_pairs, UNKNOWN_SHIFT)
+        shifts = _shifts_below(model, upper.goal)
         local_regrets(below, upper.goal, upper.values, lower.values, upper.policy, rivals, local_regret, shifts)
         regret_bound(above, upper.goal, upper.policy, local_regret, values)
     return Regret(upper, lower, local_regret, rivals, values)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from axplore.compilation import compiled
+from axplore.compilation import compiled, compiled_inline, compiled_part
 from axplore.graphs.search import Graph
 from axplore.proofs.bounds import GoalValues, IntervalModel, empirical_path
-from axplore.proofs.estimate_kernels import empirical_values
-from axplore.proofs.row_kernels import RegionRows
+from axplore.proofs.estimate_kernels import UNKNOWN_VALUE, empirical_values
+from axplore.proofs.row_kernels import NEGLIGIBLE, RegionRows
 from axplore.records.vectors import Vector, Vectors
 from axplore.target import Target
 from axplore.types import RESET_ACTION, RESET_PAIR, FloatArray, IntArray
@@ -21,6 +22,15 @@ from axplore.worlds.contract import Tour
 
 ACCURACY: Final = 0.01
 """The steps by which ways may be improved further: what draws cost has to be known roughly."""
+
+NEAR: Final = 256
+"""In models with more known states, ways back are sought among so many states that are the nearest."""
+
+NOWHERE: Final = -1
+"""In place of a state that is not left."""
+
+MOST_SWEEPS: Final = 100
+"""Ways among these are improved at most so often."""
 
 MOST_IN_ARRAYS: Final = 2**21
 """The policies of a tour are arrays if they have at most this many numbers, 16 MB; else only what differs is kept."""
@@ -60,11 +70,24 @@ class Travel:
         states = self._model.owners[pairs]
         if not self._is_found[states].all():
             states, model = np.unique(states[~self._is_found[states]]), self._model
-            _find_travel(
-                model.rows, model.predecessors, model.leading, len(model.numbers), model.limit, states, self._per_draw
-            )
+            if model.n_known > NEAR:
+                _find_near_travel(model.rows, model.predecessors, model.limit, states, self._from_start, self._per_draw)
+            else:
+                _find_travel(
+                    model.rows, model.predecessors, model.leading, len(model.numbers), model.limit, states,
+                    self._per_draw,
+                )  # fmt: skip
             self._is_found[states] = True
         return self._per_draw
+
+    @cached_property
+    def _from_start(self) -> FloatArray:
+        """About the steps from the initial state to each known state, [n]: hops, as much longer as to the frontier."""
+        model = self._model
+        hops = model.hops.astype(np.float64)
+        is_far = np.isfinite(model.frontier_steps) & (hops[model.n_known :] > 0)
+        longer = model.frontier_steps[is_far] / hops[model.n_known :][is_far]
+        return hops[: model.n_known] * (float(np.median(longer)) if len(longer) else 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +124,77 @@ def _find_travel(
         for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
             for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
                 per_draw[pair] += rows.frequencies[entry] * min(values[rows.successors[entry]], limit)
+
+
+@compiled
+def _find_near_travel(
+    rows: RegionRows,
+    predecessors: Graph,
+    limit: float,
+    states: IntArray,
+    from_start: FloatArray,
+    per_draw: FloatArray,
+) -> None:
+    """The same for a large model: ways back lead through states near by, and others are about as far as the farthest.
+
+    `from_start` has about the steps from the initial state to each known state, which what resets takes, [n].
+    """
+    n_known = len(rows.state_pairs) - 1
+    values, order = np.full(n_known, UNKNOWN_VALUE), np.empty(NEAR, np.int64)
+    for target in states:
+        n_near = _find_nearest(predecessors, target, values, order)
+        beyond = values[order[n_near - 1]] + 1.0
+        for _ in range(MOST_SWEEPS):
+            change = 0.0
+            after_reset = rows.reset_cost + (values[0] if values[0] != UNKNOWN_VALUE else from_start[target])
+            for place in range(1, n_near):
+                state = order[place]
+                best = after_reset if state > 0 else np.inf
+                for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
+                    best = min(best, _way_over(rows, pair, state, values, beyond, after_reset))
+                if best < np.inf:
+                    change = max(change, abs(best - values[state]))
+                    values[state] = best
+            if change <= ACCURACY:
+                break
+        after_reset = rows.reset_cost + (values[0] if values[0] != UNKNOWN_VALUE else from_start[target])
+        for pair in range(rows.state_pairs[target], rows.state_pairs[target + 1]):
+            per_draw[pair] = min(_way_over(rows, pair, NOWHERE, values, beyond, after_reset), 1.0 + limit)
+        for place in range(n_near):
+            values[order[place]] = UNKNOWN_VALUE
+
+
+@compiled_part
+def _find_nearest(predecessors: Graph, target: int, values: FloatArray, order: IntArray) -> int:
+    """Writes states from which some way leads to a target, the nearest first, and their hops; returns how many."""
+    order[0], values[target], n_near, looked_at = target, 0.0, 1, 0
+    while looked_at < n_near:
+        state = order[looked_at]
+        looked_at += 1
+        for edge in range(predecessors.offsets[state], predecessors.offsets[state + 1]):
+            before = predecessors.heads[edge]
+            if n_near < len(order) and values[before] == UNKNOWN_VALUE:
+                values[before] = values[state] + 1.0
+                order[n_near] = before
+                n_near += 1
+    return n_near
+
+
+@compiled_inline
+def _way_over(rows: RegionRows, pair: int, state: int, values: FloatArray, beyond: float, after_reset: float) -> float:
+    """The steps of a way that begins with a pair, again and again for as long as that stays in the state."""
+    steps, leaves = rows.costs[pair], 1.0
+    for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
+        successor = rows.successors[entry]
+        if successor == state:
+            leaves -= rows.frequencies[entry]
+        elif successor >= len(values):
+            steps += rows.frequencies[entry] * after_reset
+        elif values[successor] == UNKNOWN_VALUE:
+            steps += rows.frequencies[entry] * min(beyond, after_reset)
+        else:
+            steps += rows.frequencies[entry] * values[successor]
+    return steps / leaves if leaves > NEGLIGIBLE else np.inf
 
 
 def actions_of(model: IntervalModel, policy: IntArray) -> IntArray:
