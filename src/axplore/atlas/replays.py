@@ -383,6 +383,10 @@ class _Replays:
             )
             for goal, _ in episodes
         ]
+        if self._shared is not None:  # each is sent to a worker
+            self._planned += sum(
+                (times - 1) * len(order.policy) for order, (_, times) in zip(orders, episodes, strict=True)
+            )
         goals = [goal for goal, times in episodes for _ in range(times)]
         repeated = [order for order, (_, times) in zip(orders, episodes, strict=True) for _ in range(times)]
         for goal, answer in zip(goals, self._carried_out(repeated), strict=True):
