@@ -1,9 +1,10 @@
 """Workers beside one worker, in one run: the speed of exploring, and what a batch costs beside its steps.
 
-    python benchmarks/workers.py [--quick] [--no-ray]
+    python benchmarks/workers.py [--quick] [--no-ray] [--whole]
 
 The world is a slippery walk of six cells whose step takes a given time: it sleeps, as a system that waits for something
-does, or it computes, as a simulator does. Times begin when all workers are ready.
+does, or it computes, as a simulator does. Times begin when all workers are ready. `--whole` measures all of `explore`
+instead, from the call to the atlas, with a step and a RESET that wait 20 ms: without workers, and with four.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Final
 
 import numpy as np
 
+from axplore import explore
 from axplore.explorers.base import run
 from axplore.explorers.certified import Certified
 from axplore.target import Target
@@ -28,15 +30,16 @@ from axplore.worlds.stepped import SteppedWorld
 
 LAST: Final = 5
 STAY: Final = 0.3
+WHOLE_WORKERS: Final = 4
 
 
 class Walk:
-    """Goes left or right, or stays now and then; a step takes so many seconds."""
+    """Goes left or right, or stays now and then; a step takes so many seconds, and a RESET none or as many."""
 
     actions = ("left", "right")
 
-    def __init__(self, seconds: float, computes: bool) -> None:
-        self._seconds, self._computes = seconds, computes
+    def __init__(self, seconds: float, computes: bool, resets_slowly: bool = False) -> None:
+        self._seconds, self._computes, self._resets_slowly = seconds, computes, resets_slowly
         self._noise = np.random.default_rng(0)
         self._state = 0
 
@@ -46,6 +49,8 @@ class Walk:
 
     def reset(self) -> int:
         """Goes to the first cell."""
+        if self._resets_slowly:
+            time.sleep(self._seconds)
         self._state = 0
         return 0
 
@@ -74,15 +79,39 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--quick", action="store_true", help="coarse and short, to see that everything runs")
     arguments.add_argument("--no-ray", action="store_true", help="processes only")
+    arguments.add_argument("--whole", action="store_true", help="all of explore, 20 ms a step: four minutes")
     chosen = arguments.parse_args()
+    has_ray = not chosen.no_ray and importlib.util.find_spec("ray") is not None
+    if chosen.whole:
+        compare_whole([None, "auto"] if has_ray else [None], 0.001 if chosen.quick else 0.02)
+        return
     epsilon = 2.0 if chosen.quick else 0.35
     speed_of(1, None, partial(Walk, 0.0, False), 2.0)  # compiles what is to be compiled
     compare("processes, 1 ms of waiting", (1, 2, 4), None, 0.001, False, epsilon)
     compare("processes, 1 ms of computing", (1, 2), None, 0.001, True, epsilon)
     measure_overhead("one process", engine_from(1, None))
-    if not chosen.no_ray and importlib.util.find_spec("ray") is not None:
+    if has_ray:
         compare("Ray, 5 ms of waiting", (1, 4), "auto", 0.005, False, max(epsilon, 0.7))
         measure_overhead("one worker on Ray", engine_from(1, "auto"))
+
+
+def compare_whole(engines: list[str | None], seconds: float) -> None:
+    """All of `explore`: the first row is without workers, and the others are compared with a quarter of its time."""
+    whole(0.0, None, None)  # compiles what is to be compiled
+    alone, steps = whole(seconds, None, None)
+    print(f"without workers       {alone:7.1f} s, {steps:,} steps exploring")
+    for ray in engines:
+        taken, steps = whole(seconds, WHOLE_WORKERS, ray)
+        ratio = taken / (alone / WHOLE_WORKERS)
+        print(f"{WHOLE_WORKERS} {'processes' if ray is None else 'workers on Ray':18} {taken:7.1f} s, {steps:,} steps "
+              f"exploring: {ratio:.2f} times a quarter")  # fmt: skip
+
+
+def whole(seconds: float, workers: int | None, ray: str | None) -> tuple[float, int]:
+    """Seconds from the call to the atlas, and the steps of the exploration."""
+    began = time.perf_counter()
+    atlas = explore(partial(Walk, seconds, False, True), radius=5, epsilon=0.3, workers=workers, ray=ray)
+    return time.perf_counter() - began, atlas.steps
 
 
 def compare(

@@ -99,6 +99,32 @@ def test_a_call_that_has_the_number_of_an_earlier_one_has_its_own_orders(shared:
     assert shared.snapshot() == before
 
 
+def test_workers_forget_states_that_are_forgotten() -> None:
+    """States that were met after a snapshot have other numbers when they are met again in another order."""
+    to_goal = np.ones(1, dtype=np.int64)
+
+    class Fork(Walk):
+        actions = ("left", "right")
+
+        def step(self, action: str) -> int:
+            self.state = (10 if action == "left" else 20) + (self.state >= 10)
+            return self.state
+
+    with DistributedWorld(SteppedWorld(Fork, start_checks=1), InProcess()) as world:
+        before = world.snapshot()
+        world.carry_out([Visit(0, 0, 3, to_goal, max_journey=1), Visit(0, 1, 3, to_goal, max_journey=1)])
+        assert world.states == [0, 10, 20]
+        (server,) = [slot.worker for slot in world._pool._slots]
+        world.restore(before)
+        assert world.states == [0]
+        world.carry_out([Visit(0, 1, 3, to_goal, max_journey=1), Visit(0, 0, 3, to_goal, max_journey=1)])
+        assert world.states == [0, 20, 10]
+        (answer,) = world.carry_out([Trials(6, 2, np.array([[1, 0, 0], [1, 0, 0]]))])
+        met = {(world.states[state], world.states[after]) for state, _, after, _ in answer.transitions()}
+        assert met == {(0, 20), (20, 11)}
+        assert [slot.worker for slot in world._pool._slots] == [server]
+
+
 def test_nothing_that_is_watched_is_stored(shared: DistributedWorld) -> None:
     class Refusing:
         def __getattr__(self, name: str) -> Any:

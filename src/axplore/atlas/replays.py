@@ -98,8 +98,11 @@ in which a policy resets. So of a world with a million states, at most a thousan
 BATCH: Final = 16
 """The most episodes in a call of a world."""
 
-AT_ONCE: Final = 64
-"""The most episodes, or walks, that workers are given at once."""
+AT_ONCE: Final = 256
+"""The most episodes, or walks, that workers are given at once,"""
+
+OF_GOAL: Final = 64
+"""and of one goal."""
 
 MAX_CUTS: Final = 3
 """The cut journeys in a row after which an action is not drawn any more."""
@@ -339,7 +342,7 @@ class _Replays:
         episodes: list[tuple[_Goal, int]] = []
         for goal in goals[:room]:
             left = math.ceil((share - goal.steps) * len(goal.lengths) / goal.steps)
-            episodes.append((goal, min(BATCH, left, room)))
+            episodes.append((goal, min(OF_GOAL, left, room)))
             room -= episodes[-1][1]
             if not room:
                 break
@@ -380,6 +383,10 @@ class _Replays:
             )
             for goal, _ in episodes
         ]
+        if self._shared is not None:  # each is sent to a worker
+            self._planned += sum(
+                (times - 1) * len(order.policy) for order, (_, times) in zip(orders, episodes, strict=True)
+            )
         goals = [goal for goal, times in episodes for _ in range(times)]
         repeated = [order for order, (_, times) in zip(orders, episodes, strict=True) for _ in range(times)]
         for goal, answer in zip(goals, self._carried_out(repeated), strict=True):

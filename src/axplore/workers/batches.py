@@ -270,6 +270,7 @@ class BatchServer:
         if request.order is not None:
             self._orders[index] = request.order
         del self._states[request.n_kept :]
+        self._n_known = min(self._n_known, request.n_kept)
         self._states += request.states
 
     def _updated_replica(self) -> Replica:

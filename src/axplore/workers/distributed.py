@@ -277,7 +277,12 @@ class DistributedWorld(SharedWorld):
     def restore(self, snapshot: WorldSnapshot) -> None:
         """Resumes from a snapshot as if it had never stopped."""
         self._restored += 1  # calls have the numbers of earlier ones, whose orders workers may have
-        if (tuple(self._discovered.labels), tuple(self._discovered.actions)) != (snapshot.labels, snapshot.actions):
+        n_states = len(snapshot.labels)
+        first = tuple(self._discovered.labels[:n_states]), tuple(self._discovered.actions[:n_states])
+        if first == (snapshot.labels, snapshot.actions):
+            self._discovered.forget(n_states)
+            self._pool.change_memories(partial(_forget_states, n_states))
+        else:
             self._discovered.restore(snapshot)
             self._pool.close()  # workers know other states
         self._beside += self._steps - snapshot.steps
@@ -515,6 +520,11 @@ class DistributedWorld(SharedWorld):
         if incident.kind is IncidentKind.LOST and incident.repeated and not self._repeatable:
             # Another attempt draws differently, and the loss may be related to where the draws led.
             self._faults.append(Fault(FaultKind.LOST, incident.message, None, self._steps))
+
+
+def _forget_states(n_kept: int, memory: Memory) -> None:
+    """Notes that a worker is to forget all states but the first ones; see `BatchRequest.n_kept`."""
+    memory["n_states"] = min(n_kept, memory.get("n_states", 0))
 
 
 def _renumbered(recorded: bytes, numbers: IntArray) -> IntArray:

@@ -160,6 +160,11 @@ class WorkerPool:
         """Says that a task may take this long, however long others took: it is not slow then."""
         self._longest = max(self._longest, seconds)
 
+    def change_memories(self, change: Callable[[Memory], None]) -> None:
+        """Changes what is remembered of every worker; no task may be in progress."""
+        for slot in self._slots:
+            change(slot.memory)
+
     def close(self) -> None:
         """Stops all workers."""
         for slot in list(self._slots):
