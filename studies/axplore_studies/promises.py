@@ -15,7 +15,7 @@ from axplore.explorers.certified import CertifiedState
 from axplore.graphs.finite_horizon import truncated_steps
 from axplore.mdp import TabularMdp
 from axplore.proofs.evidence import Evidence
-from axplore.records.claims import Way
+from axplore.records.claims import Bound, Way
 from axplore.records.run import StopReason
 from axplore.statistics.centred import log_wealth
 from axplore.target import Objective
@@ -124,7 +124,7 @@ def bounds_hold(exploration: Exploration, mdp: TabularMdp) -> bool:
     known, seen = exploration.states, (*exploration.states, *exploration.frontier)  # in the order of indices
     best = {state: optimal_steps(mdp, state, known) for state in mdp.states}
     unseen = min((steps for state, steps in best.items() if state not in seen), default=math.inf)
-    lower = all(bound.lower[0] <= best[state] + ACCURACY for state, bound in zip(seen, evidence.lower, strict=True))
+    lower = all(_steps(bound) <= best[state] + ACCURACY for state, bound in zip(seen, evidence.lower, strict=True))
     reachable = _taken(exploration, mdp, evidence.reachable)
     final = _taken(exploration, mdp, evidence.best_upper)
     playing = replace(exploration, policies=evidence.policies)
@@ -139,7 +139,12 @@ def bounds_hold(exploration: Exploration, mdp: TabularMdp) -> bool:
         for state, regret in zip(known, evidence.regrets, strict=False)
         if math.isfinite(regret.upper.upper[0])
     )
-    return lower and evidence.unseen.lower[0] <= unseen + ACCURACY and upper and regrets
+    return lower and _steps(evidence.unseen) <= unseen + ACCURACY and upper and regrets
+
+
+def _steps(bound: Bound) -> float:
+    """The steps that a lower bound says, less what is deducted."""
+    return float(bound.lower[0]) - bound.deduction
 
 
 def _taken(exploration: Exploration, mdp: TabularMdp, ways: Sequence[Way]) -> dict[State, float]:
