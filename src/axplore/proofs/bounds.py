@@ -120,8 +120,8 @@ NOT_SEEN: Final = -1
 MOST_NUMBERS: Final = 2**22
 """The number of values and choices that are remembered of estimates, and of starts: up to 32 MB each."""
 
-MOST_SHARP: Final = 2**23
-"""The same of balls for single goals, which proofs use that follow each other: up to 64 MB."""
+MOST_SHARP: Final = 2**20
+"""The same of balls for single goals: up to 8 MB, because garbage may keep those of some rounds."""
 
 
 Start: TypeAlias = tuple[FloatArray, FloatArray]
