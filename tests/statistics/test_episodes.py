@@ -230,6 +230,16 @@ def test_the_forecast_of_a_certain_way_cuts_right_behind_it() -> None:
         assert needed == pytest.approx(best) if not is_longer else needed > best
 
 
+def test_the_forecast_of_a_long_way_finds_a_horizon_behind_it() -> None:
+    """Of very long horizons not all are tried."""
+    for steps in (1001, 1002, 1003):
+        arrivals = np.zeros(3000)
+        arrivals[steps] = 1.0
+        forecast = forecast_horizon(arrivals, steps + 1.0)
+        assert steps <= forecast.horizon < steps + 6
+        assert forecast.growth > 0.0
+
+
 def test_the_forecast_sees_what_cannot_be_proven() -> None:
     arrivals = np.zeros(30)
     arrivals[8] = 1.0

@@ -302,8 +302,11 @@ def _best_fraction(losses: FloatArray, probabilities: FloatArray) -> tuple[float
 @compiled
 def _best_horizon(arrivals: FloatArray, bound: float, beyond: float, longest: int) -> tuple[int, float, float, float]:
     chosen, fraction, growth, episode_steps = longest, 0.0, 0.0, 0.0
-    for horizon in range(1, longest + 1, 1 + (longest - 1) // MOST_HORIZONS):
+    stride = 1 + (longest - 1) // MOST_HORIZONS
+    for horizon in range(1, longest + 1, stride):
         losses, probabilities = np.empty(horizon + 2), np.empty(horizon + 2)
+        if horizon > 1 and arrivals[horizon - stride + 1 : horizon + 1].sum() == 0.0:  # the one before misses as often
+            continue
         arrived, taken = 0.0, 0.0
         for step in range(horizon + 1):
             losses[step] = (step - bound) / (horizon + beyond)
