@@ -65,8 +65,9 @@ def compiled_part(function: Function) -> Function:
 def compiled_inner(function: Function) -> Function:
     """The same for a function that makes no arrays, for other kernels own them, and that is called in inner loops.
 
-    It does not count references to arrays, and is copied into its callers, so that LLVM may pass only what it needs:
-    where a call takes less than a microsecond, counting or a hundred arguments would take most of it.
+    It does not count references to arrays: where a call takes less than a microsecond, counting would take most of it.
+    Whether it becomes a part of its callers is up to LLVM. What must be, because a hundred arguments would take longer
+    than its work, is `compiled_inline`.
     """
     return _compiled_part(function, _nrt=False)
 
