@@ -36,9 +36,9 @@ from axplore.runs.manifest import manifest_of
 from axplore.runs.recording import RunRecorder
 from axplore.target import Objective
 from axplore.worlds.catalogue import function_named, is_handed_in, parametrised_world
-from axplore.worlds.contract import Examinable, World, playable
+from axplore.worlds.contract import Examinable, Watched, World, playable
 from axplore.worlds.supervision import few_start_checks
-from axplore.worlds.watched import SharedWorld, Watched
+from axplore.worlds.watched import SharedWorld
 
 if TYPE_CHECKING:
     from axplore.refining import Refiner

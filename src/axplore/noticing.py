@@ -17,9 +17,8 @@ from axplore.explorers.base import RoundReport
 from axplore.labels import readable
 from axplore.records.findings import Examined, Finding, Issue
 from axplore.records.run import Played, StopReason
-from axplore.worlds.contract import Examinable, Replicable, World
+from axplore.worlds.contract import Examinable, Replicable, Watched, World
 from axplore.worlds.diagnosis import finding_of
-from axplore.worlds.watched import Watched
 
 _logger = logging.getLogger("axplore")
 

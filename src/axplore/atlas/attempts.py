@@ -29,10 +29,10 @@ from axplore.records.findings import Finding, Issue
 from axplore.statistics.episodes import log_wealth, losses_if_slower, spread_bets
 from axplore.types import RESET, RESET_ACTION, RESET_PAIR, Action, IntArray, Reset, State
 from axplore.worlds.alarms import history_finding
-from axplore.worlds.contract import NO_GOAL, Answer, Episodes, Examinable, Restarts, World
+from axplore.worlds.contract import NO_GOAL, Answer, Episodes, Examinable, Restarts, Watched, World
 from axplore.worlds.diagnosis import finding_of
 from axplore.worlds.walkers import INTERRUPTED
-from axplore.worlds.watched import Patience, SharedWorld, Watched
+from axplore.worlds.watched import Patience, SharedWorld
 
 if TYPE_CHECKING:
     from axplore.atlas.atlas import Atlas
@@ -211,7 +211,7 @@ def attempt(
         with suppress(OrdersCutError):  # what was seen until a limit came counts
             if isinstance(world, SharedWorld):
                 _play_at_once(goals, world, most_steps, patience)
-            else:
+            elif isinstance(world, Examinable):
                 _play(goals, world, most_steps, patience)
         found = history_finding(world)  # while the states that were met are known
         return tuple(_refuted(goals))[:1] if found is None else (found,)

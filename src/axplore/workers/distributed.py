@@ -21,7 +21,7 @@ import numpy as np
 from msgspec import structs
 
 from axplore.errors import InvalidSettingError, OrdersCutError, TooManyFaultsError, WorldError
-from axplore.records.findings import Examined, Fault, FaultKind
+from axplore.records.findings import Fault, FaultKind
 from axplore.types import Action, IntArray, State
 from axplore.workers.batches import (
     BATCH,
@@ -48,7 +48,7 @@ from axplore.worlds.contract import (
     World,
     WorldSnapshot,
 )
-from axplore.worlds.hindsight import Alarm, WatchedHistory
+from axplore.worlds.hindsight import WatchesHistory
 from axplore.worlds.orders import DiscoveredStates, Tally, check_orders, no_answer
 from axplore.worlds.systems import is_worth_a_line
 from axplore.worlds.watched import RecordsSteps, SharedWorld
@@ -109,7 +109,7 @@ class BatchStore(Protocol):
         """Stores the outcome of a batch of this call."""
 
 
-class DistributedWorld(SharedWorld):
+class DistributedWorld(WatchesHistory, SharedWorld):
     """A `World` whose orders are carried out by workers."""
 
     def __init__(self, world: World, engine: Engine, *, batch: int = BATCH) -> None:
@@ -148,7 +148,6 @@ class DistributedWorld(SharedWorld):
         self._reservations: dict[Key, list[int]] = {}  # of attempts at batches, each a number of steps
         self._store: BatchStore | None = None  # asked before a batch is carried out, and given its outcome afterwards
         self._can_be_watched = isinstance(world, RecordsSteps)
-        self._history: WatchedHistory | None = None
         self._is_recording = False
         self._recorded: list[IntArray] = []
         self._busy_seconds, self._busy_steps = 0.0, 0
@@ -330,38 +329,8 @@ class DistributedWorld(SharedWorld):
         left = self._last_step - self._spent
         return max(1, min(most, left // STEPS_WORTH_SHARING, left // (2 * steps)))
 
-    def watch_history(self) -> None:
-        """Tests from now on the steps of `carry_out_watched`: whether what follows a pair depends on more than it."""
-        self._history = self._history or WatchedHistory()
-
     def vary_ages(self) -> None:
         """Does nothing: every batch begins with a RESET."""
-
-    @property
-    def has_alarmed(self) -> bool:
-        """Whether a test of the history has found something by its last look."""
-        return self._history is not None and self._history.alarm is not None
-
-    @property
-    def history_alarm(self) -> Alarm | None:
-        """What the tests of the history have found first; None if nothing, or if they are not asked."""
-        if self._history is None:
-            return None
-        self._history.look()
-        return self._history.alarm
-
-    @property
-    def other_alarms(self) -> Sequence[Alarm]:
-        """What each of the tests of the history that alarmed has found so far."""
-        return () if self._history is None else self._history.alarms
-
-    @property
-    def examined(self) -> Examined:
-        """How much the tests of the history have seen."""
-        if self._history is None:
-            return Examined()
-        self._history.look()
-        return self._history.examined
 
     @property
     def _store_of_call(self) -> BatchStore | None:

@@ -7,9 +7,9 @@ from typing import Any, Final
 from axplore.labels import readable
 from axplore.records.findings import Finding, Issue
 from axplore.statistics.dependence import Dependence, two_that_differ
+from axplore.worlds.contract import Watched
 from axplore.worlds.diagnosis import finding_of
 from axplore.worlds.hindsight import EARLY_DRAWS, SHORT_RUN, Alarm, Circumstance, pair_of
-from axplore.worlds.watched import Watched
 
 ISSUES: Final = {
     Circumstance.ORIGIN: Issue.HISTORY_MATTERS,

@@ -468,16 +468,19 @@ class Resumable(Protocol):
         """
 
 
-class Examinable(World):
-    """A world whose system can be examined, followed and played outside orders.
+class Watched(World):
+    """A world whose system is watched while it is stepped, in this process or by workers.
 
-    None of what is played there is counted as a draw of an order.
+    The tests of the history ask whether what follows a pair depends on more than the pair.
     """
 
-    @property
-    def examinable(self) -> Self:
-        """The world itself."""
-        return self
+    @abstractmethod
+    def watch_history(self) -> None:
+        """Tests from now on, at every step, whether what follows a pair depends on more than the pair."""
+
+    @abstractmethod
+    def vary_ages(self) -> None:
+        """Resets from now on at random ages, where that disturbs no episode; see `axplore.worlds.renewals`."""
 
     @property
     @abstractmethod
@@ -507,6 +510,18 @@ class Examinable(World):
     def restore(self, snapshot: WorldSnapshot) -> None:
         """Resumes from a snapshot of the same system."""
 
+
+class Examinable(Watched):
+    """A world whose system can be examined, followed and played outside orders.
+
+    None of what is played there is counted as a draw of an order.
+    """
+
+    @property
+    def examinable(self) -> Self:
+        """The world itself."""
+        return self
+
     @abstractmethod
     def relabel(self, view: Callable[[Any], Any] | None) -> None:
         """Sees the system through a view that may label its states otherwise, or without one as it is.
@@ -518,14 +533,6 @@ class Examinable(World):
             view: returns the adapter to step, given that of the system. It keeps the label of the initial state. It is
                 called again for a system that replaces one that failed.
         """
-
-    @abstractmethod
-    def vary_ages(self) -> None:
-        """Resets from now on at random ages, where that disturbs no episode; see `axplore.worlds.renewals`."""
-
-    @abstractmethod
-    def watch_history(self) -> None:
-        """Tests from now on, at every step, whether what follows a pair depends on more than the pair."""
 
     @abstractmethod
     def walk(self, choose: Callable[[State, tuple[Action, ...]], Action | None]) -> None:

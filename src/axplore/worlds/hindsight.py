@@ -13,6 +13,7 @@ alarms with a probability of at most `FALSE_ALARM`, however long it watches and 
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple
@@ -288,3 +289,39 @@ def _since(begins_anew: npt.NDArray[np.bool_], before: int) -> IntArray:
     places = np.arange(len(begins_anew))
     since: IntArray = places - np.maximum.accumulate(np.where(begins_anew, places, -before))
     return since
+
+
+class WatchesHistory:
+    """What a world says of the tests of its history, if they are asked."""
+
+    _history: WatchedHistory | None = None
+
+    def watch_history(self) -> None:
+        """Tests from now on whether what follows a pair depends on more than the pair."""
+        self._history = self._history or WatchedHistory()
+
+    @property
+    def has_alarmed(self) -> bool:
+        """Whether a test of the history has found something by its last look."""
+        return self._history is not None and self._history.alarm is not None
+
+    @property
+    def history_alarm(self) -> Alarm | None:
+        """What the tests of the history have found first; None if nothing, or if they are not asked."""
+        if self._history is None:
+            return None
+        self._history.look()
+        return self._history.alarm
+
+    @property
+    def other_alarms(self) -> Sequence[Alarm]:
+        """What each of the tests of the history that alarmed has found so far."""
+        return () if self._history is None else self._history.alarms
+
+    @property
+    def examined(self) -> Examined:
+        """How much the tests of the history have seen."""
+        if self._history is None:
+            return Examined()
+        self._history.look()
+        return self._history.examined

@@ -24,10 +24,10 @@ from typing import Final, Literal, TypeAlias
 
 from axplore.errors import InvalidSettingError, OrdersCutError, TooManyFaultsError, WorldError
 from axplore.labels import shortened
-from axplore.records.findings import Examined, Fault
+from axplore.records.findings import Fault
 from axplore.types import RESET_ACTION, Action, Reset, State
 from axplore.worlds.contract import NOWHERE, Answer, Examinable, Order, Restarts, WorldSnapshot
-from axplore.worlds.hindsight import Alarm, StepRecorder, WatchedHistory
+from axplore.worlds.hindsight import StepRecorder, WatchedHistory, WatchesHistory
 from axplore.worlds.keys import Key, keyed
 from axplore.worlds.orders import LARGEST, DiscoveredStates, Tally, check_orders, checked_seed, no_answer
 from axplore.worlds.renewals import Renewals
@@ -54,7 +54,7 @@ MANY_STARTS: Final = 10
 _logger = logging.getLogger("axplore")
 
 
-class SteppedWorld(Examinable):
+class SteppedWorld(WatchesHistory, Examinable):
     """A system as a `World`."""
 
     def __init__(
@@ -105,7 +105,6 @@ class SteppedWorld(Examinable):
         self._calls = 0
         self._tally = Tally()
         self._has_hinted = False
-        self._history: WatchedHistory | None = None
         self._recorder: StepRecorder | None = None
         self._checks_start = True  # once in an order
         self._worked: dict[int, set[int]] = {}  # the actions that have worked in each state
@@ -298,10 +297,6 @@ class SteppedWorld(Examinable):
             self._agent.renewals = Renewals(self._seed, self._agent.steps)
             self._agent.renewal = self._agent.renewals.begin(self._agent.steps)
 
-    def watch_history(self) -> None:
-        """Tests from now on, at every step, whether what follows a pair depends on more than the pair."""
-        self._history = self._history or WatchedHistory()
-
     def record_steps(self, *, is_wanted: bool) -> None:
         """Records from now on every step of batches, or none; see `RecordsSteps`."""
         self._recorder = StepRecorder() if is_wanted else None
@@ -309,32 +304,6 @@ class SteppedWorld(Examinable):
     def recorded_steps(self) -> bytes:
         """Returns the steps that were recorded since this was last asked."""
         return b"" if self._recorder is None else self._recorder.take()
-
-    @property
-    def has_alarmed(self) -> bool:
-        """Whether a test of the history has found something by its last look."""
-        return self._history is not None and self._history.alarm is not None
-
-    @property
-    def history_alarm(self) -> Alarm | None:
-        """What the tests of the history have found first; None if nothing, or if they are not asked."""
-        if self._history is None:
-            return None
-        self._history.look()
-        return self._history.alarm
-
-    @property
-    def other_alarms(self) -> Sequence[Alarm]:
-        """What each of the tests of the history that alarmed has found so far."""
-        return () if self._history is None else self._history.alarms
-
-    @property
-    def examined(self) -> Examined:
-        """How much the tests of the history have seen."""
-        if self._history is None:
-            return Examined()
-        self._history.look()
-        return self._history.examined
 
     def close(self) -> None:
         """Closes the system."""

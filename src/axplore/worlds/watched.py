@@ -11,11 +11,10 @@ import math
 import time
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, runtime_checkable
 
-from axplore.records.findings import Examined
 from axplore.types import IntArray
-from axplore.worlds.contract import Answer, Examinable, Order, World, WorldSnapshot
+from axplore.worlds.contract import Answer, Order, Watched, World
 
 
 @runtime_checkable
@@ -29,7 +28,7 @@ class RecordsSteps(Protocol):
         """Returns the steps that were recorded since this was last asked; see `StepRecorder`."""
 
 
-class SharedWorld(World):
+class SharedWorld(Watched):
     """A world whose system workers step; it is `Watched` where their steps can be recorded."""
 
     @property
@@ -67,46 +66,6 @@ class SharedWorld(World):
             steps: the steps that each takes at most.
             most: the number of batches that is not exceeded.
         """
-
-    @abstractmethod
-    def watch_history(self) -> None:
-        """Tests from now on, where that is asked for, whether what follows a pair depends on more than the pair."""
-
-    @abstractmethod
-    def vary_ages(self) -> None:
-        """Does nothing: every batch begins with a RESET."""
-
-    @property
-    @abstractmethod
-    def has_alarmed(self) -> bool:
-        """Whether a test of the history has found something by its last look."""
-
-    @property
-    @abstractmethod
-    def history_alarm(self) -> Any:
-        """What the tests of the history have found first; None if nothing, or if they are not asked."""
-
-    @property
-    @abstractmethod
-    def other_alarms(self) -> Sequence[Any]:
-        """What each of the tests of the history that alarmed has found so far."""
-
-    @property
-    @abstractmethod
-    def examined(self) -> Examined:
-        """How much the tests of the history have seen."""
-
-    @abstractmethod
-    def snapshot(self) -> WorldSnapshot:
-        """Returns the current snapshot."""
-
-    @abstractmethod
-    def restore(self, snapshot: WorldSnapshot) -> None:
-        """Resumes from a snapshot of the same system."""
-
-
-Watched: TypeAlias = Examinable | SharedWorld
-"""A world whose system the tests of the history can watch."""
 
 
 class Patience:
