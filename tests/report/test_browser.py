@@ -146,7 +146,7 @@ def test_beyond_its_curve_the_chance_to_arrive_is_not_that_at_its_end(browser: B
 
 
 def test_a_state_that_episodes_certify_counts_as_within_the_radius(browser: Browser) -> None:
-    atlas = explore("gym:FrozenLake-v1", 8, 2, max_steps=100_000, seed=3)
+    atlas = explore("gym:FrozenLake-v1", 8, 2, max_steps=100_000, seed=24)
     above = [state for state in atlas.states if atlas.bounds(state).upper > 10]
     assert above, "the upper bound of the policy shown is above, and episodes prove another one"
     browser.open_text(page_of(atlas, History(), Path("run")))
