@@ -398,3 +398,10 @@ def test_the_committed_study_keeps_the_guarantee() -> None:
 def test_a_committed_trial_can_be_repeated(kind: str) -> None:
     (kept,) = [r for r in committed() if (r.kind, r.seed, r.objective, r.delta) == (kind, 5, "optimal", 0.1)]
     assert run_trial(kept.trial) == kept
+
+
+def test_a_bound_by_least_probabilities_is_found_where_frequencies_look_worse_than_it() -> None:
+    """One of probability 1/3 came 3 times in 22 draws: 5 steps by frequencies, 3 by its least probability."""
+    trial = CoverageTrial("within-radius", 0.1, "on-boundary", 16, 0.5, 20_000)
+    record = run_trial(trial, Conditions(coverage_with_workers.shared, coverage_with_assumptions.assumed_of))
+    assert (record.stop, record.violations) == (StopReason.PROVEN.name, [])

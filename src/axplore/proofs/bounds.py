@@ -282,6 +282,11 @@ class IntervalModel:
         return bool((np.diff(self.rows.row_offsets) > 1).any())
 
     @cached_property
+    def has_floors(self) -> bool:
+        """Whether successors of some pair have a least probability."""
+        return bool((self.rows.floors > 0.0).any())
+
+    @cached_property
     def frontier_steps(self) -> FloatArray:
         """The steps to each frontier state if frequencies were probabilities; infinite far beyond the limit."""
         return estimated_steps(self.rows, self.predecessors, self.leading, len(self.numbers), 10 * self.limit)
@@ -642,7 +647,8 @@ def _upper_path(
     way = way_along(model, follow or estimate, n_allowed)
     if way is not None and way.at_most <= at_most < np.inf:
         return way.path
-    limit = min(model.limit, at_most)
+    # Where outcomes have a least probability, frequencies may be outside the region, and worse than all bounds.
+    limit = model.limit if model.has_floors else min(model.limit, at_most)
     is_whole = follow is None and model.imagined is None  # else to ask for the least takes longer than to solve
     may_be_found = estimate.steps < limit and not (is_whole and model.least_upper[goal] > at_most)
     policy = np.full(model.n_known, RESET_PAIR)
