@@ -55,8 +55,8 @@ TRIALS: Final = 60
 
 FEW_TRIALS: Final = 2
 HOPELESS: Final = 2.0
-"""After few trials others are given up that would take so many times the steps of another proof at the present pace, or
-so many times the trials that there are."""
+"""After few trials others are given up that at the present pace would take this many times the steps of another proof,
+or this many times the trials that there are."""
 
 LEFT_TO_DEDUCT: Final = 0.5
 """Pairs with several successors are to leave this part of what a bound may lose to those with one."""

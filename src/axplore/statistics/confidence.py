@@ -64,7 +64,7 @@ LOW_ROUNDING, LOW_PER_DRAW = 1e-7, 3e-12
 The second is for each draw, divided by the root of the repeats, by which a root becomes steeper."""
 
 NEAR: Final = 8
-"""A ball is taken from one of so many pairs before it if that has the same row: tied pairs have that of their class."""
+"""A ball is copied from one of this number of pairs before it that has the same row, as tied pairs do."""
 
 ROUNDING, ROUNDING_PER_DRAW = 1e-9, 1e-13
 """Slacks are enlarged by this part of themselves and by this much, far above the rounding of the arithmetic below.
