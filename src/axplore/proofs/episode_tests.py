@@ -143,7 +143,14 @@ class EpisodeTest:
 
     def proves(self, bound: float) -> bool:
         """Whether the outcomes prove that the policy takes at most this number of expected steps."""
-        return bound >= self.bound and self._wealth(min(bound, self.largest_bound)) >= self._nats
+        if bound < self.bound:
+            return False
+        return self._proves_least or self._wealth(min(bound, self.largest_bound)) >= self._nats
+
+    @cached_property
+    def _proves_least(self) -> bool:
+        """Whether they prove the least bound, and so every other: the wealth grows with the bound."""
+        return self._wealth(self.bound) >= self._nats
 
     @cached_property
     def at_most(self) -> float:
@@ -158,7 +165,7 @@ class EpisodeTest:
     @cached_property
     def is_open(self) -> bool:
         """Whether more episodes may prove more."""
-        return not self.is_over and not self.proves(self.bound)
+        return not self.is_over and not self._proves_least
 
     @cached_property
     def level_after(self) -> float:
