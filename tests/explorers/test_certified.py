@@ -26,6 +26,7 @@ from axplore.domains import (
 from axplore.explorers.base import Exploration, Remaining, RoundReport, endless_pairs, run
 from axplore.explorers.certified import Certified, CertifiedState
 from axplore.mdp import TabularMdp
+from axplore.proofs.claims import ToReach, ToSetAside
 from axplore.proofs.evidence import Evidence
 from axplore.records.counts import Counts
 from axplore.records.order import Labels
@@ -38,6 +39,7 @@ from axplore.worlds.simulated import SimulatedWorld
 from axplore.worlds.stepped import SteppedWorld
 from axplore_studies.coverage_models import KINDS, CoverageCase, case
 from axplore_studies.promises import policy_steps_of, violations_of
+from observed import expected_counts
 from turning_world import TurningWorld
 
 
@@ -317,6 +319,17 @@ class Counting:
     def step(self, action: str) -> int | str:  # noqa: ARG002
         self._steps += 1
         return self._steps
+
+
+def test_a_state_that_is_proven_too_far_is_not_asked_for_though_it_looks_near() -> None:
+    mdp = TabularMdp.from_rows({"s": {"go": {"g": 0.4652, "s": 0.5348}}, "g": {}}, "s")  # 2.1496 steps, of 2 to 2.3
+    explorer = Certified(target=Target(radius=2.0, epsilon=0.3))
+    model = explorer.model(explorer.resting_on(expected_counts(mdp, [0], 3_600), (0,)))
+    assert ToSetAside(1, 2.0).is_proven(model)
+    assert not ToReach(1, 2.3).is_proven(model)
+    assert not list(explorer.wanted(model))
+    with_less = explorer.model(explorer.resting_on(expected_counts(mdp, [0], 2_600), (0,)))
+    assert [why for _, why in explorer.wanted(with_less)] == ["proving states within reach"]
 
 
 def test_labels_without_end_end_the_exploration_with_a_reason_of_their_own() -> None:

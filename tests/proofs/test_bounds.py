@@ -610,3 +610,22 @@ def test_the_regret_of_states_that_a_policy_does_not_meet_is_the_greatest_doubt(
                 distances = greatest - values[rows.successors[entries]]
                 ahead = greatest - balls.least_mean(distances, rows.shares[entries], float(rows.slack[pair]))[0]
             assert values[state] == pytest.approx(max(regret.local_regret[state], ahead), abs=1e-4 * (1 + greatest))
+
+
+@pytest.mark.parametrize(
+    ("counts", "floor", "allowed"),
+    [
+        ((10, 30, 60), 0.25, (0.25, 0.25, 0.5)),  # 30 of 90 that are left have 0.25 too
+        ((1, 49, 50), 0.3, (0.3, 0.35 * 0.98989899, 0.35 * 1.01010101)),
+        ((1, 9, 90), 0.3, (0.3, 0.3, 0.4)),  # the second is below it only once the first is raised to it
+        ((20, 30, 50), 0.2, (0.2, 0.3, 0.5)),
+        ((20, 30, 50), 0.4, (0.2, 0.3, 0.5)),  # no row has three outcomes with 0.4 each: what is assumed is false
+    ],
+)
+def test_frequencies_are_those_of_a_row_that_is_possible(
+    counts: tuple[int, ...], floor: float, allowed: tuple[float, ...]
+) -> None:
+    mdp = TabularMdp.from_rows({0: {"go": {1: 0.2, 2: 0.3, 3: 0.5}}, 1: {}, 2: {}, 3: {}}, 0)
+    rows = structs.replace(drawn_counts(mdp, [0], 100, 0), counts=np.array(counts))
+    given = region_given(rows, 0.1, Assumed({"min-probability": np.array([floor])}))
+    assert interval_model(rows, given, 100.0).rows.frequencies == pytest.approx(np.array(allowed), abs=1e-6)

@@ -805,12 +805,17 @@ class Certified(Explorer[CertifiedState]):
     def _rival(self, claim: ToProve, model: IntervalModel) -> ToProve | None:
         """That a state is within reach, instead of too far, if it looks between L and L + ε; either will do.
 
-        There is none the other way round: what looks at most as far as L + ε / 2 is proven within reach sooner.
+        No draws are planned for it the other way round, since what looks at most as far as L + ε / 2 is proven within
+        reach sooner; but it may be proven too far by what was drawn for others.
         """
-        if not isinstance(claim, ToSetAside) or claim.goal not in model.frontier:
+        if claim.goal not in model.frontier:
             return None
         looks_between = self.target.radius < empirical_path(model, claim.goal).steps < self.reach
-        return ToReach(claim.goal, self.reach) if looks_between else None
+        if not looks_between:
+            return None
+        if isinstance(claim, ToReach):
+            return ToSetAside(claim.goal, self.target.radius)
+        return ToReach(claim.goal, self.reach)
 
     def _next_part(
         self, claim: ToProve, tests: EpisodeTests, model: IntervalModel, travel: Travel
@@ -828,7 +833,7 @@ class Certified(Explorer[CertifiedState]):
     ) -> Draws | EpisodePlan | WayByTest:
         """What would prove a claim soonest, or its rival if that is cheaper: draws, a test by episodes, or both."""
         draws, rival = cheapest_draws(claim, model, travel), self._rival(claim, model)
-        if rival is not None:
+        if isinstance(rival, ToReach):
             draws = min(draws, cheapest_draws(rival, model, travel, draws.travel), key=_steps_of)
         if not self._may_test:
             return draws

@@ -417,7 +417,7 @@ def interval_model(counts: Counts, region: ConfidenceRegion, limit: float) -> In
         indices[counts.successors],
         shares,
         region.slack,
-        counts.counts / seen[counts.entry_pairs],
+        _allowed(counts.counts / seen[counts.entry_pairs], region.floors, counts),
         np.ones(len(visits)),
         1.0,
         closed,
@@ -433,6 +433,27 @@ def interval_model(counts: Counts, region: ConfidenceRegion, limit: float) -> In
         counts=counts.counts.astype(np.float64), log_levels=log_levels, shared_budgets=region.shared_budgets,
         groups=groups, closing=closing,
     )  # fmt: skip
+
+
+def _allowed(frequencies: FloatArray, floors: FloatArray, rows: Counts) -> FloatArray:
+    """The frequencies, [E], those below the least probability of their pair raised to it, the others in proportion.
+
+    A policy that looks best by frequencies that no model has may be far from the best one of all models that are left.
+    """
+    pairs, n_pairs = rows.entry_pairs, len(floors)
+    if not floors.any():
+        return frequencies
+    floor = np.where(floors * np.diff(rows.row_offsets) <= 1.0, floors, 0.0)[pairs]
+    raised = np.zeros(len(frequencies), dtype=np.bool_)
+    while True:
+        kept = np.bincount(pairs, np.where(raised, 0.0, frequencies), minlength=n_pairs)
+        left = 1.0 - np.bincount(pairs, np.where(raised, floor, 0.0), minlength=n_pairs)
+        factors = np.divide(left, kept, out=np.ones(n_pairs), where=kept > 0.0)
+        allowed: FloatArray = np.where(raised, floor, frequencies * factors[pairs])
+        below = allowed < floor
+        if not below.any():
+            return allowed
+        raised |= below
 
 
 def _only_leading(rows: Counts, leads: npt.NDArray[np.bool_]) -> Counts:

@@ -54,7 +54,7 @@ class RegionRows(NamedTuple):
         row_offsets: the first entry of each pair, and the end of the last one, [P + 1].
         successors: the index that each entry leads to, [E].
         shares, slack: the ball around each row, [E] and [P].
-        frequencies: how often each entry was met, as a part of the visits, [E].
+        frequencies: how often each entry was met, as a part of the visits, and not below what is assumed, [E].
         costs: of each pair, [P]; ones where values count steps.
         reset_cost: of RESET, in every state.
         closed: whether nothing but these successors can follow each pair, [P].
