@@ -308,6 +308,8 @@ class _IterationProblem:
 
     def solved(self, goals: IntArray, give_up_above: float) -> Solutions:
         """Returns the outcome for these goals, whether they can be reached or not."""
+        if len(goals) == 1 and self.order == "in-place":
+            return self._solved_near_to_far(int(goals[0]), give_up_above)
         reached = met_from_start(self.mdp)[goals]
         if reached.all():
             return self._solved_with_reset(goals, give_up_above)
@@ -319,11 +321,8 @@ class _IterationProblem:
         return outcome
 
     def _solved_with_reset(self, goals: IntArray, give_up_above: float) -> Solutions:
-        if self.order == "in-place":
-            if len(goals) == 1:
-                return self._solved_near_to_far(int(goals[0]), give_up_above)
-            if self._farthest(goals) >= _FAR:
-                return self._solved_in_groups(goals, give_up_above)
+        if self.order == "in-place" and self._farthest(goals) >= _FAR:
+            return self._solved_in_groups(goals, give_up_above)
         mdp = self.mdp
         rows = padded_rows(
             mdp.state_pairs, mdp.row_offsets, mdp.successors, mdp.probabilities,
@@ -336,11 +335,14 @@ class _IterationProblem:
         from axplore.graphs.sweep_kernels import in_order, write_back
 
         mdp = self.mdp
+        outcome = empty_outcome(1, mdp.n_states, mdp.n_states)
         order, distances = near_to_far(reversed_graph(graph_of(mdp)), goal)
+        if distances[mdp.initial_index] >= mdp.n_states:
+            self._solve_without_reset(outcome, 0, goal)
+            return outcome
         rows, pairs = padded_rows_in_order(order, mdp, self.costs, self.reset_costs)
         start = in_order(distances[None], order, mdp.initial_index, self.min_cost)[0]
         found = solve_one(rows, 0, self._limits(give_up_above), start, mdp.states[goal])
-        outcome = empty_outcome(1, mdp.n_states, mdp.n_states)
         write_back(found, order, pairs, np.array([0]), outcome)
         return outcome
 
