@@ -30,10 +30,7 @@ from axplore.types import FloatArray, IntArray
 # When to extrapolate: these were chosen on random models and grids, and change speed only, never the result's bounds.
 _WAIT_GROWTH: Final = 1.25
 _STEADY: Final = 0.05
-_POLICY_SWEEPS: Final = 14
-_POLICY_SETTLED: Final = 0.1
-"""A policy is swept over until it changes values by less than this part of what the full sweep did."""
-
+_POLICY_SWEEPS: Final = 8
 _NARROW_ROUNDING: Final = 16 * float(np.finfo(np.float32).eps)
 """Changes by less than this part of a value are left to double precision."""
 
@@ -243,7 +240,7 @@ def iterate_one(rows: ModelRows, goal: int, limits: Limits, values: FloatArray, 
         # Sweeps of the policy alone cost a part of a full one; the next full sweep corrects whatever they overshoot.
         for _ in range(_POLICY_SWEEPS):
             change = _sweep_policy(rows, goal, values, policy, changes)
-            if change <= max(limits.precision / 4, _POLICY_SETTLED * max(rise, fall)):
+            if change <= limits.precision / 4:
                 break
             factor = _extrapolation_factor(memory, change)
             if factor > 0.0:
