@@ -22,6 +22,7 @@ from scipy.special import psi
 from scipy.stats import binom
 
 from axplore.records.counts import Counts
+from axplore.records.order import Labels
 from axplore.statistics import centred, confidence
 from axplore.statistics.centred import PARTS, SCALES, central_ball, digamma, log_wealth, tangent_ball
 from axplore.statistics.confidence import (
@@ -401,9 +402,18 @@ def test_the_weights_sum_to_at_most_one_for_any_number_of_states() -> None:
     assert sums[-1] == pytest.approx(1 - 10 / 100_010, abs=1e-12)  # the telescoping sum
 
 
-def first_draws_of(n: int, broken_at: int) -> tuple[list[int], list[int]]:
-    """The counts of a pair after n draws whose second successor came at a draw, and the draws of first sight."""
-    return ([n], [1]) if n < broken_at else ([n - 1, 1], [1, broken_at])
+def drawn_in_turn(n: int, broken_at: IntArray) -> Counts:
+    """The counts of pairs after n draws of each, whose second successor came once, at a draw of each pair."""
+    broken = broken_at <= n
+    row_offsets = np.append(0, np.cumsum(1 + broken))
+    firsts, seconds = row_offsets[:-1], row_offsets[:-1][broken] + 1
+    counts, first_draws, successors = (np.full(row_offsets[-1], number) for number in (1, 1, 0))
+    counts[firsts] = n - broken
+    first_draws[seconds] = broken_at[broken]
+    successors[seconds] = 1
+    states = np.arange(len(broken_at))
+    actions = (Labels(["a0"]),) * len(states)
+    return Counts(Labels(states.tolist()), actions, states, row_offsets, successors, counts, first_draws)
 
 
 def leaves_shared_budget(
@@ -422,10 +432,9 @@ def leaves_shared_budget(
     certain = repeat_probabilities >= 1
     broken_at = 1 + generator.geometric(np.where(certain, 0.5, 1 - repeat_probabilities)).astype(np.int64)
     broken_at[certain] = n_draws + 1
+    weights = pair_weights(drawn_in_turn(1, broken_at))
     for n in sorted({*broken_at[broken_at <= n_draws].tolist(), n_draws + 1}):
-        parts = [first_draws_of(n - 1, int(draw)) for draw in broken_at]
-        rows = counted_rows([counts for counts, _ in parts], [draws for _, draws in parts])
-        budget = module.shared_budget(rows, pair_weights(rows), level, after)
+        budget = module.shared_budget(drawn_in_turn(n - 1, broken_at), weights, level, after)
         if (max(n - 1 - after, 0) * np.log(1 / repeat_probabilities[broken_at >= n])).sum() > budget:
             return True
     return False
@@ -461,8 +470,7 @@ def expected_evidence(module: ModuleType, repeat_probability: float, n_draws: in
     """What the shared martingale of one pair is worth after so many draws, in expectation; exact."""
 
     def budget(n: int, broken_at: int) -> float:
-        counts, draws = first_draws_of(n, broken_at)
-        rows = counted_rows([counts], [draws])
+        rows = drawn_in_turn(n, np.array([broken_at]))
         return float(module.shared_budget(rows, pair_weights(rows), level=1.0, after=after))
 
     broken_at = np.arange(2, n_draws + 1)
