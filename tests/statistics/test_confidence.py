@@ -262,14 +262,13 @@ def test_the_least_mass_has_its_closed_forms() -> None:
 def _probability_to_leave(slack_of_row: Any, first: float, log_level: float, n_draws: int) -> float:
     """The exact probability that the row (p, 1 - p) whose first draw has probability p ever leaves its ball."""
     left = 0.0
-    inside = np.array([first])  # by how often the second successor was met
-    shares = np.zeros(2)
+    inside, reached = np.zeros(n_draws), np.zeros(n_draws)  # by how often the second successor was met
+    inside[0] = first
+    counts, shares = np.zeros(2), np.zeros(2)
     for n in range(2, n_draws + 1):
-        reached = np.zeros(n)
-        reached[:-1] += inside * first
-        reached[1:] += inside * (1.0 - first)
         for others in range(n):
-            counts = np.array([float(n - others), float(others)])
+            reached[others] = inside[others] * first + (inside[others - 1] * (1.0 - first) if others > 0 else 0.0)
+            counts[0], counts[1] = n - others, others
             seen = 2 if others > 0 else 1
             slack = slack_of_row(counts[:seen], log_level, shares[:seen])
             distance = 0.0
@@ -279,7 +278,7 @@ def _probability_to_leave(slack_of_row: Any, first: float, log_level: float, n_d
             if distance > slack:
                 left += reached[others]
                 reached[others] = 0.0
-        inside = reached
+        inside, reached = reached, inside
     return left
 
 
@@ -293,14 +292,18 @@ def probability_to_leave(module: ModuleType, success: float, level: float, n_dra
 def _runs_that_leave(slack_of_row: Any, row: FloatArray, log_level: float, n_draws: int, n_runs: int, seed: int) -> int:
     """How many of so many simulated runs leave the ball; looked at after each of 40 draws, then at every 40th part."""
     np.random.seed(seed)
-    cumulative = np.cumsum(row)
+    counts, shares = np.zeros(len(row)), np.zeros(len(row))
+    order, place = np.zeros(len(row), np.int64), np.zeros(len(row), np.int64)
     left = 0
     for _ in range(n_runs):
-        counts, shares = np.zeros(len(row)), np.zeros(len(row))
-        order, place = np.zeros(len(row), np.int64), np.full(len(row), -1)
+        for entry in range(len(row)):
+            counts[entry], place[entry] = 0.0, -1
         seen, next_look = 0, 2
         for draw in range(1, n_draws + 1):
-            successor = min(int(np.searchsorted(cumulative, np.random.random(), side="right")), len(row) - 1)
+            successor, cumulative, drawn = 0, row[0], np.random.random()
+            while cumulative <= drawn and successor < len(row) - 1:
+                successor += 1
+                cumulative += row[successor]
             if place[successor] < 0:
                 place[successor], order[seen] = seen, successor
                 seen += 1
