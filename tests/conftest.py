@@ -44,6 +44,16 @@ def _files_need_not_survive_a_power_cut() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def _only_worker_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets this process be the worker where there is only one: it need not be started, and two find the same as it."""
+    from axplore.workers import processes
+    from axplore_studies.in_process import InProcess
+
+    several = processes.Processes
+    monkeypatch.setattr(processes, "Processes", lambda n_workers: InProcess() if n_workers == 1 else several(n_workers))
+
+
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """A headless browser to look at reports with."""

@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from axplore.assumptions import Assumptions
-from axplore.compilation import compiled
+from axplore.compilation import compiled, compiled_inner, compiled_part
 from axplore.explorers.base import RoundReport
 from axplore.explorers.base import run as run_explorer
 from axplore.explorers.directed import Directed, DirectedState
@@ -254,22 +254,19 @@ def _iterated(
     after = np.empty(len(values))
     for _ in range(steps if steps else 200_000):
         change = 0.0
-        for state in range(len(values)):
-            after[state] = values[state]
+        _copy(values, after)
         for state in order:
             best = -1.0 if maximise else 2.0
             for pair in range(state_pairs[state], state_pairs[state + 1]):
                 first, end = row_offsets[pair], row_offsets[pair + 1]
-                keys, left, mean = np.empty(end - first), 1.0, 0.0
-                for place in range(end - first):
-                    value = values[successors[first + place]]
-                    keys[place] = -value if is_upper else value
-                    left -= low[first + place]
                 # The most favourable outcomes get as much as they may, and each at least its least.
+                left, mean = 1.0, 0.0
+                for entry in range(first, end):
+                    left -= low[entry]
                 taken = min(left, unseen[pair]) if is_upper or unseen[pair] > 0.0 else 0.0
                 mean += taken * free
                 left -= taken
-                for place in ascending(keys):
+                for place in _most_favourable_first(values, successors[first:end], is_upper):
                     more = min(max(high[first + place] - low[first + place], 0.0), max(left, 0.0))
                     mean += (low[first + place] + more) * values[successors[first + place]]
                     left -= more
@@ -284,11 +281,24 @@ def _iterated(
             else:
                 values[state] = max(values[state], best)
         if steps:
-            for state in range(len(values)):
-                values[state] = after[state]
+            _copy(after, values)
         elif change <= 1e-7:
             break
     return float(values[0])
+
+
+@compiled_inner
+def _copy(values: FloatArray, to: FloatArray) -> None:
+    for state in range(len(values)):
+        to[state] = values[state]
+
+
+@compiled_part
+def _most_favourable_first(values: FloatArray, successors: IntArray, is_upper: bool) -> IntArray:
+    keys = np.empty(len(successors))
+    for place in range(len(successors)):
+        keys[place] = -values[successors[place]] if is_upper else values[successors[place]]
+    return ascending(keys)
 
 
 def summary(records: Sequence[Record]) -> Table:
