@@ -41,7 +41,6 @@ from axplore_studies.coverage_models import KINDS, CoverageCase, case
 from axplore_studies.promises import policy_steps_of, violations_of
 from turning_world import TurningWorld
 
-
 CHAIN, LOCK, STAR, LAYERED = confusing_chain(), combination_lock(), star(), layered()
 GRID, CERTAIN_GRID = slippery_grid(4, 4), slippery_grid(6, 6, slip=0.0)
 
