@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 
 import numpy as np
+from scipy.special import gammaln, xlogy
 
 from axplore.statistics.dependence import log_evidence_of_two
 from axplore.types import FloatArray, IntArray
@@ -25,8 +26,6 @@ def rows_that_differ(
         first, second: how often each entry was drawn in each sample, [E].
         levels: the probability with which each row may be yielded although nothing differs, [P].
     """
-    from scipy.special import gammaln, xlogy  # takes a quarter of a second
-
     rows = np.repeat(np.arange(len(row_offsets) - 1), np.diff(row_offsets))
 
     def likelihoods(counts: IntArray) -> FloatArray:
