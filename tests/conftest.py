@@ -3,6 +3,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,6 +43,28 @@ def _files_need_not_survive_a_power_cut() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: None)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _ctrl_c_is_heard() -> Iterator[None]:
+    """Tests that were started in the background ignore Ctrl-C, which some of them send to themselves."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def _only_worker_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets this process be the worker where there is only one: it need not be started, and two find the same as it."""
+    from axplore.workers import engines
+    from axplore_studies.in_process import InProcess
+
+    engine_from = engines.engine_from
+
+    def engine_of_one(workers: int | None, ray: str | None) -> engines.Engine | None:
+        return InProcess() if workers == 1 and ray is None else engine_from(workers, ray)
+
+    monkeypatch.setattr(engines, "engine_from", engine_of_one)
 
 
 @pytest.fixture(scope="session")

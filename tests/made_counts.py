@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from functools import cache
 from typing import TypeAlias
 
 import numpy as np
@@ -35,14 +36,24 @@ def made_counts(
     successors, counts, first_draws = (np.ascontiguousarray(column) for column in entries.T)
     n_seen = max((-1, *counted, *successors.tolist())) + 1
     return Counts(
-        order=Labels(range(n_seen) if labels is None else labels),
-        actions=tuple(Labels(f"a{action}" for action in range(size)) for size in sizes),
+        order=_numbers(n_seen) if labels is None else Labels(labels),
+        actions=tuple(map(_actions, sizes)),
         states=np.array(counted, dtype=np.int64),
         row_offsets=np.cumsum([0, *map(len, rows)], dtype=np.int64),
         successors=successors,
         counts=counts,
         first_draws=first_draws,
     )
+
+
+@cache
+def _numbers(n_states: int) -> Labels:
+    return Labels(range(n_states))
+
+
+@cache
+def _actions(size: int) -> Labels:
+    return Labels(f"a{action}" for action in range(size))
 
 
 def as_entries(rows: Sequence[Sequence[int]], first_draws: Sequence[Sequence[int]] | None = None) -> list[list[Entry]]:

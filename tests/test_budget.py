@@ -116,6 +116,7 @@ def test_workers_share_what_is_left(tmp_path: Path, limit: int, fails: float) ->
     assert calls <= limit
 
 
+@pytest.mark.usefixtures("_only_worker_here")
 def test_one_worker_or_two_end_at_the_same_step_of_the_same_exploration() -> None:
     for limit in (300, 2500):
         one, two = (

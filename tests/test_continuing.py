@@ -151,6 +151,7 @@ def test_a_run_that_is_killed_while_it_meets_states_of_its_log_loses_nothing(tmp
     assert axplore.verify(again).exit_code is ExitCode.DONE
 
 
+@pytest.mark.usefixtures("_only_worker_here")
 def test_workers_continue_from_a_log_and_their_number_does_not_matter() -> None:
     one, two = (explored(chain_log(3_000), workers=n) for n in (1, 2))
     assert one.complete

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,13 +34,28 @@ SECTIONS = dict(SECTION.findall(GALLERY.read_text(encoding="utf-8")))
 RUN = {name: text for name, text in SECTIONS.items() if any(block[1] == "bash" for block in BLOCK.findall(text))}
 
 
-@pytest.fixture
-def _examples_at_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.split(".")[0] == "examples"]:
-        monkeypatch.delitem(sys.modules, name)
-    shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
+@pytest.fixture(scope="module", autouse=True)
+def at_hand(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder of their own from which the examples are imported."""
+    folder = tmp_path_factory.mktemp("gallery")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in sys.modules if name.split(".")[0] == "examples"]:
+            patch.delitem(sys.modules, name)
+        shutil.copytree(ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+        patch.chdir(folder)
+        patch.syspath_prepend(str(folder))
+        yield folder
+
+
+@cache
+def ran(name: str, folder: Path) -> list[Path]:
+    """The folders of the runs that the commands of a section make, which are run once."""
+    before = set(folder.glob("runs/*"))
+    for block in BLOCK.findall(RUN[name]):
+        if block[1] == "bash":
+            for line in block[4].replace("\\\n", " ").splitlines():
+                command(line)
+    return sorted(path for path in set(folder.glob("runs/*")) - before if (path / "atlas.json").exists())
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.*")), ids=lambda path: path.name)
@@ -47,14 +64,9 @@ def test_an_example_is_short_and_in_the_gallery(path: Path) -> None:
     assert path.name in GALLERY.read_text(encoding="utf-8")
 
 
-@pytest.mark.usefixtures("_examples_at_hand")
 @pytest.mark.parametrize("name", RUN)
-def test_a_section_does_what_it_says(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    for block in BLOCK.findall(RUN[name]):
-        if block[1] == "bash":
-            for line in block[4].replace("\\\n", " ").splitlines():
-                command(line)
-    folders = sorted(path.parent for path in tmp_path.glob("runs/*/atlas.json"))
+def test_a_section_does_what_it_says(name: str, request: pytest.FixtureRequest, at_hand: Path, tmp_path: Path) -> None:
+    folders = ran(name, at_hand)
     for folder in folders:
         steps = [int(number.replace(",", "")) for number in re.findall(r"([\d,]+) steps", RUN[name])]
         taken = Atlas.load(folder).steps
@@ -70,7 +82,6 @@ def test_sections_have_pictures() -> None:
     assert all((ROOT / "docs" / picture).is_file() for picture in shown)
 
 
-@pytest.mark.usefixtures("_examples_at_hand")
 def test_a_shop_is_explored_in_a_real_browser() -> None:
     if shutil.which("chromium") is None or shutil.which("chromedriver") is None:
         pytest.skip("there is no chromium with its chromedriver; .ci/chromium installs them on Debian, as root")
@@ -80,13 +91,11 @@ def test_a_shop_is_explored_in_a_real_browser() -> None:
     assert atlas.complete
 
 
-@pytest.mark.usefixtures("_examples_at_hand")
-def test_the_states_of_a_mail_server_are_found_from_its_response_codes() -> None:
+def test_the_states_of_a_mail_server_are_found_from_its_response_codes(at_hand: Path) -> None:
     """They are: no greeting yet, greeted, sender named, recipient named, each after 250 or 503; and a message."""
-    from axplore.worlds.catalogue import function_named
-
     server: Any = function_named("examples.gallery.mail_server:MailServer")
-    atlas = axplore.explore(server, radius=5, epsilon=1, objective="within-radius", memory=6, max_steps=60_000)
+    (run,) = ran("A mail server", at_hand)
+    atlas = Atlas.load(run)
     assert atlas.memory is not None
     follower = atlas.memory.follower()
     system = server()

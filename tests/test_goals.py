@@ -122,6 +122,7 @@ def test_a_function_is_asked_for_again_on_resuming(tmp_path: Path) -> None:
     assert axplore.resume(tmp_path / "run", GRID, goal=(2, 1), max_steps=100_000).reached_goal == (2, 1)
 
 
+@pytest.mark.usefixtures("_only_worker_here")
 def test_one_worker_and_two_find_the_same() -> None:
     one, two = (explore(GRID, goal=GOAL, workers=workers, **SETTINGS) for workers in (1, 2))
     assert one.certificate is not None

@@ -35,7 +35,7 @@ class MailServer:
     def __init__(self) -> None:
         with socket.create_server((HOST, 0)) as free:
             self._port = free.getsockname()[1]
-        self._server = Controller(Sink(), hostname=HOST, port=self._port, ready_timeout=30)
+        self._server = Controller(Sink(), hostname=HOST, port=self._port, server_hostname="localhost", ready_timeout=30)
         self._server.start()
         self._connection: smtplib.SMTP | None = None
 
@@ -46,7 +46,7 @@ class MailServer:
     def reset(self) -> str:
         """Connects anew, and returns the code of the greeting."""
         self._hang_up()
-        self._connection = smtplib.SMTP(timeout=30)
+        self._connection = smtplib.SMTP(local_hostname="localhost", timeout=30)  # looks up no name
         return str(self._connection.connect(HOST, self._port)[0])
 
     def step(self, action: str) -> str:

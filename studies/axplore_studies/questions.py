@@ -17,13 +17,14 @@ from statistics import median
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 
 from axplore.assumptions import Assumptions
+from axplore.compilation import compiled, compiled_inner, compiled_part
 from axplore.explorers.base import RoundReport
 from axplore.explorers.base import run as run_explorer
 from axplore.explorers.directed import Directed, DirectedState
 from axplore.proofs.chances import Asked
+from axplore.proofs.sort_kernels import ascending
 from axplore.properties import fields_of
 from axplore.records.run import StopReason
 from axplore.target import NO_RADIUS, Target
@@ -234,7 +235,7 @@ def fixed_time_bounds(asked: Asked, least: float | None) -> tuple[float, float]:
     )
 
 
-@njit(cache=False)
+@compiled
 def _iterated(
     state_pairs: IntArray,
     row_offsets: IntArray,
@@ -250,23 +251,22 @@ def _iterated(
 ) -> float:
     """Value iteration over intervals from below; from the initial state, after some steps or until it stays."""
     free = 1.0 if is_upper else 0.0
-    after = values.copy()
+    after = np.empty(len(values))
     for _ in range(steps if steps else 200_000):
         change = 0.0
+        _copy(values, after)
         for state in order:
             best = -1.0 if maximise else 2.0
             for pair in range(state_pairs[state], state_pairs[state + 1]):
                 first, end = row_offsets[pair], row_offsets[pair + 1]
-                places = np.argsort(values[successors[first:end]])
-                if is_upper:
-                    places = places[::-1]
                 # The most favourable outcomes get as much as they may, and each at least its least.
-                left = 1.0 - low[first:end].sum()
-                mean = 0.0
+                left, mean = 1.0, 0.0
+                for entry in range(first, end):
+                    left -= low[entry]
                 taken = min(left, unseen[pair]) if is_upper or unseen[pair] > 0.0 else 0.0
                 mean += taken * free
                 left -= taken
-                for place in places:
+                for place in _most_favourable_first(values, successors[first:end], is_upper):
                     more = min(max(high[first + place] - low[first + place], 0.0), max(left, 0.0))
                     mean += (low[first + place] + more) * values[successors[first + place]]
                     left -= more
@@ -281,10 +281,24 @@ def _iterated(
             else:
                 values[state] = max(values[state], best)
         if steps:
-            values[:] = after
+            _copy(after, values)
         elif change <= 1e-7:
             break
     return float(values[0])
+
+
+@compiled_inner
+def _copy(values: FloatArray, to: FloatArray) -> None:
+    for state in range(len(values)):
+        to[state] = values[state]
+
+
+@compiled_part
+def _most_favourable_first(values: FloatArray, successors: IntArray, is_upper: bool) -> IntArray:
+    keys = np.empty(len(successors))
+    for place in range(len(successors)):
+        keys[place] = -values[successors[place]] if is_upper else values[successors[place]]
+    return ascending(keys)
 
 
 def summary(records: Sequence[Record]) -> Table:

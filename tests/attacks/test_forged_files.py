@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,13 @@ def test_the_law_of_the_policy_that_is_certified_sums_to_one() -> None:
     assert law[2] > 0.8
 
 
+@pytest.fixture(scope="module")
+def run_of_the_grid(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "grid"
+    explored(slippery_grid(rows=2, columns=2, slip=0.1), run=folder)
+    return folder
+
+
 @pytest.mark.parametrize(
     ("path", "value"),
     [
@@ -98,9 +106,11 @@ def test_the_law_of_the_policy_that_is_certified_sums_to_one() -> None:
         (("narrowed",), 0),
     ],
 )
-def test_a_checkpoint_that_holds_no_state_is_damaged(tmp_path: Path, path: tuple[Any, ...], value: Any) -> None:
+def test_a_checkpoint_that_holds_no_state_is_damaged(
+    run_of_the_grid: Path, tmp_path: Path, path: tuple[Any, ...], value: Any
+) -> None:
     model = slippery_grid(rows=2, columns=2, slip=0.1)
-    explored(model, run=tmp_path / "run")
+    shutil.copytree(run_of_the_grid, tmp_path / "run")
     checkpoint = max((tmp_path / "run").glob("checkpoint-*.json"))
     body = json.loads(checkpoint.read_text(encoding="utf-8"))
     body.pop("digest")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import math
 import tempfile
@@ -122,13 +121,12 @@ def places_in(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...
 
 
 def changed(body: Any, path: tuple[Any, ...], value: Any) -> Any:
-    """A copy of JSON in which something else stands in one place."""
-    body = copy.deepcopy(body)
-    inner = body
-    for key in path[:-1]:
-        inner = inner[key]
-    inner[path[-1]] = value
-    return body
+    """JSON in which something else stands in one place; a copy, but for what is beside the way to this place."""
+    if not path:
+        return value
+    copied = body.copy()
+    copied[path[0]] = changed(body[path[0]], path[1:], value)
+    return copied
 
 
 def changed_arrays(

@@ -6,14 +6,23 @@ sure, or asks the explorer's own planning, which shares no code with the verifie
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from explored import LARGE_ENOUGH, certificate_of, exploration_of, failed, only, rows_of, with_rows, with_vectors
+from explored import (
+    LARGE_ENOUGH,
+    certificate_of,
+    exploration_of,
+    failed,
+    only,
+    read_again,
+    rows_of,
+    with_rows,
+    with_vectors,
+)
 
 from axplore.atlas.construction import certificate_from_exploration
 from axplore.certificate import Certificate, NearOptimal, Reachable, TooFar, Verification
@@ -48,15 +57,9 @@ CLEARLY = 1e-6
 """Inequalities nearer than this are not asked about: there the two implementations may differ by rounding."""
 
 
-@pytest.fixture
-def verify(tmp_path: Path) -> Callable[[Certificate], Verification]:
-    """Verifies what is read back from files, so that every forgery here has a digest that fits."""
-
-    def saved_and_verified(certificate: Certificate) -> Verification:
-        certificate.save(tmp_path)
-        return verify_in_memory(Certificate.load(tmp_path))
-
-    return saved_and_verified
+def verify(certificate: Certificate) -> Verification:
+    """Verifies what is read again, so that every forgery here has a digest that fits."""
+    return verify_in_memory(read_again(certificate))
 
 
 everywhere = pytest.mark.parametrize("name", LARGE_ENOUGH)
@@ -74,7 +77,7 @@ def with_claim(certificate: Certificate, old: Claim, new: Claim) -> Certificate:
 
 
 @everywhere
-def test_without_the_draws_of_a_pair_every_claim_that_plays_it_fails(name: str, verify: Any) -> None:
+def test_without_the_draws_of_a_pair_every_claim_that_plays_it_fails(name: str) -> None:
     certificate = certificate_of(name)
     rows = rows_of(certificate)
     owners = np.repeat(np.arange(len(certificate.known)), [*map(len, certificate.actions)])
@@ -94,7 +97,7 @@ def test_without_the_draws_of_a_pair_every_claim_that_plays_it_fails(name: str, 
 
 
 @everywhere
-def test_with_a_quarter_of_the_draws_the_certificate_is_rejected_claim_by_claim(name: str, verify: Any) -> None:
+def test_with_a_quarter_of_the_draws_the_certificate_is_rejected_claim_by_claim(name: str) -> None:
     certificate = certificate_of(name)
     thinned = [
         [(successor, max(count // 4, 1), place + 1) for place, (successor, count, _) in enumerate(row)]
@@ -106,7 +109,7 @@ def test_with_a_quarter_of_the_draws_the_certificate_is_rejected_claim_by_claim(
 
 
 @everywhere
-def test_counts_that_no_draws_can_give_prove_nothing(name: str, verify: Any) -> None:
+def test_counts_that_no_draws_can_give_prove_nothing(name: str) -> None:
     certificate = certificate_of(name)
     everything = {(kind_of(claim), claim.goal) for claim in certificate.claims}
     for change in impossible_counts(certificate.counts):
@@ -172,7 +175,7 @@ def test_an_edited_action_is_rejected_exactly_where_it_breaks_the_bound(name: st
 
 
 @everywhere
-def test_a_final_policy_with_a_bad_action_is_not_near_optimal(name: str, verify: Any) -> None:
+def test_a_final_policy_with_a_bad_action_is_not_near_optimal(name: str) -> None:
     certificate, exploration = certificate_of(name), exploration_of(name)
     for claim in certificate.of(NearOptimal):
         excess = {
@@ -193,7 +196,7 @@ def test_a_final_policy_with_a_bad_action_is_not_near_optimal(name: str, verify:
 
 
 @everywhere
-def test_a_policy_that_uses_states_admitted_later_does_not_show_the_order(name: str, verify: Any) -> None:
+def test_a_policy_that_uses_states_admitted_later_does_not_show_the_order(name: str) -> None:
     certificate = certificate_of(name)
     for claim in certificate.of(Reachable):
         for state in {claim.goal, len(certificate.known) - 1}:
@@ -208,7 +211,7 @@ def test_a_policy_that_uses_states_admitted_later_does_not_show_the_order(name: 
 
 
 @everywhere
-def test_an_upper_bound_tightened_by_a_thousandth_is_rejected(name: str, verify: Any) -> None:
+def test_an_upper_bound_tightened_by_a_thousandth_is_rejected(name: str) -> None:
     certificate = certificate_of(name)
     claims: list[Reachable | NearOptimal] = [*certificate.of(Reachable), *certificate.of(NearOptimal)]
     for claim in claims:
@@ -222,7 +225,7 @@ def follows_the_limit(certificate: Certificate, vector: FloatArray) -> bool:
 
 
 @everywhere
-def test_a_lower_bound_raised_beyond_the_counts_is_rejected(name: str, verify: Any) -> None:
+def test_a_lower_bound_raised_beyond_the_counts_is_rejected(name: str) -> None:
     certificate = certificate_of(name)
     claims: list[TooFar | NearOptimal] = [*certificate.of(TooFar), *certificate.of(NearOptimal)]
     for claim in claims:
@@ -232,7 +235,7 @@ def test_a_lower_bound_raised_beyond_the_counts_is_rejected(name: str, verify: A
 
 
 @everywhere
-def test_regret_denied_is_rejected_where_the_gap_of_the_bounds_is_too_wide(name: str, verify: Any) -> None:
+def test_regret_denied_is_rejected_where_the_gap_of_the_bounds_is_too_wide(name: str) -> None:
     certificate = certificate_of(name)
     for claim in certificate.of(NearOptimal):
         wide = claim.upper[0] - claim.lower[0] > certificate.epsilon + CLEARLY
@@ -274,7 +277,7 @@ def test_what_is_no_number_of_steps_is_refused(value: float, vector: str, state:
 
 @pytest.mark.parametrize("vector", ["upper", "lower", "regret"])
 @pytest.mark.parametrize("state", [0, -1])
-def test_a_number_that_is_too_large_for_a_bound_is_rejected(vector: str, state: int, verify: Any) -> None:
+def test_a_number_that_is_too_large_for_a_bound_is_rejected(vector: str, state: int) -> None:
     certificate = certificate_of("chain")
     for claim in certificate.claims:
         if not hasattr(claim, vector):
@@ -288,7 +291,7 @@ def test_a_number_that_is_too_large_for_a_bound_is_rejected(vector: str, state: 
             assert verdict.failures[0].why == "a bound is not a number between 0 and 1e+09"
 
 
-def test_a_goal_that_is_some_steps_from_itself_is_rejected(verify: Any) -> None:
+def test_a_goal_that_is_some_steps_from_itself_is_rejected() -> None:
     certificate = certificate_of("chain")
     claims: list[Reachable | NearOptimal] = [*certificate.of(Reachable), *certificate.of(NearOptimal)]
     for claim in claims:
@@ -299,7 +302,7 @@ def test_a_goal_that_is_some_steps_from_itself_is_rejected(verify: Any) -> None:
 
 
 @everywhere
-def test_more_than_was_explored_for_is_not_proven(name: str, verify: Any) -> None:
+def test_more_than_was_explored_for_is_not_proven(name: str) -> None:
     certificate = certificate_of(name)
     beyond = 3 * (certificate.radius + certificate.epsilon) + 21  # where the solver's limit is
     assert ("too far", certificate.n_seen) in failed(verify(edited(certificate, radius=beyond)))
@@ -341,7 +344,7 @@ def planning_model(certificate: Certificate) -> Any:
 
 
 @everywhere
-def test_a_controllable_state_left_out_is_missed(name: str, verify: Any) -> None:
+def test_a_controllable_state_left_out_is_missed(name: str) -> None:
     forged = without_last_known(certificate_of(name))
     verdict = verify(forged)
     assert failed(verdict) == {("complete", None)}
@@ -349,7 +352,7 @@ def test_a_controllable_state_left_out_is_missed(name: str, verify: Any) -> None
 
 
 @everywhere
-def test_a_controllable_state_called_too_far_is_refused_its_claim(name: str, verify: Any) -> None:
+def test_a_controllable_state_called_too_far_is_refused_its_claim(name: str) -> None:
     forged = without_last_known(certificate_of(name))
     goal = len(forged.known)
     best = ToSetAside(goal, forged.radius).path(planning_model(forged)).values[:goal]
@@ -359,7 +362,7 @@ def test_a_controllable_state_called_too_far_is_refused_its_claim(name: str, ver
         assert failed(verify(claimed)) == {("too far", goal), ("complete", None)}
 
 
-def test_a_state_erased_with_the_draws_that_led_to_it_leaves_room_for_the_unseen(verify: Any) -> None:
+def test_a_state_erased_with_the_draws_that_led_to_it_leaves_room_for_the_unseen() -> None:
     certificate = certificate_of("deterministic grid")
     erased = certificate.of(Reachable)[-1].goal
     rows = [[entry for entry in row if entry[0] != erased] for row in rows_of(without_last_known(certificate))]
@@ -418,7 +421,7 @@ def with_known(certificate: Certificate, position: int) -> Certificate:
 
 
 @everywhere
-def test_a_far_state_slipped_in_is_rejected_by_its_name(name: str, verify: Any) -> None:
+def test_a_far_state_slipped_in_is_rejected_by_its_name(name: str) -> None:
     certificate = certificate_of(name)
     limit = certificate.radius + certificate.epsilon
     far = [claim.goal for claim in certificate.of(TooFar) if claim.lower[0] > limit and claim.goal < certificate.n_seen]
@@ -466,7 +469,7 @@ def test_far_states_were_slipped_in_somewhere() -> None:
 
 
 @everywhere
-def test_every_claim_is_needed_and_needed_once(name: str, verify: Any) -> None:
+def test_every_claim_is_needed_and_needed_once(name: str) -> None:
     certificate = certificate_of(name)
     for kind in KINDS:
         claims = certificate.of(kind.record) if kind.once else ()
@@ -478,7 +481,7 @@ def test_every_claim_is_needed_and_needed_once(name: str, verify: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["chain", "slippery grid", "random 0"])
-def test_a_state_or_an_action_that_stands_twice_is_refused(name: str, verify: Any) -> None:
+def test_a_state_or_an_action_that_stands_twice_is_refused(name: str) -> None:
     certificate = certificate_of(name)
     twice = with_rows(certificate, rows_of(certificate), known=(*certificate.known[:-1], certificate.known[0]))
     assert repr(certificate.known[0]) in verify(twice).failures[0].why
@@ -487,14 +490,14 @@ def test_a_state_or_an_action_that_stands_twice_is_refused(name: str, verify: An
         assert ("counts", None) in failed(verify(forged))
 
 
-def test_the_claim_of_another_state_is_rejected(verify: Any) -> None:
+def test_the_claim_of_another_state_is_rejected() -> None:
     certificate = certificate_of("chain")
     near, far = certificate.of(Reachable)[0], certificate.of(Reachable)[-1]
     forged = with_claim(certificate, far, edited(near, goal=far.goal))
     assert failed(verify(forged)) == {("reachable", far.goal), ("complete", None)}
 
 
-def test_a_certificate_cut_short_cannot_call_itself_complete(verify: Any) -> None:
+def test_a_certificate_cut_short_cannot_call_itself_complete() -> None:
     certificate = certificate_of("chain cut short")
     assert failed(verify(edited(certificate, complete=True))) == {("complete", None)}
 
@@ -517,7 +520,7 @@ def with_record(old: EpisodeRecord, **changes: Any) -> Certificate:
     return edited(by_episodes(), episodes=tuple(edited(old, **changes) if old is each else each for each in records))
 
 
-def test_a_record_with_another_goal_or_another_action_is_true_or_rejected(verify: Any) -> None:
+def test_a_record_with_another_goal_or_another_action_is_true_or_rejected() -> None:
     """Its episodes were of one policy towards one goal, and the rows hold every draw of them."""
     chain, accepted = confusing_chain(), 0
     for record in by_episodes().of(EpisodeRecord):
@@ -540,7 +543,7 @@ def test_a_record_with_another_goal_or_another_action_is_true_or_rejected(verify
     assert accepted < sum(len(record.states) for record in by_episodes().of(EpisodeRecord))
 
 
-def test_episodes_that_no_draws_can_have_given_are_rejected(verify: Any) -> None:
+def test_episodes_that_no_draws_can_have_given_are_rejected() -> None:
     record = next(record for record in by_episodes().of(EpisodeRecord) if record.outcomes[1] == 0)
     sooner = (0, record.n_arrivals, *(0 for _ in record.outcomes[2:-1]), record.outcomes[-1])
     verdict = verify(with_record(record, outcomes=sooner))
@@ -588,7 +591,7 @@ def test_ranks_are_those_of_an_order_in_which_states_can_have_been_met() -> None
     assert verify_in_memory(with_ranks(1, 3, 2, *others)).claims[0].holds
 
 
-def test_situations_that_a_memory_does_not_lead_to_are_rejected(verify: Any) -> None:
+def test_situations_that_a_memory_does_not_lead_to_are_rejected() -> None:
     certificate = certificate_of("deterministic grid")
     labels = tuple(certificate.counts.order)
     pairs = [(s, a) for s, actions in enumerate(certificate.actions) for a in actions]

@@ -88,6 +88,7 @@ def test_an_interrupted_run_ends_as_if_nothing_had_happened(tmp_path: Path) -> N
     assert resumed.certificate.digest == whole.certificate.digest
 
 
+@pytest.mark.usefixtures("_only_worker_here")
 @pytest.mark.parametrize("workers", [1, 2])
 def test_with_workers_the_answer_is_the_same(workers: int) -> None:
     alone, shared = survey(GRID), survey(GRID, workers=workers)

@@ -150,6 +150,7 @@ def test_a_run_resumes_to_another_precision_and_to_nothing_else(tmp_path: Path) 
             axplore.resume(tmp_path, MODEL, epsilon=width)
 
 
+@pytest.mark.usefixtures("_only_worker_here")
 def test_workers_give_the_same_answer_whatever_their_number() -> None:
     answers = [axplore.check(MODEL, ASKED, precision=0.2, workers=n, max_steps=10**6) for n in (1, 2)]
     assert (answers[0].lower, answers[0].upper) == (answers[1].lower, answers[1].upper)

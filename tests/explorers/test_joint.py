@@ -196,6 +196,7 @@ def test_what_was_bounded_under_an_assumption_is_not_used_without_it(tmp_path: P
         assert bounds.lower <= truth_of(QUESTIONS[0]) <= bounds.upper
 
 
+@pytest.mark.usefixtures("_only_worker_here")
 def test_workers_count_the_same_draws_whatever_their_number() -> None:
     found = [check(MODEL, QUESTIONS[1], seed=2, workers=workers, **SETTINGS).atlas.certificate for workers in (1, 2)]
     assert claim_of(found[0]).joint is not None

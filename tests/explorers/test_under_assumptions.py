@@ -94,6 +94,7 @@ def test_a_part_of_the_atlas_and_a_saved_one_prove_the_same(atlas: Atlas, tmp_pa
     assert axplore.verify(tmp_path / "atlas").complete
 
 
+@pytest.mark.usefixtures("_only_worker_here")
 def test_with_workers_the_answer_does_not_depend_on_their_number(setting: Setting) -> None:
     one, two = (setting.explored(setting.assume, workers).certificate for workers in (1, 2))
     assert one is not None

@@ -200,6 +200,7 @@ def test_a_budget_that_cuts_an_episode_makes_nothing_false(tmp_path: Path) -> No
     assert n_witnessed
 
 
+@pytest.mark.usefixtures("_only_worker_here")
 def test_workers_count_the_same_episodes_whatever_their_number() -> None:
     found = [
         check(MODEL, QUESTIONS[1], precision=0.1, delta=0.01, seed=2, workers=workers).atlas.certificate

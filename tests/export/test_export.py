@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,12 +15,14 @@ from scipy.optimize import minimize_scalar
 
 import axplore
 from axplore import Atlas, TabularMdp
+from axplore.cli import main
 from axplore.errors import AxploreError, InvalidInputError, StorageError, UnknownNameError
 from axplore.export import FORMATS, export
 from axplore.export.formats import as_csv, policies, quoted, transitions
 from axplore.export.model import identifiers, learned
 from axplore.labels import label_of
 from axplore.statistics.confidence import row_hulls
+from commands import run
 
 AWKWARD = [
     'say "hi"',
@@ -289,22 +290,24 @@ def test_parquet_holds_the_same_table(chain: Atlas, tmp_path: Path) -> None:
     }
 
 
-def test_the_command_line_exports_and_plans(chain: Atlas, tmp_path: Path) -> None:
+def test_the_command_line_exports_and_plans(
+    chain: Atlas, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     chain.save(tmp_path / "run")
+    monkeypatch.chdir(tmp_path)
 
-    def axplore_command(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "axplore", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    def refused(*arguments: str) -> str:
+        monkeypatch.setattr(sys, "argv", ["axplore", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == 2
+        return capsys.readouterr().err
 
-    assert axplore_command("export", "run", "--format", "drn", "-o", "x.drn").returncode == 0
+    run("export", "run", "--format", "drn", "-o", "x.drn")
     assert (tmp_path / "x.drn").read_text() == FORMATS["drn"](chain)
-    done = axplore_command("plan", "run", "s5", "--json")
-    assert done.returncode == 0
-    assert '"goal": "s5"' in done.stdout
-    wrong = axplore_command("plan", "run", "s9")
-    assert wrong.returncode == 2
-    assert "no state of the atlas named 's9'" in wrong.stderr
-    assert axplore_command("export", "nowhere", "--format", "drn", "-o", "y").returncode == 2
+    assert '"goal": "s5"' in run("plan", "run", "s5", "--json")
+    assert "no state of the atlas named 's9'" in refused("plan", "run", "s9")
+    refused("export", "nowhere", "--format", "drn", "-o", "y")
 
 
 def test_the_command_line_knows_all_formats() -> None:

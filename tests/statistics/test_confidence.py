@@ -22,6 +22,7 @@ from scipy.special import psi
 from scipy.stats import binom
 
 from axplore.records.counts import Counts
+from axplore.records.order import Labels
 from axplore.statistics import centred, confidence
 from axplore.statistics.centred import PARTS, SCALES, central_ball, digamma, log_wealth, tangent_ball
 from axplore.statistics.confidence import (
@@ -261,14 +262,13 @@ def test_the_least_mass_has_its_closed_forms() -> None:
 def _probability_to_leave(slack_of_row: Any, first: float, log_level: float, n_draws: int) -> float:
     """The exact probability that the row (p, 1 - p) whose first draw has probability p ever leaves its ball."""
     left = 0.0
-    inside = np.array([first])  # by how often the second successor was met
-    shares = np.zeros(2)
+    inside, reached = np.zeros(n_draws), np.zeros(n_draws)  # by how often the second successor was met
+    inside[0] = first
+    counts, shares = np.zeros(2), np.zeros(2)
     for n in range(2, n_draws + 1):
-        reached = np.zeros(n)
-        reached[:-1] += inside * first
-        reached[1:] += inside * (1.0 - first)
         for others in range(n):
-            counts = np.array([float(n - others), float(others)])
+            reached[others] = inside[others] * first + (inside[others - 1] * (1.0 - first) if others > 0 else 0.0)
+            counts[0], counts[1] = n - others, others
             seen = 2 if others > 0 else 1
             slack = slack_of_row(counts[:seen], log_level, shares[:seen])
             distance = 0.0
@@ -278,7 +278,7 @@ def _probability_to_leave(slack_of_row: Any, first: float, log_level: float, n_d
             if distance > slack:
                 left += reached[others]
                 reached[others] = 0.0
-        inside = reached
+        inside, reached = reached, inside
     return left
 
 
@@ -292,14 +292,18 @@ def probability_to_leave(module: ModuleType, success: float, level: float, n_dra
 def _runs_that_leave(slack_of_row: Any, row: FloatArray, log_level: float, n_draws: int, n_runs: int, seed: int) -> int:
     """How many of so many simulated runs leave the ball; looked at after each of 40 draws, then at every 40th part."""
     np.random.seed(seed)
-    cumulative = np.cumsum(row)
+    counts, shares = np.zeros(len(row)), np.zeros(len(row))
+    order, place = np.zeros(len(row), np.int64), np.zeros(len(row), np.int64)
     left = 0
     for _ in range(n_runs):
-        counts, shares = np.zeros(len(row)), np.zeros(len(row))
-        order, place = np.zeros(len(row), np.int64), np.full(len(row), -1)
+        for entry in range(len(row)):
+            counts[entry], place[entry] = 0.0, -1
         seen, next_look = 0, 2
         for draw in range(1, n_draws + 1):
-            successor = min(int(np.searchsorted(cumulative, np.random.random(), side="right")), len(row) - 1)
+            successor, cumulative, drawn = 0, row[0], np.random.random()
+            while cumulative <= drawn and successor < len(row) - 1:
+                successor += 1
+                cumulative += row[successor]
             if place[successor] < 0:
                 place[successor], order[seen] = seen, successor
                 seen += 1
@@ -401,9 +405,18 @@ def test_the_weights_sum_to_at_most_one_for_any_number_of_states() -> None:
     assert sums[-1] == pytest.approx(1 - 10 / 100_010, abs=1e-12)  # the telescoping sum
 
 
-def first_draws_of(n: int, broken_at: int) -> tuple[list[int], list[int]]:
-    """The counts of a pair after n draws whose second successor came at a draw, and the draws of first sight."""
-    return ([n], [1]) if n < broken_at else ([n - 1, 1], [1, broken_at])
+def drawn_in_turn(n: int, broken_at: IntArray) -> Counts:
+    """The counts of pairs after n draws of each, whose second successor came once, at a draw of each pair."""
+    broken = broken_at <= n
+    row_offsets = np.append(0, np.cumsum(1 + broken))
+    firsts, seconds = row_offsets[:-1], row_offsets[:-1][broken] + 1
+    counts, first_draws, successors = (np.full(row_offsets[-1], number) for number in (1, 1, 0))
+    counts[firsts] = n - broken
+    first_draws[seconds] = broken_at[broken]
+    successors[seconds] = 1
+    states = np.arange(len(broken_at))
+    actions = (Labels(["a0"]),) * len(states)
+    return Counts(Labels(states.tolist()), actions, states, row_offsets, successors, counts, first_draws)
 
 
 def leaves_shared_budget(
@@ -422,10 +435,9 @@ def leaves_shared_budget(
     certain = repeat_probabilities >= 1
     broken_at = 1 + generator.geometric(np.where(certain, 0.5, 1 - repeat_probabilities)).astype(np.int64)
     broken_at[certain] = n_draws + 1
+    weights = pair_weights(drawn_in_turn(1, broken_at))
     for n in sorted({*broken_at[broken_at <= n_draws].tolist(), n_draws + 1}):
-        parts = [first_draws_of(n - 1, int(draw)) for draw in broken_at]
-        rows = counted_rows([counts for counts, _ in parts], [draws for _, draws in parts])
-        budget = module.shared_budget(rows, pair_weights(rows), level, after)
+        budget = module.shared_budget(drawn_in_turn(n - 1, broken_at), weights, level, after)
         if (max(n - 1 - after, 0) * np.log(1 / repeat_probabilities[broken_at >= n])).sum() > budget:
             return True
     return False
@@ -461,8 +473,7 @@ def expected_evidence(module: ModuleType, repeat_probability: float, n_draws: in
     """What the shared martingale of one pair is worth after so many draws, in expectation; exact."""
 
     def budget(n: int, broken_at: int) -> float:
-        counts, draws = first_draws_of(n, broken_at)
-        rows = counted_rows([counts], [draws])
+        rows = drawn_in_turn(n, np.array([broken_at]))
         return float(module.shared_budget(rows, pair_weights(rows), level=1.0, after=after))
 
     broken_at = np.arange(2, n_draws + 1)

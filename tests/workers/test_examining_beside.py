@@ -106,13 +106,19 @@ def dies(*_: Any) -> None:
     raise KilledError
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "whole"
+    axplore.explore(Walk, **SETTINGS, workers=1, run=folder)
+    return folder
+
+
 @pytest.mark.parametrize("at_the_end", [False, True])
 @pytest.mark.parametrize("workers", [2, 0])
 def test_a_run_that_is_killed_before_its_end_examines_again(
-    at_the_end: bool, workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    at_the_end: bool, workers: int, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    axplore.explore(Walk, **SETTINGS, workers=1, run=whole)
+    killed = tmp_path / "killed"
     on_round = None if at_the_end else killed_after(3)
     with monkeypatch.context() as patched:
         if at_the_end:

@@ -171,6 +171,7 @@ def test_patience_is_that_of_all_workers_together(shared: DistributedWorld) -> N
 # What is played and what is found is the same for any number of workers.
 
 
+@pytest.mark.usefixtures("_only_worker_here")
 @pytest.mark.parametrize("limit", [None, 20_000])
 def test_what_is_played_does_not_depend_on_the_number_of_workers(limit: int | None) -> None:
     settings: dict[str, Any] = {"radius": 5, "epsilon": 0.5, "max_steps": limit}

@@ -170,4 +170,7 @@ def log_rarity(counts: IntArray, draws: IntArray, least: FloatArray) -> FloatArr
 
 
 def _rarity(times: int, draws: int, least: float) -> float:
+    """The same of one outcome; at once of one that came often enough, as almost all do."""
+    if times >= draws * min(max(least, TOLERANCE), 1.0 - TOLERANCE):
+        return 0.0
     return float(log_rarity(np.array([times]), np.array([draws]), np.array([least]))[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -43,7 +44,7 @@ class AssumedPair:
     weight: float = 0.0
     everywhere: bool = True
 
-    @property
+    @cached_property
     def single(self) -> bool:
         """Whether it is assumed to have one outcome."""
         return any(kind.most_outcomes(np.array([number]))[0] == 1.0 for kind, number in self.said)

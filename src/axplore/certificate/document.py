@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -185,7 +185,7 @@ class Certificate(Basis, frozen=True, kw_only=True):
 def read(body: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> Certificate:
     """The certificate of what goes into its files, the inverse of `Certificate.content`."""
     content = {name: value for name, value in body.items() if name not in ("format", "version")}
-    document: Any = unpack(_document_type(), content, arrays)
+    document: Any = unpack(_document_type(tuple((kind.name, kind.kept_as) for kind in kinds.KINDS)), content, arrays)
     claims: list[Any] = []
     for kind in kinds.KINDS:
         kept = getattr(document.claims, kind.name)
@@ -200,9 +200,10 @@ def read(body: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> Certifica
     return certificate
 
 
-def _document_type() -> type[msgspec.Struct]:
-    """The record that the files hold: claims of each kind in the form in which the kind is kept."""
-    fields = [(kind.name, kind.kept_as | None, None) for kind in kinds.KINDS]
+@cache
+def _document_type(kept: tuple[tuple[str, Any], ...]) -> type[msgspec.Struct]:
+    """The record that the files hold: claims of each kind, by its name, in the form in which it is kept."""
+    fields = [(name, form | None, None) for name, form in kept]
     claims = msgspec.defstruct("Claims", fields, bases=(Record,), frozen=True, forbid_unknown_fields=True)
     both = [("assumptions", tuple[str, ...]), ("claims", claims)]
     return msgspec.defstruct("Document", both, bases=(Basis,), frozen=True, kw_only=True, forbid_unknown_fields=True)

@@ -167,20 +167,20 @@ class Draws:
         The shift is sought where the slope of this concave function changes its sign, by halving and then by Newton's
         method; the bound holds for whatever shift is found.
         """
-        low, high = np.full(len(slack), -LOG_SHIFTS), np.full(len(slack), LOG_SHIFTS)
+        middle, reach = np.zeros(len(slack)), LOG_SHIFTS
         for _ in range(HALVINGS):
-            middle = (low + high) / 2
+            reach /= 2
             shifted = distances + np.exp(middle)[self.owners]
-            slope = self._slope(shares, slack, shifted, self.sums(shares / shifted))
-            low, high = np.where(slope > 0, middle, low), np.where(slope > 0, high, middle)
-        middle = (low + high) / 2
+            middle = middle + np.copysign(reach, self._slope(shares, slack, shifted, self.sums(shares / shifted)))
+        low, high = middle - reach, middle + reach
         for _ in range(NEWTON_STEPS):
             shift = np.exp(middle)
             shifted = distances + shift[self.owners]
-            inverse = self.sums(shares / shifted)
+            terms = shares / shifted
+            inverse = self.sums(terms)
             slope = self._slope(shares, slack, shifted, inverse)
-            curvature = shift * (inverse - self.sums(shares / shifted**2) / inverse)
-            middle = np.clip(middle - slope / np.minimum(curvature, -TINY), low, high)
+            curvature = shift * (inverse - self.sums(terms / shifted) / inverse)
+            middle = np.minimum(np.maximum(middle - slope / np.minimum(curvature, -TINY), low), high)
         shift = np.exp(middle)
         exponent = self.sums(shares * np.log1p(distances / shift[self.owners])) - slack
         row = shares * (np.exp(exponent) * shift)[self.owners] / (distances + shift[self.owners])

@@ -7,7 +7,7 @@ import platform
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -42,7 +42,12 @@ LIBRARIES: Final = ("axplore", "numpy", "scipy", "numba")
 
 def current_versions() -> dict[str, str]:
     """Returns the versions of Python and of these packages."""
-    return {"python": platform.python_version(), **{library: version(library) for library in LIBRARIES}}
+    return {"python": platform.python_version(), **{library: _version(library) for library in LIBRARIES}}
+
+
+@cache
+def _version(library: str) -> str:
+    return version(library)  # takes two milliseconds
 
 
 class RunManifest(Record, frozen=True, kw_only=True):
