@@ -259,7 +259,9 @@ class WatchedHistory:
             distinct: the pairs that differ, ascending.
         """
         before = np.empty(len(pairs), dtype=np.int64)
-        order = np.argsort(places.astype(np.uint16) if len(distinct) <= MOST_SORTED_BY_DIGITS else places, kind="stable")
+        order = np.argsort(
+            places.astype(np.uint16) if len(distinct) <= MOST_SORTED_BY_DIGITS else places, kind="stable"
+        )
         times = np.bincount(places, minlength=len(distinct)).tolist()
         place = 0
         for pair, count in zip(distinct.tolist(), times, strict=True):
