@@ -265,7 +265,8 @@ class Tally:
     def note_first(self, state: int, action: int, successor: int, name: Hashable) -> None:
         """Counts the first transition from a state and an action to a successor, which the caller knows by a name."""
         row = self.rows.setdefault(state, {}).setdefault(action, {})
-        self._note(row, (state, action), successor, name, 1, _draws_of(row) + 1)
+        row[name] = met = [successor, 1]
+        self._firsts.append(((state, action), met, _draws_of(row)))
 
     def add(self, answer: Answer, numbers: IntArray) -> None:
         """Adds the counts of an answer, as if it had happened after everything counted so far.
@@ -289,19 +290,8 @@ class Tally:
             if successor in row:
                 row[successor][1] += count
             else:
-                self._note(row, pairs[index], successor, successor, count, before[index] + first)
-
-    def _note(
-        self,
-        row: dict[Hashable, list[int]],
-        pair: tuple[int, int],
-        successor: int,
-        name: Hashable,
-        times: int,
-        first_draw: int,
-    ) -> None:
-        row[name] = [successor, times]
-        self._firsts.append((pair, row[name], first_draw))
+                row[successor] = met = [successor, count]
+                self._firsts.append((pairs[index], met, before[index] + first))
 
     def answer(
         self,
@@ -335,7 +325,7 @@ class Tally:
 
 
 def _draws_of(row: dict[Hashable, list[int]]) -> int:
-    return sum(times for _, times in row.values())
+    return sum([times for _, times in row.values()])
 
 
 def no_answer(order: Order) -> Answer:
