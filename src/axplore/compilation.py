@@ -370,7 +370,7 @@ def _options_that_matter(options: Any) -> dict[str, Any]:
     tenth of the time of compiling. Functions that were compiled for a kernel with a wrapper serve those without one.
     """
     own = {name: value for name, value in options._values.items() if name not in _OF_WRAPPERS}
-    return {**_default_options(type(options)), **own}
+    return {**_default_options(options.__class__), **own}
 
 
 @cache

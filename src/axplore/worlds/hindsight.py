@@ -213,7 +213,7 @@ class WatchedHistory:
         self._pair, self._run = int(own[-1]), int(runs[-1]) + 1
         distinct, pair_places = _distinct_pairs(drawn)
         width = int(led.max(initial=0)) + 1
-        kinds, places, first = _distinct(pair_places * width + led)
+        kinds, places, first = told_apart(pair_places * width + led)
         origins, origin_places = _distinct_pairs(before[is_draw])
         return _Draws(
             kinds=list(zip(distinct[kinds // width].tolist(), (kinds % width).tolist(), strict=True)),
@@ -242,7 +242,7 @@ class WatchedHistory:
     def _hand_over(self, draws: _Draws, batch: slice) -> None:
         """Hands a batch to the tests."""
         for circumstance, classes in draws.classes.items():
-            codes, places, _ = _distinct(classes[batch] * len(draws.kinds) + draws.places[batch])
+            codes, places, _ = told_apart(classes[batch] * len(draws.kinds) + draws.places[batch])
             times = np.bincount(places)
             contexts, kinds = np.divmod(codes, len(draws.kinds))
             if circumstance is Circumstance.ORIGIN:
@@ -293,11 +293,11 @@ def _distinct_pairs(pairs: IntArray) -> tuple[IntArray, IntArray]:
     """Returns the pairs that differ, ascending, AFTER_RESET included, and where each pair stands among them."""
     actions = np.where(pairs == AFTER_RESET, 0, pairs & _ACTION_MASK)
     close_together = (pairs >> _ACTION_BITS) * (actions.max(initial=0) + 1) + actions
-    _, places, first = _distinct(close_together)
+    _, places, first = told_apart(close_together)
     return pairs[first], places
 
 
-def _distinct(numbers: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+def told_apart(numbers: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """Returns the numbers that differ, ascending, where each number stands among them, and the first place of each.
 
     As `np.unique` does, but without sorting where a table of all numbers up to the largest is not large.
