@@ -206,7 +206,7 @@ class IntervalModel:
     def with_visits(self, visits: FloatArray) -> IntervalModel:
         """What more draws, [P], would bring if the frequencies stayed: shares nearer to them, slacks by 1 / visits."""
         growth = self.visits / visits
-        rows = _grown(self.rows, growth, self.pair_of_entries)
+        rows = _grown(self.rows, growth)
         if self.closing is not None:
             rows = rows._replace(closed=rows.closed | (visits >= self.closing))
         return replace(self, rows=rows, tolerance=TRIAL_TOLERANCE, sharp={}, imagined=(self, growth))
@@ -246,8 +246,7 @@ class IntervalModel:
         if key not in self.sharp:
             if self.imagined is not None:
                 before, growth = self.imagined
-                sharp = _grown(before.rows_for(goal, side, n_allowed), growth, before.pair_of_entries)
-                sharp = sharp._replace(closed=self.rows.closed)
+                sharp = _grown(before.rows_for(goal, side, n_allowed), growth)._replace(closed=self.rows.closed)
             else:
                 sharp = self._sharpened(goal, side, n_allowed, self.counts, self.log_levels)
             _remember(self.sharp, key, sharp, len(sharp.shares) + len(sharp.slack), MOST_SHARP)
@@ -448,16 +447,17 @@ def _only_leading(rows: Counts, leads: npt.NDArray[np.bool_]) -> Counts:
     )
 
 
-def _grown(rows: RegionRows, growth: FloatArray, pair_of_entries: IntArray) -> RegionRows:
+def _grown(rows: RegionRows, growth: FloatArray) -> RegionRows:
     """Balls as they would be if the visits of each pair had grown by a factor, whose inverse is given, [P]."""
     # An estimate, to first order: the slack falls like 1 / visits (Eq. 5), and shares approach frequencies alike.
     slack = np.where(rows.slack < np.inf, rows.slack, 1.0) * growth
-    shares = rows.frequencies + (rows.shares - rows.frequencies) * growth[pair_of_entries]
+    of_entries = np.repeat(growth, np.diff(rows.row_offsets))
+    shares = rows.frequencies + (rows.shares - rows.frequencies) * of_entries
     lows = rows.lows
     if rows.wide.any():
-        of_entries = np.where(rows.wide, np.sqrt(growth), 1.0)[pair_of_entries]
+        of_entries = np.repeat(np.where(rows.wide, np.sqrt(growth), 1.0), np.diff(rows.row_offsets))
         lows = rows.frequencies + (lows - rows.frequencies) * of_entries
-        lows[~rows.wide[pair_of_entries]] = 0.0
+        lows[~np.repeat(rows.wide, np.diff(rows.row_offsets))] = 0.0
     return rows._replace(shares=shares, slack=slack, rest=rows.rest * growth, lows=lows)
 
 
