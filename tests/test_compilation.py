@@ -301,6 +301,44 @@ def test_what_numba_adds_to_a_kernel_can_be_read_in_its_file(tmp_path: Path) -> 
         assert said.split() == ["2", "npy_max", "cumsum"]
 
 
+CALLED_BY_BOTH_KINDS = """
+import numpy as np
+from numba.core.event import Listener, register
+from numba.core.targetconfig import TargetConfig
+from axplore.compilation import compiled, compiled_part
+made = []
+
+class Heard(Listener):
+    def on_start(self, event):
+        function = event.data["dispatcher"].py_func
+        if function.__module__.startswith("numba."):
+            made.append((function.__code__, str(event.data["args"])))
+    def on_end(self, event):
+        pass
+
+@compiled_part
+def halves(length):
+    return np.full(length, 0.5)
+
+@compiled
+def added(length):
+    return np.full(length, 0.25)[0] + halves(length)[0]
+
+if __name__ != "__main__":
+    before = TargetConfig.values
+    register("numba:compile", Heard())
+    print(added(5), len(made) > 1, len(made) == len(set(made)), TargetConfig.values is before)
+"""
+
+
+def test_what_becomes_of_functions_of_numpy_serves_kernels_with_and_without_wrappers(tmp_path: Path) -> None:
+    """None of them is compiled twice for the same arguments; afterwards Numba is as it was."""
+    (tmp_path / "both.py").write_text(CALLED_BY_BOTH_KINDS, encoding="utf-8")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    said = run("import both", PYTHONPATH=path, NUMBA_CACHE_DIR=str(tmp_path)).stdout
+    assert said.split() == ["0.75", "True", "True", "True"]
+
+
 def test_what_is_being_compiled_is_said_in_words_with_an_end(tmp_path: Path) -> None:
     first, again = (run(FOLLOW_A_COMPILATION, NUMBA_CACHE_DIR=str(tmp_path)).stdout.strip() for _ in range(2))
     assert re.fullmatch(r"None compiling, on first use only: 0 of at most \d+ functions", first)

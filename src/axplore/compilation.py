@@ -37,6 +37,7 @@ from numba.core import config
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.event import Event, Listener, register
 from numba.core.serialize import dumps
+from numba.core.targetconfig import TargetConfig
 from numba.core.types import unliteral
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -307,7 +308,8 @@ def _source(name: str) -> bytes | None:
 class _Compilations(Listener):
     """Counts kernels that are compiled in this process; those loaded from the cache do not count.
 
-    While one is compiled no garbage is collected, and LLVM optimises at the level of kernels.
+    While one is compiled no garbage is collected, LLVM optimises at the level of kernels, and options are listed in
+    less time.
     """
 
     def __init__(self) -> None:
@@ -316,6 +318,7 @@ class _Compilations(Listener):
         self._under_way = 0
         self._collects = False  # whether garbage was collected before
         self._level = _settings.OPT  # before
+        self._list_options = TargetConfig.values  # before
         self._done: set[int] = set()
         self._kept: dict[int, bool] = {}
 
@@ -332,6 +335,7 @@ class _Compilations(Listener):
             gc.disable()  # a tenth of the time: what a compiler makes lives until it is done
             if id(event.data["dispatcher"]) in self._kept:  # not one of somebody else
                 _settings.OPT = LEVEL
+                TargetConfig.values = _options_that_matter  # type: ignore[method-assign]
         self._under_way += 1
 
     def on_end(self, event: Event) -> None:
@@ -339,6 +343,7 @@ class _Compilations(Listener):
         self._done.add(id(event.data["dispatcher"]))
         if not self._under_way:
             _settings.OPT = self._level
+            TargetConfig.values = self._list_options  # type: ignore[method-assign]
             if self._collects:
                 _count_as_old()
                 gc.enable()
@@ -353,6 +358,24 @@ class _Compilations(Listener):
 
 _compilations: Final = _Compilations()
 register("numba:compile", _compilations)  # type: ignore[no-untyped-call]
+
+
+_OF_WRAPPERS: Final = frozenset({"no_cpython_wrapper", "no_cfunc_wrapper"})
+
+
+def _options_that_matter(options: Any) -> dict[str, Any]:
+    """Returns what `TargetConfig.values` does, in a twentieth of its time, and without the options of wrappers.
+
+    Numba compares the options of a kernel whenever it looks up a function of NumPy that is called there, which takes a
+    tenth of the time of compiling. Functions that were compiled for a kernel with a wrapper serve those without one.
+    """
+    own = {name: value for name, value in options._values.items() if name not in _OF_WRAPPERS}
+    return {**_default_options(options.__class__), **own}
+
+
+@cache
+def _default_options(kind: Any) -> dict[str, Any]:
+    return {name: option.default for name, option in kind.options.items() if name not in _OF_WRAPPERS}
 
 
 def _count_as_old() -> None:

@@ -12,6 +12,7 @@ import pytest
 import axplore
 from axplore import Assumptions, Atlas
 from axplore.atlas import replays
+from axplore.atlas.draw_checks import DrawChecks
 from axplore.atlas.verdict import VerdictKind
 from axplore.certificate import EpisodeCertificate
 from axplore.certificate import verify as verify_certificate
@@ -284,3 +285,19 @@ def test_what_certify_saw_of_the_atlas_is_kept_in_its_file(tmp_path: Path) -> No
 def test_a_policy_without_an_atlas_is_certified_as_before() -> None:
     _, world, atlas = explored("deterministic")
     assert axplore.certify(atlas.policy(4), world, 4, chance=0.5, steps=60, restarts=True).findings == ()
+
+
+def test_draws_are_tested_when_the_last_of_a_batch_or_a_new_one_has_come() -> None:
+    chances = {"on": 0.5, "stay": 0.5}
+    world = SteppedWorld(lambda: Road(chances, chances))
+    atlas = axplore.explore(world, radius=6, epsilon=1.0, doctor=False)
+    start, ahead, far = (world.states.index(place) for place in (0, 1, 3))
+    always_on = start, world.actions_of(start).index("slow"), ahead, 400
+    new = *always_on[:2], far, 1
+
+    checks = DrawChecks(atlas, world, "policies were played")
+    assert checks.add(1, [always_on], more=True) is None
+    finding = checks.add(1, [])
+    assert finding is not None
+    assert finding.issue is Issue.HISTORY_MATTERS
+    assert DrawChecks(atlas, world, "policies were played").add(1, [always_on, new], more=True) is not None

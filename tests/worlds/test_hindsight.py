@@ -9,7 +9,15 @@ import pytest
 
 from axplore.types import RESET_ACTION
 from axplore.worlds.contract import Answer, Restarts, Visit
-from axplore.worlds.hindsight import AFTER_RESET, EARLY_DRAWS, SHORT_RUN, Circumstance, WatchedHistory, pair_of
+from axplore.worlds.hindsight import (
+    AFTER_RESET,
+    EARLY_DRAWS,
+    SHORT_RUN,
+    Circumstance,
+    WatchedHistory,
+    pair_of,
+    told_apart,
+)
 from axplore.worlds.stepped import SteppedWorld
 from axplore.worlds.walkers import INTERRUPTED
 
@@ -199,3 +207,12 @@ def test_a_slow_drift_is_found_by_the_period() -> None:
 
 def test_nothing_is_found_where_neither_age_nor_time_matters() -> None:
     assert visited(Expiring(10**9), 10_000).history_alarm is None
+
+
+@pytest.mark.parametrize("largest", [3, 10**12])
+@pytest.mark.parametrize("size", [0, 1, 1000])
+def test_numbers_are_told_apart_with_a_table_and_by_sorting_alike(largest: int, size: int) -> None:
+    numbers = np.random.default_rng(size).integers(AFTER_RESET, largest, size)
+    values, first, places = np.unique(numbers, return_index=True, return_inverse=True)
+    for found, expected in zip(told_apart(numbers), (values, places, first), strict=True):
+        np.testing.assert_array_equal(found, expected)

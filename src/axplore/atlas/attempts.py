@@ -56,11 +56,11 @@ HORIZON_FACTOR: Final = 3
 LONG: Final = 8
 """Long attempts last this many times as long."""
 
-EPISODES_BETWEEN_LOOKS: Final = 4
-"""The number of attempts between two looks at the tests that run along,"""
+FIRST_LOOK: Final = 4
+"""The number of attempts before the first look at the tests that run along; then twice as many, up to"""
 
 AT_ONCE: Final = 32
-"""and where workers play, which are given this many at once."""
+"""this many. Where workers play, they are given as many at once."""
 
 WORTHWHILE: Final = 8
 """Where there is time for fewer than this many more, they end: most workers would have nothing to do."""
@@ -252,14 +252,16 @@ def steps_to_attempt(atlas: Atlas) -> int:
 
 def _play(goals: list[_Goal], world: Examinable, most_steps: float, patience: Patience) -> None:
     """Plays episodes towards the goal that took the fewest steps so far, until a test that runs along alarms."""
-    last = world.steps + most_steps
+    last, episodes = world.steps + most_steps, FIRST_LOOK
     # Each look ends a batch of the tests: a state that is new in one tells something from the next one on.
-    while goals and world.history_alarm is None and world.steps < last and not patience.is_over:
-        for _ in range(EPISODES_BETWEEN_LOOKS):
+    while goals and world.history_alarm is None:
+        for _ in range(episodes):
             goal = min(goals, key=lambda goal: goal.steps)
-            if world.steps + goal.most_steps > last:  # what is left is for the policies that are promised
+            # What is left is for the policies that are promised.
+            if world.steps + goal.most_steps > last or patience.is_over:
                 return
             goal.play(world)
+        episodes = min(2 * episodes, AT_ONCE)
 
 
 def _play_at_once(goals: list[_Goal], world: SharedWorld, most_steps: float, patience: Patience) -> None:

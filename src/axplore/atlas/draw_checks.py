@@ -111,17 +111,22 @@ class DrawChecks:
         for number in np.flatnonzero((counts.visits > 0) & ~single).tolist():
             self._rows.begin_with(self._numbers.label_of(number), EXPLORING, _counted(atlas, number))
         self._ties = None if tied is None else _TiedDraws(atlas, tied, self._numbers, assume, level)
+        self._batch: list[tuple[Hashable, Hashable, Hashable, int]] = []  # what the test of rows was not yet told
 
-    def add(self, context: Hashable, draws: Iterable[tuple[int, int, int, int]]) -> Finding | None:
+    def add(
+        self, context: Hashable, draws: Iterable[tuple[int, int, int, int]], *, more: bool = False
+    ) -> Finding | None:
         """Adds draws that were made in one context, and returns the first that contradicts the atlas, if any does.
 
         Args:
             context: the index of the goal whose policy was played, or `WALKS`.
             draws: state, action, next state and times, by the indices of the world.
+            more: whether more draws in the same context follow. Rows are then tested with these, unless one of the
+                draws was the first of its kind: what is new in a batch tells something from the next one on.
         """
-        batch: list[tuple[Hashable, Hashable, Hashable, int]] = []
         for state, action, successor, times in draws:
             pair, label = self._pair(state, action), self._world.states[successor]
+            more = more and label in pair.outcomes
             pair.outcomes[label] += times
             contradiction = pair.assumed.contradicted_by(pair.outcomes)
             if contradiction is not None:
@@ -131,7 +136,10 @@ class DrawChecks:
                 if refuted is not None:
                     return self._contradicted(pair, label, *refuted)
             if not pair.assumed.single:
-                batch.append((context, pair.label, label, times))
+                self._batch.append((context, pair.label, label, times))
+        if more:
+            return None
+        batch, self._batch = self._batch, []
         self._rows.add(batch)
         if self._rows.alarm is not None:
             return self._dependence(self._rows.alarm)

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final
@@ -389,9 +389,10 @@ class _Replays:
             )
         goals = [goal for goal, times in episodes for _ in range(times)]
         repeated = [order for order, (_, times) in zip(orders, episodes, strict=True) for _ in range(times)]
-        for goal, answer in zip(goals, self._carried_out(repeated), strict=True):
+        following = [*goals[1:], None]
+        for goal, answer, after in zip(goals, self._carried_out(repeated), following, strict=True):
             goal.note(answer)
-            yield from self._checked(goal.index, answer)
+            yield from self._checked(goal.index, answer.transitions(), more=after is goal)
             if is_confirmed:
                 pairs = zip(answer.pair_states.tolist(), answer.pair_actions.tolist(), strict=True)
                 self._confirmed |= dict.fromkeys(pair for pair in pairs if self._checks.is_assumed(*pair))
@@ -416,7 +417,7 @@ class _Replays:
                 if self._steps >= last or self.is_cut or (self._confirm is None and self._is_late()):
                     return
                 for pair, answer in zip(missing, self._visited(missing), strict=True):
-                    yield from self._checked(self._index_of(pair[0]), answer)
+                    yield from self._checked(self._index_of(pair[0]), answer.transitions())
                     if answer.completed < missing[pair]:
                         hopeless.add(pair)
 
@@ -453,8 +454,10 @@ class _Replays:
         self._planned += len(policy) + CHOICE * len(states)
         return policy
 
-    def _checked(self, context: int, answer: Answer) -> Iterator[Finding]:
-        finding = self._checks.add(context, answer.transitions())
+    def _checked(
+        self, context: Hashable, draws: Iterable[tuple[int, int, int, int]], *, more: bool = False
+    ) -> Iterator[Finding]:
+        finding = self._checks.add(context, draws, more=more)
         if finding is not None:
             yield finding
 
@@ -462,9 +465,8 @@ class _Replays:
         """Plays a few random actions after a RESET, again and again."""
         last, generator = self._steps + budget, random.Random(self._atlas.steps)
         while self._steps < last and not self._is_late():
-            finding = self._checks.add(WALKS, self._walked(world, generator))
-            if finding is not None:
-                yield finding
+            yield from self._checked(WALKS, self._walked(world, generator), more=True)
+        yield from self._checked(WALKS, ())
 
     def _walks_at_once(self, world: SharedWorld, budget: int) -> Iterator[Finding]:
         """Plays many such walks at once."""
@@ -475,9 +477,8 @@ class _Replays:
             walks = [_random_walk(offered, generator) for _ in range(n_walks)]
             self._planned += sum(walk.policy.size for walk in walks)
             for answer in self._carried_out(walks):
-                finding = self._checks.add(WALKS, answer.transitions())
-                if finding is not None:
-                    yield finding
+                yield from self._checked(WALKS, answer.transitions(), more=True)
+        yield from self._checked(WALKS, ())
 
     def _walked(self, world: Examinable, generator: random.Random) -> list[tuple[int, int, int, int]]:
         """Plays a few random actions after a RESET, and returns what followed each."""

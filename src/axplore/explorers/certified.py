@@ -927,19 +927,22 @@ def _is_refuted(claim: ToProve, model: IntervalModel) -> bool:
 
 def _first_part(more: FloatArray, model: IntervalModel, travel: Travel, budget: float) -> FloatArray:
     """Returns as many of the draws as `budget` steps allow; pairs that lack most, in proportion, come first, [P]."""
-    wanted = model.visits + more
+    pairs = np.flatnonzero(more > 0.0)
+    visits, along, first = model.visits[pairs], travel.along(pairs), np.zeros(model.n_pairs)
+    wanted = visits + more[pairs]
 
     def part(shortage: float) -> FloatArray:
-        return np.maximum(wanted / math.exp(shortage) - model.visits, 0.0)
+        return np.maximum(wanted / math.exp(shortage) - visits, 0.0)
 
-    low, high = 0.0, math.log(float((wanted / model.visits).max()))
+    low, high = 0.0, math.log(float((wanted / visits).max()))
     for _ in range(40):
         middle = (low + high) / 2
-        if travel.steps(part(middle)) > budget:
+        if along.steps(part(middle)) > budget:
             low = middle
         else:
             high = middle
-    return part(high)
+    first[pairs] = part(high)
+    return first
 
 
 def certified(target: Target, states_bound: int | None = None) -> Certified:  # noqa: ARG001

@@ -47,7 +47,7 @@ def search(graph: Graph, starts: IntArray, most: int) -> tuple[Hops, IntArray]:
     """Returns the hops from the nearest of the starts, [n], and the nodes met, the nearest first."""
     n_nodes = len(graph.offsets) - 1
     hops = np.full(n_nodes, n_nodes, dtype=np.int32)
-    order = np.empty(n_nodes, dtype=np.int64)
+    order = np.empty(n_nodes, np.int64)
     n_starts = 0
     for start in starts:
         if hops[start] == n_nodes:
@@ -63,7 +63,7 @@ def search_each(graph: Graph, starts: IntArray) -> Hops:
     """Returns the hops from each of the starts, [G, n]."""
     n_nodes = len(graph.offsets) - 1
     hops = np.full((len(starts), n_nodes), n_nodes, dtype=np.int32)
-    order = np.empty(n_nodes, dtype=np.int64)
+    order = np.empty(n_nodes, np.int64)
     for index in range(len(starts)):
         hops[index, starts[index]] = 0
         order[0] = starts[index]
@@ -74,7 +74,7 @@ def search_each(graph: Graph, starts: IntArray) -> Hops:
 @compiled
 def last_edges(graph: Graph, hops: Hops, order: IntArray) -> IntArray:
     """Returns the edge by which a search that found these hops, in this order, entered each node, [n]; or NO_EDGE."""
-    edges = np.full(len(hops), NO_EDGE, dtype=np.int64)
+    edges = np.full(len(hops), NO_EDGE)
     # The same order and the same first edge as the search took, so that ways are the same in every process.
     for node in order:
         for edge in range(graph.offsets[node], graph.offsets[node + 1]):
@@ -90,8 +90,8 @@ def reverse(graph: Graph) -> tuple[IntArray, IntArray]:
     n_nodes = len(graph.offsets) - 1
     # Two passes, one to count and one to fill in. Edges stand together by their tails, so that the tail entered last
     # for a head tells a parallel edge.
-    last = np.full(n_nodes, -1, dtype=np.int64)
-    offsets = np.zeros(n_nodes + 1, dtype=np.int64)
+    last = np.full(n_nodes, -1)
+    offsets = np.zeros(n_nodes + 1, np.int64)
     for tail in range(n_nodes):
         for edge in range(graph.offsets[tail], graph.offsets[tail + 1]):
             head = graph.heads[edge]
@@ -101,7 +101,7 @@ def reverse(graph: Graph) -> tuple[IntArray, IntArray]:
     for node in range(n_nodes):
         offsets[node + 1] += offsets[node]
     filled = offsets[:-1].copy()
-    tails = np.empty(offsets[-1], dtype=np.int64)
+    tails = np.empty(offsets[-1], np.int64)
     last[:] = -1
     for tail in range(n_nodes):
         for edge in range(graph.offsets[tail], graph.offsets[tail + 1]):

@@ -40,7 +40,7 @@ MANY_PAIRS: Final = 8
 def _leading_to(predecessors: Graph, goal: int, n_allowed: int) -> IntArray:
     """The first `n_allowed` known states from which some pairs may lead to the goal, the nearest first."""
     n_seen = len(predecessors.offsets) - 1
-    order = np.empty(n_allowed + 1, dtype=np.int64)
+    order = np.empty(n_allowed + 1, np.int64)
     if goal >= n_seen:  # no pair was seen to lead to the unseen
         return order[:0]
     hops = np.full(n_seen, n_seen, dtype=np.int32)
@@ -115,7 +115,7 @@ def _values_near(
     # No way to the goal was seen: every policy would go on for ever.
     if goal != 0 and values[0] == UNKNOWN_VALUE:
         return False, _joined(order, order[:0], goal)
-    chance = np.ones(n_known)
+    chance = np.full(n_known, 1.0)
     for state in order:
         chance[state] = 0.0
     if goal < n_known:
@@ -289,7 +289,7 @@ def least_upper_bounds(rows: RegionRows, graph: Graph) -> FloatArray:
     the least probability of its ball, and the journey starts anew otherwise.
     """
     n_seen = len(graph.offsets) - 1
-    hops, order = np.full(n_seen, n_seen, dtype=np.int32), np.zeros(n_seen, dtype=np.int64)
+    hops, order = np.full(n_seen, n_seen, dtype=np.int32), np.zeros(n_seen, np.int64)
     hops[0] = 0
     n_met = spread(graph, 1, n_seen, n_seen, hops, order)
     only_single, likeliest, nearest = np.full(n_seen, np.inf), np.zeros(n_seen), np.full(n_seen, np.inf)

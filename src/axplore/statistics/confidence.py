@@ -370,8 +370,8 @@ def row_hulls(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The least and the greatest probability of each entry, [E] each, and the greatest of the mass never seen, [P]."""
     low = np.zeros(len(shares))
-    high = np.ones(len(shares))
-    unseen = np.ones(len(slack))
+    high = np.full(len(shares), 1.0)
+    unseen = np.full(len(slack), 1.0)
     for pair in range(len(slack)):
         if slack[pair] == np.inf:
             continue

@@ -38,6 +38,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import lgamma
 from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from axplore.errors import InvalidSettingError
@@ -256,10 +257,10 @@ def log_evidence_of_two(first: Mapping[Hashable, int], second: Mapping[Hashable,
     """
     kinds = list({**first, **second})
     m = len(kinds)
-    predicted = math.lgamma(m + 1) - math.log(m * (m + 1.0))
+    predicted = lgamma(m + 1) - math.log(m * (m + 1.0))
     for sample in (first, second):
-        predicted += math.lgamma(m * NOVELTY) - math.lgamma(sum(sample.values()) + m * NOVELTY)
-        predicted += sum(math.lgamma(times + NOVELTY) - math.lgamma(NOVELTY) for times in sample.values())
+        predicted += lgamma(m * NOVELTY) - lgamma(sum(sample.values()) + m * NOVELTY)
+        predicted += sum(lgamma(times + NOVELTY) - lgamma(NOVELTY) for times in sample.values())
     repeats = [first.get(kind, 0) + second.get(kind, 0) - 1 for kind in kinds]
     return predicted - (sum(map(_x_log_x, repeats)) - _x_log_x(sum(repeats)))
 
@@ -271,8 +272,8 @@ def log_evidence_of_shares(first: tuple[int, int], second: tuple[int, int]) -> f
     share explains both at best with the likelihood of their frequency.
     """
     predicted = sum(
-        math.lgamma(hits + NOVELTY) + math.lgamma(misses + NOVELTY) - math.lgamma(hits + misses + 2 * NOVELTY)
-        - 2 * math.lgamma(NOVELTY) + math.lgamma(2 * NOVELTY)
+        lgamma(hits + NOVELTY) + lgamma(misses + NOVELTY) - lgamma(hits + misses + 2 * NOVELTY)
+        - 2 * lgamma(NOVELTY) + lgamma(2 * NOVELTY)
         for hits, misses in (first, second)
     )  # fmt: skip
     hits, misses = first[0] + second[0], first[1] + second[1]
@@ -334,9 +335,9 @@ class _BatchBet:
         Draws in several contexts may have come in any order: what each predicts depends on its own alone.
         """
         kinds, total = len(counts), sum(counts.values())
-        predicted = math.lgamma(kinds + 1) - math.log(kinds * (kinds + 1.0))
-        predicted += math.lgamma(kinds / 2) - math.lgamma(total + kinds / 2) - kinds * math.lgamma(0.5)
-        predicted += sum(math.lgamma(times + 0.5) for times in counts.values())
+        predicted = lgamma(kinds + 1) - math.log(kinds * (kinds + 1.0))
+        predicted += lgamma(kinds / 2) - lgamma(total + kinds / 2) - kinds * lgamma(0.5)
+        predicted += sum(lgamma(times + 0.5) for times in counts.values())
         everyone = self._predictors([context])
         for predictors in everyone:
             predictors.gain(predicted)
@@ -416,19 +417,21 @@ class _Predictors:
                 _add_to(grouped, group, successor if successor in shares else _NEW, times)
         for group, counts in grouped.items():
             here, before, total = self.rows.get(group, {}), self._draws.get(group, 0), sum(counts.values())
+            draws = [(here.get(kind, 0), shares.get(kind, novelty), times) for kind, times in counts.items()]
             for predictor, tie in enumerate(TIES):
-                gain = math.lgamma(before + tie) - math.lgamma(before + tie + total)
-                for successor, times in counts.items():
-                    expected = here.get(successor, 0) + tie * shares.get(successor, novelty)
-                    gain += math.lgamma(expected + times) - math.lgamma(expected)
+                gain = lgamma(before + tie) - lgamma(before + tie + total)
+                for met, share, times in draws:
+                    expected = met + tie * share
+                    gain += lgamma(expected + times) - lgamma(expected)
                 self._log_predicted[predictor] += gain
 
     def count(self, context: Hashable, counts: Mapping[Hashable, int]) -> None:
         """Adds what came in a context."""
         group = self._group_of(context)
+        row = self.rows.setdefault(group, {})
         for successor, times in counts.items():
-            _add_to(self.rows, group, successor, times)
-            self._draws[group] = self._draws.get(group, 0) + times
+            row[successor] = row.get(successor, 0) + times
+        self._draws[group] = self._draws.get(group, 0) + sum(counts.values())
 
 
 class _Splits:
@@ -506,13 +509,13 @@ def log_difference(one: Mapping[Hashable, int], other: Mapping[Hashable, int]) -
     if kinds < 2:
         return 0.0
     mass, n_one, n_other = NOVELTY * kinds, sum(one.values()), sum(other.values())
-    gain = math.lgamma(mass) - math.lgamma(n_one + mass) - math.lgamma(n_other + mass)
-    gain += math.lgamma(n_one + n_other + mass)
+    gain = lgamma(mass) - lgamma(n_one + mass) - lgamma(n_other + mass)
+    gain += lgamma(n_one + n_other + mass)
     for successor, times in one.items():
         again = other.get(successor, 0)
         if again:
-            gain += math.lgamma(times + NOVELTY) + math.lgamma(again + NOVELTY) - math.lgamma(times + again + NOVELTY)
-            gain -= math.lgamma(NOVELTY)
+            gain += lgamma(times + NOVELTY) + lgamma(again + NOVELTY) - lgamma(times + again + NOVELTY)
+            gain -= lgamma(NOVELTY)
     return gain
 
 
@@ -594,9 +597,7 @@ class TimingTest:
 
 def _log_mixture(misses: int, events: int) -> float:
     """Returns the logarithm of ∫ p^events (1 - p)^misses over Jeffreys' prior (Krichevsky, Trofimov)."""
-    return (
-        math.lgamma(events + 0.5) + math.lgamma(misses + 0.5) - math.lgamma(events + misses + 1.0) - math.log(math.pi)
-    )
+    return lgamma(events + 0.5) + lgamma(misses + 0.5) - lgamma(events + misses + 1.0) - math.log(math.pi)
 
 
 def _log_largest(misses: int, events: int) -> float:

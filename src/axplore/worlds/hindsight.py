@@ -39,6 +39,7 @@ AFTER_RESET: Final = -1
 """The context of a pair that was played first after a RESET."""
 
 _ACTION_BITS: Final = 20
+_ACTION_MASK: Final = (1 << _ACTION_BITS) - 1
 """A pair is one number: the index of the state, and that of the action in the last bits."""
 
 
@@ -48,6 +49,12 @@ MOST_CUTS: Final = 16
 EARLY_DRAWS: Final = 16
 """The first period of a pair has this many draws; each later one as many as all before it."""
 
+
+MOST_IN_TABLE: Final = 16
+"""Numbers up to this many times as many as there are of them are told apart by a table, larger ones by sorting."""
+
+MOST_SORTED_BY_DIGITS: Final = 2**16
+"""NumPy sorts numbers below this one by their digits, which takes a tenth of the time."""
 
 SHORT_RUN: Final = 8
 """Runs of a pair that are shorter than this are one class, so that little is staked where nothing is wrong."""
@@ -204,10 +211,10 @@ class WatchedHistory:
         )
         self._position, self._age = max(int(results[-1]), 0), int(ages[-1])
         self._pair, self._run = int(own[-1]), int(runs[-1]) + 1
-        distinct, pair_places = np.unique(drawn, return_inverse=True)
+        distinct, pair_places = _distinct_pairs(drawn)
         width = int(led.max(initial=0)) + 1
-        kinds, first, places = np.unique(pair_places * width + led, return_index=True, return_inverse=True)
-        origins, origin_places = np.unique(before[is_draw], return_inverse=True)
+        kinds, places, first = told_apart(pair_places * width + led)
+        origins, origin_places = _distinct_pairs(before[is_draw])
         return _Draws(
             kinds=list(zip(distinct[kinds // width].tolist(), (kinds % width).tolist(), strict=True)),
             first=first,
@@ -235,7 +242,8 @@ class WatchedHistory:
     def _hand_over(self, draws: _Draws, batch: slice) -> None:
         """Hands a batch to the tests."""
         for circumstance, classes in draws.classes.items():
-            codes, times = np.unique(classes[batch] * len(draws.kinds) + draws.places[batch], return_counts=True)
+            codes, places, _ = told_apart(classes[batch] * len(draws.kinds) + draws.places[batch])
+            times = np.bincount(places)
             contexts, kinds = np.divmod(codes, len(draws.kinds))
             if circumstance is Circumstance.ORIGIN:
                 contexts = draws.origins[contexts]
@@ -251,7 +259,9 @@ class WatchedHistory:
             distinct: the pairs that differ, ascending.
         """
         before = np.empty(len(pairs), dtype=np.int64)
-        order = np.argsort(places, kind="stable")
+        order = np.argsort(
+            places.astype(np.uint16) if len(distinct) <= MOST_SORTED_BY_DIGITS else places, kind="stable"
+        )
         times = np.bincount(places, minlength=len(distinct)).tolist()
         place = 0
         for pair, count in zip(distinct.tolist(), times, strict=True):
@@ -276,7 +286,33 @@ def dyadic_class(numbers: IntArray) -> IntArray:
 
 def pair_of(number: int) -> tuple[int, int] | None:
     """Returns the index of the state and that of the action of a pair; None for the beginning after a RESET."""
-    return None if number == AFTER_RESET else (number >> _ACTION_BITS, number & ((1 << _ACTION_BITS) - 1))
+    return None if number == AFTER_RESET else (number >> _ACTION_BITS, number & _ACTION_MASK)
+
+
+def _distinct_pairs(pairs: IntArray) -> tuple[IntArray, IntArray]:
+    """Returns the pairs that differ, ascending, AFTER_RESET included, and where each pair stands among them."""
+    actions = np.where(pairs == AFTER_RESET, 0, pairs & _ACTION_MASK)
+    close_together = (pairs >> _ACTION_BITS) * (actions.max(initial=0) + 1) + actions
+    _, places, first = told_apart(close_together)
+    return pairs[first], places
+
+
+def told_apart(numbers: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Returns the numbers that differ, ascending, where each number stands among them, and the first place of each.
+
+    As `np.unique` does, but without sorting where a table of all numbers up to the largest is not large.
+    """
+    least, most = int(numbers.min(initial=0)), int(numbers.max(initial=0))
+    if most - least > MOST_IN_TABLE * len(numbers):
+        distinct, first, places = np.unique(numbers, return_index=True, return_inverse=True)
+        return distinct, places, first
+    numbers = numbers - least
+    table = np.full(most - least + 1, -1, dtype=np.int64)
+    table[numbers[::-1]] = np.arange(len(numbers))[::-1]  # of equal indices the last assignment counts
+    distinct = np.flatnonzero(table >= 0)
+    first = table[distinct]
+    table[distinct] = np.arange(len(distinct))
+    return distinct + least, table[numbers], first
 
 
 def _since(begins_anew: npt.NDArray[np.bool_], before: int) -> IntArray:

@@ -243,26 +243,30 @@ class Tally:
     """The transitions met while an order is carried out.
 
     Attributes:
-        rows: {pair: {successor: count}}, both in the order in which they were first met. Callers increment existing
-            counts themselves, which is faster, and call `note_first` for new ones.
+        rows: for each state and action by whatever the caller knows a successor by, its index and how often it came.
+            Callers count what is there themselves, which is faster, and call `note_first` for what is not.
     """
 
     __slots__ = ("_firsts", "rows")
 
     def __init__(self) -> None:
-        self.rows: dict[tuple[int, int], dict[int, int]] = {}
-        self._firsts: list[tuple[tuple[int, int], int, int]] = []
+        self.rows: dict[int, dict[int, dict[Hashable, list[int]]]] = {}
+        self._firsts: list[tuple[tuple[int, int], list[int], int]] = []
 
     @property
     def n_draws(self) -> int:
         """The number of transitions counted."""
-        return sum(sum(row.values()) for row in self.rows.values())
+        return sum(times for _, (_, times), _ in self._firsts)
 
-    def note_first(self, pair: tuple[int, int], successor: int) -> None:
-        """Counts the first transition from a pair (state, action) to a successor."""
-        row = self.rows.setdefault(pair, {})
-        row[successor] = 1
-        self._firsts.append((pair, successor, sum(row.values())))
+    def is_met(self, state: int, action: int) -> bool:
+        """Returns whether a transition from a pair was counted."""
+        return action in self.rows.get(state, ())
+
+    def note_first(self, state: int, action: int, successor: int, name: Hashable) -> None:
+        """Counts the first transition from a state and an action to a successor, which the caller knows by a name."""
+        row = self.rows.setdefault(state, {}).setdefault(action, {})
+        row[name] = met = [successor, 1]
+        self._firsts.append(((state, action), met, _draws_of(row)))
 
     def add(self, answer: Answer, numbers: IntArray) -> None:
         """Adds the counts of an answer, as if it had happened after everything counted so far.
@@ -273,8 +277,8 @@ class Tally:
         """
         states = numbers[answer.pair_states].tolist()
         pairs = list(zip(states, answer.pair_actions.tolist(), strict=True))
-        rows = [self.rows.setdefault(pair, {}) for pair in pairs]
-        before = [sum(row.values()) for row in rows]
+        rows = [self.rows.setdefault(state, {}).setdefault(action, {}) for state, action in pairs]
+        before = list(map(_draws_of, rows))
         for index, successor, count, first in zip(
             answer.entry_pairs.tolist(),
             numbers[answer.entry_successors].tolist(),
@@ -283,9 +287,11 @@ class Tally:
             strict=True,
         ):
             row = rows[index]
-            if successor not in row:
-                self._firsts.append((pairs[index], successor, before[index] + first))
-            row[successor] = row.get(successor, 0) + count
+            if successor in row:
+                row[successor][1] += count
+            else:
+                row[successor] = met = [successor, count]
+                self._firsts.append((pairs[index], met, before[index] + first))
 
     def answer(
         self,
@@ -297,22 +303,29 @@ class Tally:
         outcomes: Sequence[int] = (),
     ) -> Answer:
         """Returns the answer to an order that is over."""
-        indices = {pair: index for index, pair in enumerate(self.rows)}
+        draws: dict[tuple[int, int], int] = {}  # in the order in which pairs were first met
+        for pair, (_, times), _ in self._firsts:
+            draws[pair] = draws.get(pair, 0) + times
+        indices = {pair: index for index, pair in enumerate(draws)}
         return Answer(
             steps=steps,
             completed=completed,
             arrivals=arrivals,
             travelled=travelled,
             cut_journeys=cut_journeys,
-            pair_states=_array([state for state, _ in self.rows]),
-            pair_actions=_array([action for _, action in self.rows]),
-            pair_draws=_array([sum(row.values()) for row in self.rows.values()]),
+            pair_states=_array([state for state, _ in draws]),
+            pair_actions=_array([action for _, action in draws]),
+            pair_draws=_array(list(draws.values())),
             entry_pairs=_array([indices[pair] for pair, _, _ in self._firsts]),
-            entry_successors=_array([successor for _, successor, _ in self._firsts]),
-            entry_counts=_array([self.rows[pair][successor] for pair, successor, _ in self._firsts]),
-            entry_first_draws=_array([first for _, _, first in self._firsts]),
+            entry_successors=_array([successor for _, (successor, _), _ in self._firsts]),
+            entry_counts=_array([times for _, (_, times), _ in self._firsts]),
+            entry_first_draws=_array([first_draw for _, _, first_draw in self._firsts]),
             outcomes=_array(outcomes),
         )
+
+
+def _draws_of(row: dict[Hashable, list[int]]) -> int:
+    return sum([times for _, times in row.values()])
 
 
 def no_answer(order: Order) -> Answer:

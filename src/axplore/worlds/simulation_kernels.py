@@ -432,15 +432,15 @@ def search_unplayed(
 @compiled
 def alias_tables(row_offsets: IntArray, probabilities: FloatArray) -> tuple[FloatArray, UnsignedArray]:
     """Returns thresholds and aliases, [T] each: a uniform column of a row, split by them, has its probabilities."""
-    thresholds = np.ones(len(probabilities))
+    thresholds = np.full(len(probabilities), 1.0)
     aliases = np.empty(len(probabilities), dtype=np.uint64)
     for entry in range(len(probabilities)):
         aliases[entry] = entry
     widest = 0
     for row in range(len(row_offsets) - 1):
         widest = max(widest, row_offsets[row + 1] - row_offsets[row])
-    small = np.empty(widest, dtype=np.int64)
-    large = np.empty(widest, dtype=np.int64)
+    small = np.empty(widest, np.int64)
+    large = np.empty(widest, np.int64)
     remaining = np.empty(widest)
     for row in range(len(row_offsets) - 1):
         first = row_offsets[row]

@@ -38,6 +38,9 @@ PLAIN_KINDS: Final = "biufSU"
 INVALID_STATE: Final = "invalid"
 """The label of the state that stands for all answers that are not states, if the user asks for it."""
 
+CONTAINERS: Final = frozenset({tuple, frozenset})
+"""The types of labels that hold others."""
+
 LENGTHS_OF_STEPS: Final = (4, 5)
 """The number of values that `step` of an environment returns: 5 in Gymnasium, 4 in the older Gym."""
 
@@ -104,7 +107,7 @@ def check_same_kind(known: State, answer: State) -> None:
     Whole numbers and floats that are equal, such as 1 and 1.0, are one state.
     """
     kind = type(known)
-    if kind is type(answer) and kind is not tuple and kind is not frozenset:
+    if kind is type(answer) and kind not in CONTAINERS:
         return  # as at nearly every step
     if not _is_same_kind(known, answer):
         raise WorldError(
@@ -232,7 +235,9 @@ def is_mistakable(label: State) -> bool:
 
 def _is_same_kind(known: Any, answer: Any) -> bool:
     if isinstance(known, tuple):
-        return all(map(_is_same_kind, known, answer))
+        kinds = [*map(type, known)]  # in most tuples the same, and none of them holds others
+        is_plain = kinds == [*map(type, answer)] and CONTAINERS.isdisjoint(kinds)
+        return is_plain or all(map(_is_same_kind, known, answer))
     if isinstance(known, frozenset):
         as_known = {item: item for item in known}
         return all(_is_same_kind(as_known[item], item) for item in answer)

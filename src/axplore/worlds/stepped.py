@@ -326,8 +326,8 @@ class SteppedWorld(WatchesHistory, Examinable):
         self._needs_reset = True  # until the order is over, because an exception leaves the system anywhere
         outcome = self._follow(walker)
         self._needs_reset = needs_reset or self._system.is_down
-        for state, action in self._tally.rows:
-            self._worked.setdefault(state, set()).add(action)
+        for state, row in self._tally.rows.items():
+            self._worked.setdefault(state, set()).update(row)
         if self._recipe.virtual_start and not self._has_hinted:
             self._hint_at_starts()
         return self._tally.answer(agent.steps - before, *outcome)
@@ -349,7 +349,7 @@ class SteppedWorld(WatchesHistory, Examinable):
 
     def _hint_at_starts(self) -> None:
         """Warns once if the virtual start has so many successors that few states can be within the radius."""
-        starts = self._tally.rows.get((0, 0), {})
+        starts = self._tally.rows.get(0, {}).get(0, {})
         if len(starts) >= MANY_STARTS:
             self._has_hinted = True
             _logger.warning(
@@ -357,7 +357,7 @@ class SteppedWorld(WatchesHistory, Examinable):
                 "about 2n steps, so that only the virtual start may be within the radius: fix the start, or raise the "
                 "radius",
                 len(starts),
-                sum(starts.values()),
+                sum(times for _, times in starts.values()),
             )
 
     def _follow(self, walker: Walker) -> WalkResult:
@@ -407,21 +407,31 @@ class SteppedWorld(WatchesHistory, Examinable):
         except SYSTEM_ERRORS as error:
             return self._recover(error, action)
         try:
+            met = self._tally.rows[position][action][label]
+        except (KeyError, TypeError):
+            return self._count_first(label, action)
+        successor = met[0]
+        if successor in self._mistakable:
+            check_same_kind(self._discovered.labels[successor], label)
+        met[1] += 1
+        agent.position = successor
+        return successor
+
+    def _count_first(self, label: State, action: int) -> int:
+        """Counts what was not met before in this order; returns as `_play` does."""
+        try:
             successor = self._numbers[label]
         except (KeyError, TypeError):  # new, or not a state
             successor = self._discover(label, action)
             if successor == INTERRUPTED:
                 return INTERRUPTED
+        known = self._discovered.labels[successor]
         if successor in self._mistakable:
-            check_same_kind(self._discovered.labels[successor], label)
-        pair = (position, action)
-        try:
-            self._tally.rows[pair][successor] += 1
-        except KeyError:
-            if not self._is_as_before(successor, label, action):
-                return INTERRUPTED
-            self._tally.note_first(pair, successor)
-        agent.position = successor
+            check_same_kind(known, label)
+        if not self._is_as_before(successor, label, action):
+            return INTERRUPTED
+        self._tally.note_first(self._agent.position, action, successor, known)
+        self._agent.position = successor
         return successor
 
     def _reset(self) -> int:
@@ -489,8 +499,7 @@ class SteppedWorld(WatchesHistory, Examinable):
             raise error
         agent = self._agent
         label, played = self._discovered.labels[agent.position], self._actions[agent.position][action]
-        pair = agent.position, action
-        has_worked = pair in self._tally.rows or action in self._worked.get(agent.position, ())
+        has_worked = self._tally.is_met(agent.position, action) or action in self._worked.get(agent.position, ())
         try:
             agent.steps += self._system.recover(error, label, played, agent.steps, agent.room, has_worked)
         except TooManyFaultsError as too_many:
