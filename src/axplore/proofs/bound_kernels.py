@@ -342,6 +342,21 @@ def lower_bound(
     limit: float,
     tolerance: float,
 ) -> float:
+    """`lower_bound_part` for calls from Python."""
+    return lower_bound_part(rows, goal, values, policy, shifts, inner, limit, tolerance)
+
+
+@compiled_part
+def lower_bound_part(
+    rows: RegionRows,
+    goal: int,
+    values: FloatArray,
+    policy: IntArray,
+    shifts: FloatArray,
+    inner: int,
+    limit: float,
+    tolerance: float,
+) -> float:
     """Optimistic value iteration: least over actions and over the region. Returns the residual of the result.
 
     With residual r and the least cost c, `values / (1 + r/c)` is at most the cost plus the least mean of itself under

@@ -637,6 +637,11 @@ def _solved(model: IntervalModel, asked: Asked, solve: Callable[[], GoalValues])
     return model.solved[asked]
 
 
+def remember_start(model: IntervalModel, asked: tuple[str, int, int], start: Start) -> None:
+    """Keeps where a solver ended, for the trials that follow."""
+    _remember(model.starts, asked, start, len(start[0]) + len(start[1]))
+
+
 def _upper_path(
     model: IntervalModel, goal: int, follow: GoalValues | None, n_allowed: int | None, at_most: float
 ) -> GoalValues:
@@ -662,7 +667,7 @@ def _upper_path(
         if residual == BEYOND_LIMIT:
             break
         if residual < model.min_cost:
-            _remember(model.starts, asked, (values, shifts), len(values) + len(shifts))
+            remember_start(model, asked, (values, shifts))
             path = GoalValues(goal, values / (1 - residual / model.min_cost), policy, proven=True)
             return _better(path, way)
     return _better(GoalValues(goal, np.full(len(model.numbers), np.inf), policy, proven=False), way)
@@ -748,7 +753,7 @@ def _lower_path(model: IntervalModel, goal: int, guess: FloatArray | None) -> Go
             values[:] = np.minimum(start, model.limit)
         residual = lower_bound(rows, goal, values, policy, shifts, inner, model.limit, model.residual)
         if residual < np.inf:
-            _remember(model.starts, asked, (values, shifts), len(values) + len(shifts))
+            remember_start(model, asked, (values, shifts))
             return GoalValues(goal, values / (1 + residual / model.min_cost), policy, proven=True)
     return GoalValues(goal, np.zeros(len(model.numbers)), policy, proven=True)
 
