@@ -378,23 +378,40 @@ def lower_bound_part(
     order = ascending(values[:n_known])
     # The start may be anything: what is returned is proven by its residual alone (Eq. 13).
     factors = single_factors(rows)
+    # Most pairs are never the best of their state. What one was found to be worth is worth less by no more than values
+    # have fallen since, all of them together in each sweep by the most that one has; so most are ruled out unseen.
+    worth, fallen, before = np.full(len(shifts), -np.inf), 0.0, np.empty(n_known)
     for turn in range(MOST_TURNS if inner else MOST_SWEEPS):
         spread_values(rows, values, n_known, goal)
-        change = 0.0
+        rise, fall = 0.0, 0.0
         for state in order:
             if state != goal:
                 # A cut lowers a value, so that its own inequality holds all the more; the residual checks those of the
                 # others.
-                value = min(_improve_lower(rows, factors, state, values, policy, row, shifts), limit)
-                change = max(change, abs(value - values[state]))
+                value = min(
+                    _improve_lower(rows, factors, state, values, policy, row, shifts, worth, fallen, fall), limit
+                )
+                rise, fall = max(rise, value - values[state]), max(fall, values[state] - value)
                 values[state] = value
+        fallen, change = fallen + fall, max(rise, fall)
         if change <= tolerance:
-            return lower_residual(rows, factors, goal, values, n_known, shifts)
+            return lower_residual(rows, factors, goal, values, policy, shifts, worth, fallen)
         if inner:
             if change > ENOUGH_ORDER and turn % 2 == 0:
                 order = ascending(values[:n_known])
+            before[:] = values[:n_known]
             evaluate(rows, goal, order, policy, row, False, inner, change, tolerance, limit, values, chance)
+            fallen += _greatest_fall(before, values)
     return np.inf
+
+
+@compiled_inline
+def _greatest_fall(before: FloatArray, values: FloatArray) -> float:
+    """By how much the value of a known state has fallen, at most."""
+    fall = 0.0
+    for state in range(len(before)):
+        fall = max(fall, before[state] - values[state])
+    return fall
 
 
 @compiled_inline
@@ -406,10 +423,15 @@ def _improve_lower(
     policy: IntArray,
     row: FloatArray,
     shifts: FloatArray,
+    worth: FloatArray,
+    fallen: float,
+    fall: float,
 ) -> float:
     """The optimistic value of the best action, which is written to the policy and its extreme row to `row`.
 
-    Any shift bounds a least mean from below (Eq. 10). The one that was best before rules out most actions at once.
+    Any shift bounds a least mean from below (Eq. 10). The one that was best before rules out most actions at once, and
+    so does what each was worth, [P], less what values have fallen since: `fallen` by the beginning of this sweep, to
+    which numbers in `worth` refer, and by `fall` in it.
     """
     best, choice = np.inf, RESET_PAIR
     first, end = rows.state_pairs[state], rows.state_pairs[state + 1]
@@ -422,11 +444,17 @@ def _improve_lower(
             if value < best - SAME:
                 best, choice, row[entry] = value, pair, factors[pair]
             continue
-        if best < np.inf and rows.costs[pair] + quick_mean(rows, pair, values, shifts[pair]) >= best - SAME:
+        if worth[pair] - fallen - fall >= best:
             continue
+        if best < np.inf:
+            at_least = rows.costs[pair] + quick_mean(rows, pair, values, shifts[pair])
+            if at_least >= best - SAME:
+                worth[pair] = at_least + fallen
+                continue
         mean, weight, shift = least_mean_by(rows, factors, pair, values, 0.0, -1.0, shifts[pair], -1.0)
         shifts[pair] = shift
         value = rows.costs[pair] + mean
+        worth[pair] = value + fallen
         if value < best - SAME:
             best, choice = value, pair
             extreme_row(rows, pair, values, 0.0, -1.0, weight, shift, row)
@@ -438,22 +466,37 @@ def _improve_lower(
 
 @compiled_part
 def lower_residual(
-    rows: RegionRows, factors: FloatArray, goal: int, values: FloatArray, n_known: int, shifts: FloatArray
+    rows: RegionRows,
+    factors: FloatArray,
+    goal: int,
+    values: FloatArray,
+    policy: IntArray,
+    shifts: FloatArray,
+    worth: FloatArray,
+    fallen: float,
 ) -> float:
-    """By how much the values exceed the cost plus the least mean of themselves, at most."""
-    spread_values(rows, values, n_known, goal)
+    """By how much the values exceed the cost plus the least mean of themselves, at most.
+
+    The pair of the policy comes first. Of the others those are left out that are worth no less, by what they were found
+    to be worth, [P], and by how much values have fallen since; SAME is far above the rounding of these sums.
+    """
+    spread_values(rows, values, len(policy), goal)
     residual = 0.0
-    for state in range(n_known):
-        if state != goal:
-            # RESET is an action of every state but the initial one, unless that has no other.
-            best = rows.reset_cost + values[0] if state > 0 or rows.state_pairs[1] == 0 else np.inf
-            for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
-                if factors[pair] != MANY:
-                    successor = rows.successors[rows.row_offsets[pair]]
-                    best = min(best, rows.costs[pair] + factors[pair] * max(values[successor], 0.0))
-                else:
-                    best = min(best, _lower_backup_below(rows, factors, pair, values, shifts[pair], best))
-            residual = max(residual, values[state] - best)
+    for state in range(len(policy)):
+        if state == goal:
+            continue
+        # RESET is an action of every state but the initial one, unless that has no other.
+        best = rows.reset_cost + values[0] if state > 0 or rows.state_pairs[1] == 0 else np.inf
+        first, end = rows.state_pairs[state], rows.state_pairs[state + 1]
+        chosen = policy[state] if first <= policy[state] < end else first
+        for turn in range(end - first):
+            pair = chosen if turn == 0 else first + turn - (first + turn <= chosen)
+            if factors[pair] != MANY:
+                successor = rows.successors[rows.row_offsets[pair]]
+                best = min(best, rows.costs[pair] + factors[pair] * max(values[successor], 0.0))
+            elif turn == 0 or worth[pair] - fallen < best + SAME:
+                best = min(best, _lower_backup_below(rows, factors, pair, values, shifts[pair], best))
+        residual = max(residual, values[state] - best)
     return residual
 
 
