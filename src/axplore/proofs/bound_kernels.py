@@ -44,6 +44,9 @@ MOST_REGRET_SWEEPS: Final = 300
 LEAST_REGRET_CHANGE: Final = 1e-7
 """Regret is lowered by at most this number of sweeps, and while one of them lowers it by more than this."""
 
+NEGLIGIBLE_REGRET_CHANGE: Final = 1e-10
+"""What follows is not looked at again where regret is lowered by no more than this."""
+
 ENOUGH_CHANGE: Final = 0.03
 """A policy is evaluated until values change by this part of what its improvement changed."""
 
@@ -549,12 +552,21 @@ def local_regrets(
 
 
 @compiled
-def regret_bound(rows: RegionRows, goal: int, policy: IntArray, local_regret: FloatArray, regret: FloatArray) -> None:
+def regret_bound(
+    rows: RegionRows,
+    goal: int,
+    upper: FloatArray,
+    policy: IntArray,
+    local_regret: FloatArray,
+    regret: FloatArray,
+) -> None:
     """Writes a bound of what the policy loses against the best one, for each state, [n + others] (Eq. 16).
 
     The fixed point of regret = max(local regret, greatest mean of regret under the policy) is approached from above,
     where every iterate is a bound. States that the policy does not meet keep the greatest local regret, which is what
-    mass never seen counts for in any case.
+    mass never seen counts for in any case. The others are swept by the values of the policy, `upper`, from the goal
+    outwards, so that one sweep carries what is lost along a whole way. A state is passed over if nothing that follows
+    has changed since.
     """
     n_known = len(policy)
     met = met_by(rows.row_offsets, rows.successors, goal, policy)
@@ -564,13 +576,16 @@ def regret_bound(rows: RegionRows, goal: int, policy: IntArray, local_regret: Fl
     regret[goal] = 0.0
     shifts = np.full(n_known, UNKNOWN_SHIFT)
     factors = single_factors(rows)
-    for turn in range(MOST_REGRET_SWEEPS):
+    order = ascending(upper[:n_known])
+    changed, looked_at, moment = np.zeros(len(regret), np.int64), np.zeros(n_known, np.int64), 0
+    for _ in range(MOST_REGRET_SWEEPS):
         change = 0.0
-        for index in range(n_known):
-            state = _in_turn(index, n_known, turn)
-            if state == goal or not met[state]:
-                continue
+        for state in order:
             pair = policy[state]
+            if state == goal or not met[state] or not _has_changed(rows, pair, changed, looked_at[state]):
+                continue
+            moment += 1
+            looked_at[state] = moment
             value = regret[0]
             if pair != RESET_PAIR:
                 # The greatest mean of R is F less the least mean of F - R, with F = max R (Eq. 11).
@@ -579,13 +594,26 @@ def regret_bound(rows: RegionRows, goal: int, policy: IntArray, local_regret: Fl
                 value = greatest - mean
             value = max(value, local_regret[state])
             if value < regret[state]:
+                if regret[state] - value > NEGLIGIBLE_REGRET_CHANGE:
+                    changed[state] = moment
                 change = max(change, regret[state] - value)
                 regret[state] = value
         for other in range(n_known, len(regret)):
             if other != goal:
-                regret[other] = regret[0]
+                regret[other], changed[other] = regret[0], changed[0]
         if change <= LEAST_REGRET_CHANGE:
             return
+
+
+@compiled_inline
+def _has_changed(rows: RegionRows, pair: int, changed: IntArray, since: int) -> bool:
+    """Whether what may follow a pair, or a RESET, has changed since a moment, or at it."""
+    if pair == RESET_PAIR:
+        return bool(changed[0] >= since)
+    for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
+        if changed[rows.successors[entry]] >= since:
+            return True
+    return False
 
 
 @compiled_inner
@@ -594,12 +622,3 @@ def _greatest(values: FloatArray) -> float:
     for value in values:
         greatest = max(greatest, value)
     return greatest
-
-
-@compiled_inner
-def _in_turn(index: int, n_known: int, turn: int) -> int:
-    """The state at an index of a sweep: every other one goes backwards.
-
-    States stand in the order of admission, so values flow forwards from near goals and backwards from far ones.
-    """
-    return index if turn % 2 else n_known - 1 - index

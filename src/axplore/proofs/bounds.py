@@ -804,7 +804,7 @@ def regret_path(model: IntervalModel, upper: GoalValues, lower: GoalValues) -> R
         below, above = model.rows_for(upper.goal, -1.0), model.rows_for(upper.goal, 1.0)
         shifts = _shifts_below(model, upper.goal)
         local_regrets(below, upper.goal, upper.values, lower.values, upper.policy, rivals, local_regret, shifts)
-        regret_bound(above, upper.goal, upper.policy, local_regret, values)
+        regret_bound(above, upper.goal, upper.values, upper.policy, local_regret, values)
     return Regret(upper, lower, local_regret, rivals, values)
 
 
