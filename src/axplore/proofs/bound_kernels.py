@@ -400,40 +400,44 @@ def lower_bound_part(
     order = ascending(values[:n_known])
     # The start may be anything: what is returned is proven by its residual alone (Eq. 13).
     factors = single_factors(rows)
-    # Most pairs are never the best of their state. What one was found to be worth is worth less by no more than values
-    # have fallen since, all of them together in each sweep by the most that one has; so most are ruled out unseen.
-    worth, fallen, before = np.full(len(shifts), -np.inf), 0.0, np.empty(n_known)
+    # Most pairs are never the best of their state, and are ruled out by what they were found to be worth.
+    worth, seen = np.full(len(shifts), -np.inf), np.zeros(len(row))
     for turn in range(MOST_TURNS if inner else MOST_SWEEPS):
         spread_values(rows, values, n_known, goal)
-        rise, fall = 0.0, 0.0
+        change = 0.0
         for state in order:
             if state != goal:
                 # A cut lowers a value, so that its own inequality holds all the more; the residual checks those of the
                 # others.
-                value = min(
-                    _improve_lower(rows, factors, state, values, policy, row, shifts, worth, fallen, fall), limit
-                )
-                rise, fall = max(rise, value - values[state]), max(fall, values[state] - value)
+                value = min(_improve_lower(rows, factors, state, values, policy, row, shifts, worth, seen), limit)
+                change = max(change, abs(value - values[state]))
                 values[state] = value
-        fallen, change = fallen + fall, max(rise, fall)
         if change <= tolerance:
-            return lower_residual(rows, factors, goal, values, policy, shifts, worth, fallen)
+            return lower_residual(rows, factors, goal, values, policy, shifts, worth, seen)
         if inner:
             if change > ENOUGH_ORDER and turn % 2 == 0:
                 order = ascending(values[:n_known])
-            before[:] = values[:n_known]
             evaluate(rows, goal, order, policy, row, False, inner, change, tolerance, limit, values, chance)
-            fallen += _greatest_fall(before, values)
     return np.inf
 
 
 @compiled_inline
-def _greatest_fall(before: FloatArray, values: FloatArray) -> float:
-    """By how much the value of a known state has fallen, at most."""
+def _still_worth(rows: RegionRows, pair: int, values: FloatArray, worth: FloatArray, seen: FloatArray) -> float:
+    """What a pair is worth at least: what it was found to be worth, less the most that a successor has fallen since."""
     fall = 0.0
-    for state in range(len(before)):
-        fall = max(fall, before[state] - values[state])
-    return fall
+    for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
+        fall = max(fall, seen[entry] - values[rows.successors[entry]])
+    return float(worth[pair] - fall)
+
+
+@compiled_inline
+def _note_worth(
+    rows: RegionRows, pair: int, values: FloatArray, value: float, worth: FloatArray, seen: FloatArray
+) -> None:
+    """Writes what a pair was found to be worth at least, and the values that this follows from."""
+    worth[pair] = value
+    for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
+        seen[entry] = values[rows.successors[entry]]
 
 
 @compiled_inline
@@ -446,14 +450,12 @@ def _improve_lower(
     row: FloatArray,
     shifts: FloatArray,
     worth: FloatArray,
-    fallen: float,
-    fall: float,
+    seen: FloatArray,
 ) -> float:
     """The optimistic value of the best action, which is written to the policy and its extreme row to `row`.
 
     Any shift bounds a least mean from below (Eq. 10). The one that was best before rules out most actions at once, and
-    so does what each was worth, [P], less what values have fallen since: `fallen` by the beginning of this sweep, to
-    which numbers in `worth` refer, and by `fall` in it.
+    so does what each was worth, [P], with the values that were `seen` then, [E].
     """
     best, choice = np.inf, RESET_PAIR
     first, end = rows.state_pairs[state], rows.state_pairs[state + 1]
@@ -466,17 +468,17 @@ def _improve_lower(
             if value < best - SAME:
                 best, choice, row[entry] = value, pair, factors[pair]
             continue
-        if worth[pair] - fallen - fall >= best:
+        if _still_worth(rows, pair, values, worth, seen) >= best:
             continue
         if best < np.inf:
             at_least = rows.costs[pair] + quick_mean(rows, pair, values, shifts[pair])
             if at_least >= best - SAME:
-                worth[pair] = at_least + fallen
+                _note_worth(rows, pair, values, at_least, worth, seen)
                 continue
         mean, weight, shift = least_mean_by(rows, factors, pair, values, 0.0, -1.0, shifts[pair], -1.0)
         shifts[pair] = shift
         value = rows.costs[pair] + mean
-        worth[pair] = value + fallen
+        _note_worth(rows, pair, values, value, worth, seen)
         if value < best - SAME:
             best, choice = value, pair
             extreme_row(rows, pair, values, 0.0, -1.0, weight, shift, row)
@@ -495,12 +497,12 @@ def lower_residual(
     policy: IntArray,
     shifts: FloatArray,
     worth: FloatArray,
-    fallen: float,
+    seen: FloatArray,
 ) -> float:
     """By how much the values exceed the cost plus the least mean of themselves, at most.
 
     The pair of the policy comes first. Of the others those are left out that are worth no less, by what they were found
-    to be worth, [P], and by how much values have fallen since; SAME is far above the rounding of these sums.
+    to be worth, [P], and the values that were seen then, [E]; SAME is far above the rounding of these sums.
     """
     spread_values(rows, values, len(policy), goal)
     residual = 0.0
@@ -516,7 +518,7 @@ def lower_residual(
             if factors[pair] != MANY:
                 successor = rows.successors[rows.row_offsets[pair]]
                 best = min(best, rows.costs[pair] + factors[pair] * max(values[successor], 0.0))
-            elif turn == 0 or worth[pair] - fallen < best + SAME:
+            elif turn == 0 or _still_worth(rows, pair, values, worth, seen) < best + SAME:
                 best = min(best, _lower_backup_below(rows, factors, pair, values, shifts[pair], best))
         residual = max(residual, values[state] - best)
     return residual
