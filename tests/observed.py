@@ -113,7 +113,8 @@ def made_up_model(rows: Sequence[Sequence[Mapping[int, float]]], slack: float) -
 def nothing_known(model: IntervalModel) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
     """What `lower_residual` is told of policy, shifts and worth of pairs by a reader who trusts no solver."""
     unknown = np.full(model.n_pairs, UNKNOWN_SHIFT)
-    return np.full(model.n_known, RESET_PAIR), unknown, np.full(model.n_pairs, -np.inf), np.zeros(len(model.rows.shares))
+    worth, seen = np.full(model.n_pairs, -np.inf), np.zeros(len(model.rows.shares))
+    return np.full(model.n_known, RESET_PAIR), unknown, worth, seen
 
 
 def explored_model(name: str, steps: int = 4000) -> IntervalModel:

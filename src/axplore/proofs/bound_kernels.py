@@ -364,8 +364,9 @@ def lower_bound(
     limit: float,
     tolerance: float,
 ) -> float:
-    """`lower_bound_part` for calls from Python."""
-    return lower_bound_part(rows, goal, values, policy, shifts, inner, limit, tolerance)
+    """`lower_bound_part` for calls from Python, where nothing is known yet of what pairs are worth."""
+    worth, seen = np.full(len(shifts), -np.inf), np.zeros(len(rows.shares))
+    return lower_bound_part(rows, goal, values, policy, shifts, worth, seen, inner, limit, tolerance)
 
 
 @compiled_part
@@ -375,6 +376,8 @@ def lower_bound_part(
     values: FloatArray,
     policy: IntArray,
     shifts: FloatArray,
+    worth: FloatArray,
+    seen: FloatArray,
     inner: int,
     limit: float,
     tolerance: float,
@@ -390,6 +393,8 @@ def lower_bound_part(
         values: start and result, [n + others]; cut at the limit.
         policy: what attains it, [n].
         shifts: the best shift of each pair for similar values, or UNKNOWN_SHIFT, and for the result, [P].
+        worth, seen: what each pair was found to be worth at least, [P], and the values that followed then, [E]. Most
+            pairs are never the best of their state, and are ruled out by this.
         inner: sweeps under the current policy and model between two improvements; 0 for plain value iteration.
         limit: values are not followed beyond it.
         tolerance: the residual to reach.
@@ -400,8 +405,6 @@ def lower_bound_part(
     order = ascending(values[:n_known])
     # The start may be anything: what is returned is proven by its residual alone (Eq. 13).
     factors = single_factors(rows)
-    # Most pairs are never the best of their state, and are ruled out by what they were found to be worth.
-    worth, seen = np.full(len(shifts), -np.inf), np.zeros(len(row))
     for turn in range(MOST_TURNS if inner else MOST_SWEEPS):
         spread_values(rows, values, n_known, goal)
         change = 0.0

@@ -107,12 +107,13 @@ def tried_below(
     rows, n_known = trials.rows, len(is_found)
     grown, around = _copied(rows), _copied(rows)
     last = np.full(len(visits), -1.0)
-    policy, values = np.empty(n_known, np.int64), np.empty(len(start))
+    worth, seen = np.full(len(visits), -np.inf), np.zeros(len(rows.shares))
+    policy, values = np.full(n_known, RESET_PAIR), np.empty(len(start))
     steps = _steps_of(trials.before, visits, per_draw)
     while pace[0] < TRIALS:
         if pace[3] == 0.0:
-            _grow(trials, visits, last, grown, around)
-            pace[2] = trials.steps - _least_steps(trials, grown, start, shifts, policy, values)
+            _grow(trials, visits, last, grown, around, worth)
+            pace[2] = trials.steps - _least_steps(trials, grown, start, shifts, worth, seen, policy, values)
             if pace[2] < 0.0:
                 return TRIED
             if pace[0] == 0.0:
@@ -144,16 +145,19 @@ def _copied(rows: RegionRows) -> RegionRows:
 
 
 @compiled_part
-def _grow(trials: Trials, visits: FloatArray, last: FloatArray, grown: RegionRows, around: RegionRows) -> None:
+def _grow(
+    trials: Trials, visits: FloatArray, last: FloatArray, grown: RegionRows, around: RegionRows, worth: FloatArray
+) -> None:
     """Writes balls as they would be with these visits, and the same around the frequencies, for gains.
 
-    `last` has the visits with which balls were written before, [P].
+    `last` has the visits with which balls were written before, [P]. What pairs with other balls now were found to be
+    worth, [P], is forgotten.
     """
     rows = trials.rows
     for pair in range(len(visits)):
         if visits[pair] == last[pair]:
             continue
-        last[pair] = visits[pair]
+        last[pair], worth[pair] = visits[pair], -np.inf
         growth = trials.before[pair] / visits[pair]
         root = math.sqrt(growth)
         grown.slack[pair] = (rows.slack[pair] if rows.slack[pair] < np.inf else 1.0) * growth
@@ -181,14 +185,22 @@ def _steps_of(before: FloatArray, visits: FloatArray, per_draw: FloatArray) -> f
 
 @compiled_part
 def _least_steps(
-    trials: Trials, grown: RegionRows, start: FloatArray, shifts: FloatArray, policy: IntArray, values: FloatArray
+    trials: Trials,
+    grown: RegionRows,
+    start: FloatArray,
+    shifts: FloatArray,
+    worth: FloatArray,
+    seen: FloatArray,
+    policy: IntArray,
+    values: FloatArray,
 ) -> float:
     """What the lower bound would decide by; writes its values, [n + others], and the policy that attains them, [n]."""
-    policy.fill(RESET_PAIR)
     for inner in (INNER_SWEEPS_BELOW, 0):
         for state in range(len(values)):
             values[state] = min(start[state], trials.limit) if inner else 0.0
-        residual = lower_bound_part(grown, trials.goal, values, policy, shifts, inner, trials.limit, trials.tolerance)
+        residual = lower_bound_part(
+            grown, trials.goal, values, policy, shifts, worth, seen, inner, trials.limit, trials.tolerance
+        )
         if residual < np.inf:
             start[:] = values
             greatest = 0.0
