@@ -132,7 +132,10 @@ class Tied(_Function):
         tied = ties.outcomes != UNTIED
         seen = np.column_stack((pairs[tied], ties.outcomes[tied], rows.successors[tied]))
         of_pair, outcomes, successors = np.concatenate((seen, ties.predicted)).T
-        keys = of_pair * (outcomes.max(initial=0) + 1) + outcomes, of_pair * (successors.max(initial=0) + 1) + successors
+        keys = (
+            of_pair * (outcomes.max(initial=0) + 1) + outcomes,
+            of_pair * (successors.max(initial=0) + 1) + successors,
+        )
         return np.unique(np.concatenate((wrong, *(of_pair[differing] for differing in _differing(*keys)))))
 
     def examined(

@@ -45,8 +45,8 @@ class Travel:
 
     def __init__(self, model: IntervalModel) -> None:
         self._model = model
-        self._per_draw = np.ones(model.n_pairs)
-        self._is_found = np.zeros(model.n_known, dtype=np.bool_)
+        nothing = np.ones(model.n_pairs), np.zeros(model.n_known, dtype=np.bool_)
+        self._per_draw, self._is_found = model.shared.setdefault("travel", nothing)
 
     @property
     def found(self) -> tuple[FloatArray, BoolArray]:
