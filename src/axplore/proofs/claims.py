@@ -508,7 +508,7 @@ def _visits_tried(
         by_pair = gain.by_pair if model.groups is None else model.per_group(gain.by_pair) / model.group_sizes()
         per_draw = travel.for_growth(visits, by_pair) if shared is None else shared
         visits = grown_visits(visits, by_pair, per_draw, gain.lacking)
-        steps = _steps(visits - model.visits, travel, shared)
+        steps = float(((visits - model.visits) * per_draw).sum())
         if steps > at_most:
             break
     return visits

@@ -15,7 +15,7 @@ import numpy as np
 from axplore.compilation import compiled, compiled_inline, compiled_part
 from axplore.proofs.bound_kernels import lower_bound_part
 from axplore.proofs.bounds import INNER_SWEEPS_BELOW, LARGEST, MARGIN, MOST_SLACK, ROUNDING, STRICTNESS
-from axplore.proofs.row_kernels import RegionRows
+from axplore.proofs.row_kernels import RegionRows, grow
 from axplore.proofs.sensitivity import lower_gain_part
 from axplore.types import RESET_PAIR, BoolArray, FloatArray, IntArray
 
@@ -159,18 +159,12 @@ def _grow(
             continue
         last[pair], worth[pair] = visits[pair], -np.inf
         growth = trials.before[pair] / visits[pair]
-        root = math.sqrt(growth)
-        grown.slack[pair] = (rows.slack[pair] if rows.slack[pair] < np.inf else 1.0) * growth
-        grown.rest[pair] = rows.rest[pair] * growth
+        grow(rows, pair, growth, grown.shares, grown.slack, grown.rest, grown.lows)
         grown.closed[pair] = rows.closed[pair] or visits[pair] >= trials.closing[pair]
         around.slack[pair], around.rest[pair] = min(grown.slack[pair], MOST_SLACK), 0.0
         around.closed[pair] = grown.closed[pair]
         for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
-            frequency = rows.frequencies[entry]
-            grown.shares[entry] = frequency + (rows.shares[entry] - frequency) * growth
-            around.shares[entry] = frequency
-            if rows.wide[pair]:
-                grown.lows[entry] = around.lows[entry] = frequency + (rows.lows[entry] - frequency) * root
+            around.shares[entry], around.lows[entry] = rows.frequencies[entry], grown.lows[entry]
 
 
 @compiled_inline
