@@ -46,9 +46,11 @@ def test_trials_continue_when_ways_have_been_found() -> None:
     model = explored_model("sparse")
     claim = ToSetAside(model.unseen, lower_path(model, model.unseen).steps + 3.0)
     few = tried(claim, model)
-    Travel(model).per_draw_of_all()
-    assert model.shared["travel"][1].all()
-    assert few.tolist() == cheapest_draws(claim, model, Travel(model)).more.tolist()
+    travel = Travel(replace(model, shared={}))
+    travel.per_draw_of_all()
+    _, is_found = travel.found
+    assert is_found.all()
+    assert few.tolist() == cheapest_draws(claim, replace(model, starts={}), travel).more.tolist()
     assert few.any()
 
 
