@@ -418,6 +418,11 @@ class IntervalModel:
         """What solvers aim at, so that it is the same part of the least cost whatever that is."""
         return max(self.tolerance * self.min_cost, LEAST_RESIDUAL)
 
+    @property
+    def residual_in_trials(self) -> float:
+        """The same in trials."""
+        return max(TRIAL_TOLERANCE * self.min_cost, LEAST_RESIDUAL)
+
     def start(self) -> FloatArray:
         """All mass on the initial state, [n]."""
         mass = np.zeros(self.n_known)

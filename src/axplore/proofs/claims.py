@@ -16,7 +16,6 @@ from typing import Final, Protocol, Self
 import numpy as np
 
 from axplore.proofs.bounds import (
-    TRIAL_TOLERANCE,
     CertainWay,
     GoalValues,
     IntervalModel,
@@ -47,6 +46,7 @@ from axplore.proofs.trial_kernels import (
     Trials,
     grown_visits,
     tried_below,
+    with_own_balls,
 )
 from axplore.proofs.ways import WayModel, model_along
 from axplore.types import RESET_PAIR, FloatArray, IntArray
@@ -446,33 +446,41 @@ def _visits_below(
 
     The arguments are those of `_visits_tried`, which gives the same.
     """
-    whole, visits = model, model.visits.astype(np.float64)
-    model, asked = claim.model_to_try(whole), ("lower", claim.goal, model.n_known)
+    owners, closing, groups = model.owners, model.closing, model.groups
+    model, asked = claim.model_to_try(model), ("lower", claim.goal, model.n_known)
     start, shifts = model.starts.get(asked, (None, np.full(model.n_pairs, UNKNOWN_SHIFT)))
     if start is None:
         start = empirical_path(model, claim.goal).values if claim.goal != model.unseen else np.zeros(len(model.numbers))
-    start, shifts = start.copy(), shifts.copy()
+    rows, visits = model.rows_for(claim.goal, -1.0), model.visits.astype(np.float64)
     trials = Trials(
-        rows=model.rows_for(claim.goal, -1.0),
+        rows=rows,
         before=visits.copy(),
-        closing=np.full(model.n_pairs, np.inf) if model.closing is None else model.closing,
-        groups=np.zeros(0, dtype=np.int64) if model.groups is None else model.groups,
-        owners=whole.owners,
+        closing=np.full(model.n_pairs, np.inf) if closing is None else closing,
+        groups=np.zeros(0, dtype=np.int64) if groups is None else groups,
+        owners=owners,
         goal=claim.goal,
         steps=claim.steps,
         limit=model.limit,
-        tolerance=replace(model, tolerance=TRIAL_TOLERANCE).residual,
+        tolerance=model.residual_in_trials,
         min_cost=model.min_cost,
+        visits=visits,
+        written=np.full(model.n_pairs, -1.0),
+        grown=with_own_balls(rows),
+        around=with_own_balls(rows),
+        start=start.copy(),
+        shifts=shifts.copy(),
+        policy=np.full(model.n_known, RESET_PAIR),
+        worth=np.full(model.n_pairs, -np.inf),
+        seen=np.zeros(len(rows.shares)),
+        gain=np.zeros(model.n_pairs),
+        pace=np.zeros(4),
     )
     per_draw, is_found = travel.found if shared is None else (shared, np.ones(model.n_known, dtype=np.bool_))
-    pace, gain, wanted = np.zeros(4), np.zeros(model.n_pairs), np.zeros(model.n_known, dtype=np.bool_)
-    while True:
-        ended = tried_below(trials, gives_up, at_most, pace, start, shifts, visits, gain, per_draw, is_found, wanted)
-        if ended != NEEDS_WAYS:
-            break
+    wanted = np.zeros(model.n_known, dtype=np.bool_)
+    while (ended := tried_below(trials, gives_up, at_most, per_draw, is_found, wanted)) == NEEDS_WAYS:
         travel.find(wanted)
         wanted[:] = False
-    remember_start(model, asked, (start, shifts))
+    remember_start(model, asked, (trials.start, trials.shifts))
     return None if ended == GIVEN_UP else visits
 
 

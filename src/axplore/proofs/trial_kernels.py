@@ -17,7 +17,7 @@ from axplore.proofs.bound_kernels import lower_bound_part
 from axplore.proofs.bounds import INNER_SWEEPS_BELOW, LARGEST, MARGIN, MOST_SLACK, ROUNDING, STRICTNESS
 from axplore.proofs.row_kernels import RegionRows, grow
 from axplore.proofs.sensitivity import lower_gain_part
-from axplore.types import RESET_PAIR, BoolArray, FloatArray, IntArray
+from axplore.types import BoolArray, FloatArray, IntArray
 
 LEAST_GROWTH, MOST_GROWTH = 1.1, 2.0
 """Between these is the factor by which the visits of the best pair grow in a trial."""
@@ -48,7 +48,7 @@ TRIED, NEEDS_WAYS, GIVEN_UP = 0, 1, 2
 
 
 class Trials(NamedTuple):
-    """Trials of a lower bound towards a goal.
+    """Trials of a lower bound towards a goal, and how far they have come.
 
     Attributes:
         rows: region and counts before any of them.
@@ -59,6 +59,15 @@ class Trials(NamedTuple):
         goal: the index of a state, or of the unseen.
         steps: more than these are to be proven.
         limit, tolerance, min_cost: of the solver.
+        visits: those of the last trial, [P].
+        written: those with which balls were written last, [P]; below 0 if they were not.
+        grown: the rows with balls as they would be with these visits.
+        around: the same with balls around the frequencies, for gains.
+        start, shifts, policy: what the solver begins with, and where it ended last, [n + others], [P] and [n].
+        worth, seen: what it knows of each pair, [P] and [E].
+        gain: what the bound gains by the logarithm of the visits of each pair, [P].
+        pace: the number of trials done, what was lacking at first and in the last of them, and whether that one has
+            found its gain, but not what grows by it.
     """
 
     rows: RegionRows
@@ -71,6 +80,22 @@ class Trials(NamedTuple):
     limit: float
     tolerance: float
     min_cost: float
+    visits: FloatArray
+    written: FloatArray
+    grown: RegionRows
+    around: RegionRows
+    start: FloatArray
+    shifts: FloatArray
+    policy: IntArray
+    worth: FloatArray
+    seen: FloatArray
+    gain: FloatArray
+    pace: FloatArray
+
+
+def with_own_balls(rows: RegionRows) -> RegionRows:
+    """The same with balls that may be written to."""
+    return rows._replace(**{name: getattr(rows, name).copy() for name in ("shares", "slack", "closed", "rest", "lows")})
 
 
 @compiled
@@ -78,42 +103,30 @@ def tried_below(
     trials: Trials,
     gives_up: bool,
     at_most: float,
-    pace: FloatArray,
-    start: FloatArray,
-    shifts: FloatArray,
-    visits: FloatArray,
-    gain: FloatArray,
     per_draw: FloatArray,
     is_found: BoolArray,
     wanted: BoolArray,
 ) -> int:
     """Lets visits grow until the claim is proven, and returns how that ended.
 
-    Trials that need ways to some states are continued by another call, once these have been found.
+    Trials that need ways to some states are continued by another call, once these have been found. Everything else is
+    kept, so that it makes no difference which ways are found before.
 
     Args:
-        trials: what is tried.
+        trials: what is tried; changed.
         gives_up: whether trials without hope are given up.
         at_most: draws that take more steps are not followed to their end.
-        pace: the number of trials done, what was lacking at first and in the last of them, and whether that one has
-            found its gain, but not what grows by it; changed.
-        start, shifts: what the solver begins with, and where it ended last, [n + others] and [P]; changed.
-        visits: those of the last trial, [P]; changed.
-        gain: what the bound gains by the logarithm of the visits of each pair, [P]; changed.
         per_draw: the steps that a draw of each pair takes where that was found, else at least that many, [P].
         is_found: the states whose pairs have been found, [n].
         wanted: the states to which ways are needed, [n]; written where some are.
     """
-    rows, n_known = trials.rows, len(is_found)
-    grown, around = _copied(rows), _copied(rows)
-    last = np.full(len(visits), -1.0)
-    worth, seen = np.full(len(visits), -np.inf), np.zeros(len(rows.shares))
-    policy, values = np.full(n_known, RESET_PAIR), np.empty(len(start))
+    visits, gain, pace = trials.visits, trials.gain, trials.pace
     steps = _steps_of(trials.before, visits, per_draw)
     while pace[0] < TRIALS:
         if pace[3] == 0.0:
-            _grow(trials, visits, last, grown, around, worth)
-            pace[2] = trials.steps - _least_steps(trials, grown, start, shifts, worth, seen, policy, values)
+            _grow(trials)
+            values = np.empty(len(trials.start))
+            pace[2] = trials.steps - _least_steps(trials, values)
             if pace[2] < 0.0:
                 return TRIED
             if pace[0] == 0.0:
@@ -122,7 +135,7 @@ def tried_below(
                 brought = (pace[1] - pace[2]) * HOPELESS
                 if steps * pace[2] > brought * at_most or pace[0] * pace[2] > brought * TRIALS:
                     return GIVEN_UP
-            _find_gain(trials, around, values, policy, shifts, gain)
+            _find_gain(trials, values)
             pace[3] = 1.0
         if _want_ways(visits, gain, trials.owners, per_draw, is_found, wanted):
             return NEEDS_WAYS
@@ -135,32 +148,19 @@ def tried_below(
 
 
 @compiled_part
-def _copied(rows: RegionRows) -> RegionRows:
-    """The same with balls of their own."""
-    return RegionRows(
-        rows.state_pairs, rows.row_offsets, rows.successors, rows.shares.copy(), rows.slack.copy(), rows.frequencies,
-        rows.costs, rows.reset_cost, rows.closed.copy(), rows.floors, rows.rest.copy(), rows.wide, rows.lows.copy(),
-        rows.prices, rows.joint_shares,
-    )  # fmt: skip
+def _grow(trials: Trials) -> None:
+    """Writes balls as they would be with these visits, of pairs that have others than before.
 
-
-@compiled_part
-def _grow(
-    trials: Trials, visits: FloatArray, last: FloatArray, grown: RegionRows, around: RegionRows, worth: FloatArray
-) -> None:
-    """Writes balls as they would be with these visits, and the same around the frequencies, for gains.
-
-    `last` has the visits with which balls were written before, [P]. What pairs with other balls now were found to be
-    worth, [P], is forgotten.
+    What these pairs were found to be worth is forgotten.
     """
-    rows = trials.rows
-    for pair in range(len(visits)):
-        if visits[pair] == last[pair]:
+    rows, grown, around = trials.rows, trials.grown, trials.around
+    for pair in range(len(trials.visits)):
+        visits = trials.visits[pair]
+        if visits == trials.written[pair]:
             continue
-        last[pair], worth[pair] = visits[pair], -np.inf
-        growth = trials.before[pair] / visits[pair]
-        grow(rows, pair, growth, grown.shares, grown.slack, grown.rest, grown.lows)
-        grown.closed[pair] = rows.closed[pair] or visits[pair] >= trials.closing[pair]
+        trials.written[pair], trials.worth[pair] = visits, -np.inf
+        grow(rows, pair, trials.before[pair] / visits, grown.shares, grown.slack, grown.rest, grown.lows)
+        grown.closed[pair] = rows.closed[pair] or visits >= trials.closing[pair]
         around.slack[pair], around.rest[pair] = min(grown.slack[pair], MOST_SLACK), 0.0
         around.closed[pair] = grown.closed[pair]
         for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
@@ -178,25 +178,17 @@ def _steps_of(before: FloatArray, visits: FloatArray, per_draw: FloatArray) -> f
 
 
 @compiled_part
-def _least_steps(
-    trials: Trials,
-    grown: RegionRows,
-    start: FloatArray,
-    shifts: FloatArray,
-    worth: FloatArray,
-    seen: FloatArray,
-    policy: IntArray,
-    values: FloatArray,
-) -> float:
-    """What the lower bound would decide by; writes its values, [n + others], and the policy that attains them, [n]."""
+def _least_steps(trials: Trials, values: FloatArray) -> float:
+    """What the lower bound would decide by; writes its values, [n + others]."""
     for inner in (INNER_SWEEPS_BELOW, 0):
         for state in range(len(values)):
-            values[state] = min(start[state], trials.limit) if inner else 0.0
+            values[state] = min(trials.start[state], trials.limit) if inner else 0.0
         residual = lower_bound_part(
-            grown, trials.goal, values, policy, shifts, worth, seen, inner, trials.limit, trials.tolerance
-        )
+            trials.grown, trials.goal, values, trials.policy, trials.shifts, trials.worth, trials.seen, inner,
+            trials.limit, trials.tolerance,
+        )  # fmt: skip
         if residual < np.inf:
-            start[:] = values
+            trials.start[:] = values
             greatest = 0.0
             for state in range(len(values)):
                 values[state] /= 1.0 + residual / trials.min_cost
@@ -209,24 +201,22 @@ def _least_steps(
 
 
 @compiled_part
-def _find_gain(
-    trials: Trials, around: RegionRows, values: FloatArray, policy: IntArray, shifts: FloatArray, gain: FloatArray
-) -> None:
+def _find_gain(trials: Trials, values: FloatArray) -> None:
     """Writes what the bound gains from each pair, [P], where pairs that share their draws share the gain."""
+    gain, groups = trials.gain, trials.groups
     gain.fill(0.0)
-    start = np.zeros(len(policy))
+    start = np.zeros(len(trials.policy))
     start[0] = 1.0
-    lower_gain_part(around, trials.goal, values, policy, shifts.copy(), start, gain)
-    if len(trials.groups):
-        n_groups = 0
-        for group in trials.groups:
-            n_groups = max(n_groups, group + 1)
-        totals, sizes = np.zeros(n_groups), np.zeros(n_groups)
-        for pair in range(len(gain)):
-            totals[trials.groups[pair]] += gain[pair]
-            sizes[trials.groups[pair]] += 1.0
-        for pair in range(len(gain)):
-            gain[pair] = totals[trials.groups[pair]] / sizes[trials.groups[pair]]
+    lower_gain_part(trials.around, trials.goal, values, trials.policy, trials.shifts.copy(), start, gain)
+    n_groups = 0
+    for group in groups:
+        n_groups = max(n_groups, group + 1)
+    totals, sizes = np.zeros(n_groups), np.zeros(n_groups)
+    for pair in range(len(groups)):
+        totals[groups[pair]] += gain[pair]
+        sizes[groups[pair]] += 1.0
+    for pair in range(len(groups)):
+        gain[pair] = totals[groups[pair]] / sizes[groups[pair]]
 
 
 @compiled
@@ -254,7 +244,8 @@ def _want_ways(
     """Marks states, [n], to which ways have to be found before it is known which visits grow; returns if there are any.
 
     Most pairs bring so little that they do not grow even if a draw of them takes a single step. Ways are sought to the
-    rest alone, to those that may bring most first: what they bring rules out others.
+    rest alone, to those that may bring most first: what they bring rules out others. Where none brings anything, all
+    grow.
     """
     best, is_best_found = 0.0, True
     for pair in range(len(visits)):
@@ -265,7 +256,7 @@ def _want_ways(
     any_wanted = False
     for pair in range(len(visits)):
         state = owners[pair]
-        if not is_found[state] and gain[pair] / (per_draw[pair] * visits[pair]) > enough:
+        if not is_found[state] and (best == 0.0 or gain[pair] / (per_draw[pair] * visits[pair]) > enough):
             wanted[state], any_wanted = True, True
     return any_wanted
 
@@ -297,21 +288,28 @@ def _grown_visits(visits: FloatArray, gain: FloatArray, per_draw: FloatArray, la
         by_step = gain[pair] / (per_draw[pair] * visits[pair])
         if by_step > 0.0:
             part[pair] = (by_step / best) ** LEVELLING
+    growth = _growth_of_best(part, gain, lacking)
+    grown = visits.copy()
+    for pair in range(len(visits)):
+        if part[pair] * growth > 1.0:
+            grown[pair] = visits[pair] * (part[pair] * growth) + 0.5
+    return grown
+
+
+@compiled_inline
+def _growth_of_best(part: FloatArray, gain: FloatArray, lacking: float) -> float:
+    """The factor by which the visits of the best pair grow, and those of the others by this part of it, [P]."""
     low, high = math.log(LEAST_GROWTH), math.log(MOST_GROWTH)
     if lacking == np.inf:
         low = high = math.log(BLIND_GROWTH)
     for _ in range(8):
         middle = (low + high) / 2
         factor, brought = math.exp(middle), 0.0
-        for pair in range(len(visits)):
+        for pair in range(len(part)):
             if part[pair] > 0.0:
                 brought += gain[pair] * (1.0 - max(part[pair] * factor, 1.0) ** -0.5)
         if 2.0 * brought < lacking:
             low = middle
         else:
             high = middle
-    grown = visits.copy()
-    for pair in range(len(visits)):
-        if part[pair] * math.exp(high) > 1.0:
-            grown[pair] = visits[pair] * (part[pair] * math.exp(high)) + 0.5
-    return grown
+    return math.exp(high)
