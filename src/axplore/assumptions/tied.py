@@ -260,7 +260,8 @@ def _predicted(leads_to: LeadsTo, ties: Ties, grown: Grown) -> Ties:
     fresh = []
     for pair, outcome in zip(pairs[is_open].tolist(), outcomes[is_open].tolist(), strict=True):
         name = _parts(ties.names[outcome])[1]
-        number = number_of.get(leads_to(*grown.pairs[pair], name), UNKNOWN)
+        state, action = grown.pairs[int(pair)]
+        number = number_of.get(leads_to(state, action, name), UNKNOWN)
         fresh += [(pair, outcome, number)] if number != UNKNOWN else []
     if not fresh:
         return ties

@@ -46,7 +46,8 @@ class Travel:
     def __init__(self, model: IntervalModel) -> None:
         self._model = model
         nothing = np.ones(model.n_pairs), np.zeros(model.n_known, dtype=np.bool_)
-        self._per_draw, self._is_found = model.shared.setdefault("travel", nothing)
+        found: tuple[FloatArray, BoolArray] = model.shared.setdefault("travel", nothing)
+        self._per_draw, self._is_found = found
 
     @property
     def found(self) -> tuple[FloatArray, BoolArray]:
