@@ -135,7 +135,7 @@ def tried_below(
                 brought = (pace[1] - pace[2]) * HOPELESS
                 if steps * pace[2] > brought * at_most or pace[0] * pace[2] > brought * TRIALS:
                     return GIVEN_UP
-            _find_gain(trials, values)
+            _find_gain(trials.around, trials.goal, values, trials.policy, trials.shifts.copy(), trials.groups, gain)
             pace[3] = 1.0
         if _want_ways(visits, gain, trials.owners, per_draw, is_found, wanted):
             return NEEDS_WAYS
@@ -147,7 +147,7 @@ def tried_below(
     return TRIED
 
 
-@compiled_part
+@compiled_inline
 def _grow(trials: Trials) -> None:
     """Writes balls as they would be with these visits, of pairs that have others than before.
 
@@ -177,7 +177,7 @@ def _steps_of(before: FloatArray, visits: FloatArray, per_draw: FloatArray) -> f
     return steps
 
 
-@compiled_part
+@compiled_inline
 def _least_steps(trials: Trials, values: FloatArray) -> float:
     """What the lower bound would decide by; writes its values, [n + others]."""
     for inner in (INNER_SWEEPS_BELOW, 0):
@@ -188,9 +188,9 @@ def _least_steps(trials: Trials, values: FloatArray) -> float:
             trials.limit, trials.tolerance,
         )  # fmt: skip
         if residual < np.inf:
-            trials.start[:] = values
             greatest = 0.0
             for state in range(len(values)):
+                trials.start[state] = values[state]
                 values[state] /= 1.0 + residual / trials.min_cost
                 greatest = max(greatest, values[state])
             if greatest > LARGEST:
@@ -201,13 +201,20 @@ def _least_steps(trials: Trials, values: FloatArray) -> float:
 
 
 @compiled_part
-def _find_gain(trials: Trials, values: FloatArray) -> None:
+def _find_gain(
+    around: RegionRows,
+    goal: int,
+    values: FloatArray,
+    policy: IntArray,
+    shifts: FloatArray,
+    groups: IntArray,
+    gain: FloatArray,
+) -> None:
     """Writes what the bound gains from each pair, [P], where pairs that share their draws share the gain."""
-    gain, groups = trials.gain, trials.groups
     gain.fill(0.0)
-    start = np.zeros(len(trials.policy))
+    start = np.zeros(len(policy))
     start[0] = 1.0
-    lower_gain_part(trials.around, trials.goal, values, trials.policy, trials.shifts.copy(), start, gain)
+    lower_gain_part(around, goal, values, policy, shifts, start, gain)
     n_groups = 0
     for group in groups:
         n_groups = max(n_groups, group + 1)
