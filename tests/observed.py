@@ -12,6 +12,7 @@ from axplore.explorers.base import run
 from axplore.explorers.certified import Certified
 from axplore.mdp import TabularMdp
 from axplore.proofs.bounds import IntervalModel, interval_model
+from axplore.proofs.row_kernels import UNKNOWN_SHIFT
 from axplore.records.counts import Counts
 from axplore.statistics.confidence import ConfidenceRegion, confidence_region
 from axplore.target import Target
@@ -109,6 +110,13 @@ def made_up_model(rows: Sequence[Sequence[Mapping[int, float]]], slack: float) -
 
 
 @cache
+def nothing_known(model: IntervalModel) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+    """What `lower_residual` is told of policy, shifts and worth of pairs by a reader who trusts no solver."""
+    unknown = np.full(model.n_pairs, UNKNOWN_SHIFT)
+    worth, seen = np.full(model.n_pairs, -np.inf), np.zeros(len(model.rows.shares))
+    return np.full(model.n_known, RESET_PAIR), unknown, worth, seen
+
+
 def explored_model(name: str, steps: int = 4000) -> IntervalModel:
     """What is known of a world after some steps."""
     if name == "star":

@@ -177,7 +177,7 @@ def test_a_test_that_is_open_contradicts_nothing() -> None:
 @pytest.mark.parametrize(
     ("kind", "number"),
     [
-        ("after a middle limit: no way to the goal", 2),
+        ("after a middle limit: no way to the goal", 10),
         ("after a long limit: no way to the goal", 4),
     ],
 )

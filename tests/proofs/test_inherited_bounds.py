@@ -9,19 +9,19 @@ from axplore.proofs.bound_kernels import lower_residual
 from axplore.proofs.bounds import IntervalModel, lower_path
 from axplore.proofs.claims import ToSetAside
 from axplore.proofs.inherited_bounds import InheritedBounds
-from axplore.proofs.row_kernels import UNKNOWN_SHIFT, RegionRows, single_factors
+from axplore.proofs.row_kernels import RegionRows, single_factors
 from axplore.proofs.shared_bounds import ProvenClaims, SharedBounds
 from axplore.types import FloatArray
 from axplore_studies.coverage_models import KINDS
-from observed import explored_model
+from observed import explored_model, nothing_known
 
 NAMES = ["star", *KINDS]
 
 
 def residual(model: IntervalModel, rows: RegionRows, goal: int, values: FloatArray) -> float:
     """By how much a lower bound exceeds what one sweep over the region gives."""
-    copy, shifts = values.copy(), np.full(model.n_pairs, UNKNOWN_SHIFT)
-    return lower_residual(rows, single_factors(rows), goal, copy, model.n_known, shifts)
+    copy = values.copy()
+    return lower_residual(rows, single_factors(rows), goal, copy, *nothing_known(model))
 
 
 @pytest.mark.parametrize("name", NAMES)

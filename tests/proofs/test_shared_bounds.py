@@ -18,20 +18,20 @@ from axplore.proofs.bounds import (
     way_along,
 )
 from axplore.proofs.claims import ToOptimise
-from axplore.proofs.row_kernels import UNKNOWN_SHIFT, single_factors
+from axplore.proofs.row_kernels import single_factors
 from axplore.proofs.shared_bounds import ProvenClaims, SharedBounds
 from axplore.records.vectors import Vector
 from axplore.target import Target
 from axplore_studies.coverage_models import KINDS, case
-from observed import explored_model
+from observed import explored_model, nothing_known
 
 
 def residual(model: IntervalModel, goal: int, bound: Vector[np.float64]) -> float:
     """By how much a lower bound exceeds what one sweep over the region gives."""
     values = np.empty(len(model.numbers))
     values[: model.n_known] = bound.whole
-    rows, shifts = model.rows_for(goal, -1.0), np.full(model.n_pairs, UNKNOWN_SHIFT)
-    return lower_residual(rows, single_factors(rows), goal, values, model.n_known, shifts)
+    rows = model.rows_for(goal, -1.0)
+    return lower_residual(rows, single_factors(rows), goal, values, *nothing_known(model))
 
 
 @pytest.mark.parametrize("name", ["star", *KINDS])

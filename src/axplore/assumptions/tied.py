@@ -128,16 +128,15 @@ class Tied(_Function):
         assert assumed.ties is not None
         ties, pairs = assumed.ties, rows.entry_pairs
         entry_classes = np.append(class_numbers(ties), UNTIED)[ties.outcomes]
-        wrong = {*pairs[entry_classes != pair_classes(ties, rows)[pairs]].tolist()}
-        leads_to: dict[tuple[int, int], int] = {}
-        comes_from: dict[tuple[int, int], int] = {}
+        wrong = pairs[entry_classes != pair_classes(ties, rows)[pairs]]
         tied = ties.outcomes != UNTIED
         seen = np.column_stack((pairs[tied], ties.outcomes[tied], rows.successors[tied]))
-        for pair, outcome, successor in (*seen.tolist(), *ties.predicted.tolist()):
-            same_state = leads_to.setdefault((pair, outcome), successor) == successor
-            if not (same_state and comes_from.setdefault((pair, successor), outcome) == outcome):
-                wrong.add(pair)
-        return np.array(sorted(wrong), dtype=np.int64)
+        of_pair, outcomes, successors = np.concatenate((seen, ties.predicted)).T
+        keys = (
+            of_pair * (outcomes.max(initial=0) + 1) + outcomes,
+            of_pair * (successors.max(initial=0) + 1) + successors,
+        )
+        return np.unique(np.concatenate((wrong, *(of_pair[differing] for differing in _differing(*keys)))))
 
     def examined(
         self,
@@ -176,6 +175,16 @@ class Tied(_Function):
             f"and nothing showed that outcomes depend on where they are drawn (a test that alarms wrongly with a "
             f"probability of at most {false_alarm:g})."
         )
+
+
+def _differing(keys: IntArray, others: IntArray) -> tuple[IntArray, IntArray]:
+    """Places where a key, [m], stands beside another number, [m], than before, and the other way round."""
+
+    def places(keys: IntArray, others: IntArray) -> IntArray:
+        _, first, of_key = np.unique(keys, return_index=True, return_inverse=True)
+        return np.flatnonzero(others != others[first][of_key])
+
+    return places(keys, others), places(others, keys)
 
 
 def class_numbers(ties: Ties) -> IntArray:
@@ -239,19 +248,21 @@ def _extended(outcome_of: OutcomeOf, before: Ties, grown: Grown) -> Ties:
 
 def _predicted(leads_to: LeadsTo, ties: Ties, grown: Grown) -> Ties:
     """The ties with what is predicted of outcomes that were not seen in a pair, as far as the state was seen."""
-    known = {*zip(grown.rows.entry_pairs.tolist(), ties.outcomes.tolist(), strict=True)}
-    known |= {(pair, outcome) for pair, outcome, _ in ties.predicted.tolist()}
+    of_class = class_numbers(ties)
+    by_class, sizes = np.argsort(of_class, kind="stable"), np.bincount(of_class)
+    classes = pair_classes(ties, grown.rows)
+    tied = np.flatnonzero(classes != UNTIED)
+    lengths = np.append(sizes, 0)[classes[tied]]
+    pairs = np.repeat(tied, lengths)
+    outcomes = by_class[(np.cumsum(sizes) - sizes)[classes[pairs]] + _places_in_rows(lengths)]
+    is_open = _led_to(grown.rows, ties, pairs, outcomes) == UNKNOWN
     number_of = {state: number for number, state in enumerate(grown.states)}
-    of_class: dict[int, list[int]] = {}
-    for outcome, kind in enumerate(class_numbers(ties).tolist()):
-        of_class.setdefault(kind, []).append(outcome)
     fresh = []
-    for pair, kind in enumerate(pair_classes(ties, grown.rows).tolist()):
-        for outcome in of_class.get(kind, ()):
-            if (pair, outcome) not in known:
-                name = _parts(ties.names[outcome])[1]
-                number = number_of.get(leads_to(*grown.pairs[pair], name), UNKNOWN)
-                fresh += [(pair, outcome, number)] if number != UNKNOWN else []
+    for pair, outcome in zip(pairs[is_open].tolist(), outcomes[is_open].tolist(), strict=True):
+        name = _parts(ties.names[outcome])[1]
+        state, action = grown.pairs[int(pair)]
+        number = number_of.get(leads_to(state, action, name), UNKNOWN)
+        fresh += [(pair, outcome, number)] if number != UNKNOWN else []
     if not fresh:
         return ties
     return structs.replace(ties, predicted=np.concatenate((ties.predicted, np.array(fresh, dtype=np.int64))))

@@ -44,8 +44,14 @@ MOST_REGRET_SWEEPS: Final = 300
 LEAST_REGRET_CHANGE: Final = 1e-7
 """Regret is lowered by at most this number of sweeps, and while one of them lowers it by more than this."""
 
+NEGLIGIBLE_REGRET_CHANGE: Final = 1e-10
+"""What follows is not looked at again where regret is lowered by no more than this."""
+
 ENOUGH_CHANGE: Final = 0.03
 """A policy is evaluated until values change by this part of what its improvement changed."""
+
+MOST_STAYING: Final = 0.999
+"""A pair that stays in its state more often hardly leaves it, and is swept like all others."""
 
 ENOUGH_ORDER: Final = 0.01
 """States are put in the order of their values again while these change by more than this."""
@@ -220,7 +226,7 @@ def evaluate(
         for state in order:
             if state == goal:
                 continue
-            steps, again = _evaluated(rows, goal, policy[state], row, rest_resets, own, chance)
+            steps, again = _evaluated(rows, goal, state, policy[state], row, rest_resets, own, chance)
             change = max(change, abs(steps - own[state] + (again - chance[state]) * start))
             own[state], chance[state] = steps, again
         # V(s0) = own(s0) + chance(s0) V(s0), solved for V(s0). A sweep of it would close the gap only by the factor
@@ -240,12 +246,23 @@ def evaluate(
 
 @compiled_inline
 def _evaluated(
-    rows: RegionRows, goal: int, pair: int, row: FloatArray, rest_resets: bool, own: FloatArray, chance: FloatArray
+    rows: RegionRows,
+    goal: int,
+    state: int,
+    pair: int,
+    row: FloatArray,
+    rest_resets: bool,
+    own: FloatArray,
+    chance: FloatArray,
 ) -> tuple[float, float]:
-    """The steps and the chance to start anew of a state in which a pair is played, or RESET."""
+    """The steps and the chance to start anew of a state in which a pair is played, or RESET.
+
+    What stays in the state plays the pair again, which is solved for: sweeps would close the gap only by the
+    probability that it stays.
+    """
     if pair == RESET_PAIR:
         return rows.reset_cost, 1.0
-    steps, again, rest = rows.costs[pair], 0.0, 1.0
+    steps, again, rest, stays = rows.costs[pair], 0.0, 1.0, 0.0
     for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
         successor, probability = rows.successors[entry], row[entry]
         rest -= probability
@@ -253,15 +270,20 @@ def _evaluated(
             continue
         # The initial state and all states outside start anew; the latter pay for a RESET first.
         if 0 < successor < len(own):
-            steps += probability * own[successor]
-            again += probability * chance[successor]
+            if successor == state:
+                stays += probability
+            else:
+                steps += probability * own[successor]
+                again += probability * chance[successor]
         else:
             steps += probability * (rows.reset_cost if successor > 0 else 0.0)
             again += probability
     if rest_resets and rest > 0.0:
         steps += rest * rows.reset_cost
         again += rest
-    return steps, again
+    if stays > MOST_STAYING:
+        return steps + stays * own[state], again + stays * chance[state]
+    return steps / (1.0 - stays), again / (1.0 - stays)
 
 
 @compiled_inline
@@ -342,6 +364,24 @@ def lower_bound(
     limit: float,
     tolerance: float,
 ) -> float:
+    """`lower_bound_part` for calls from Python, where nothing is known yet of what pairs are worth."""
+    worth, seen = np.full(len(shifts), -np.inf), np.zeros(len(rows.shares))
+    return lower_bound_part(rows, goal, values, policy, shifts, worth, seen, inner, limit, tolerance)
+
+
+@compiled_part
+def lower_bound_part(
+    rows: RegionRows,
+    goal: int,
+    values: FloatArray,
+    policy: IntArray,
+    shifts: FloatArray,
+    worth: FloatArray,
+    seen: FloatArray,
+    inner: int,
+    limit: float,
+    tolerance: float,
+) -> float:
     """Optimistic value iteration: least over actions and over the region. Returns the residual of the result.
 
     With residual r and the least cost c, `values / (1 + r/c)` is at most the cost plus the least mean of itself under
@@ -353,6 +393,8 @@ def lower_bound(
         values: start and result, [n + others]; cut at the limit.
         policy: what attains it, [n].
         shifts: the best shift of each pair for similar values, or UNKNOWN_SHIFT, and for the result, [P].
+        worth, seen: what each pair was found to be worth at least, [P], and the values that followed then, [E]. Most
+            pairs are never the best of their state, and are ruled out by this.
         inner: sweeps under the current policy and model between two improvements; 0 for plain value iteration.
         limit: values are not followed beyond it.
         tolerance: the residual to reach.
@@ -370,16 +412,35 @@ def lower_bound(
             if state != goal:
                 # A cut lowers a value, so that its own inequality holds all the more; the residual checks those of the
                 # others.
-                value = min(_improve_lower(rows, factors, state, values, policy, row, shifts), limit)
+                value = min(_improve_lower(rows, factors, state, values, policy, row, shifts, worth, seen), limit)
                 change = max(change, abs(value - values[state]))
                 values[state] = value
         if change <= tolerance:
-            return lower_residual(rows, factors, goal, values, n_known, shifts)
+            return lower_residual(rows, factors, goal, values, policy, shifts, worth, seen)
         if inner:
             if change > ENOUGH_ORDER and turn % 2 == 0:
                 order = ascending(values[:n_known])
             evaluate(rows, goal, order, policy, row, False, inner, change, tolerance, limit, values, chance)
     return np.inf
+
+
+@compiled_inline
+def _still_worth(rows: RegionRows, pair: int, values: FloatArray, worth: FloatArray, seen: FloatArray) -> float:
+    """What a pair is worth at least: what it was found to be worth, less the most that a successor has fallen since."""
+    fall = 0.0
+    for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
+        fall = max(fall, seen[entry] - values[rows.successors[entry]])
+    return float(worth[pair] - fall)
+
+
+@compiled_inline
+def _note_worth(
+    rows: RegionRows, pair: int, values: FloatArray, value: float, worth: FloatArray, seen: FloatArray
+) -> None:
+    """Writes what a pair was found to be worth at least, and the values that this follows from."""
+    worth[pair] = value
+    for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
+        seen[entry] = values[rows.successors[entry]]
 
 
 @compiled_inline
@@ -391,10 +452,13 @@ def _improve_lower(
     policy: IntArray,
     row: FloatArray,
     shifts: FloatArray,
+    worth: FloatArray,
+    seen: FloatArray,
 ) -> float:
     """The optimistic value of the best action, which is written to the policy and its extreme row to `row`.
 
-    Any shift bounds a least mean from below (Eq. 10). The one that was best before rules out most actions at once.
+    Any shift bounds a least mean from below (Eq. 10). The one that was best before rules out most actions at once, and
+    so does what each was worth, [P], with the values that were `seen` then, [E].
     """
     best, choice = np.inf, RESET_PAIR
     first, end = rows.state_pairs[state], rows.state_pairs[state + 1]
@@ -407,11 +471,17 @@ def _improve_lower(
             if value < best - SAME:
                 best, choice, row[entry] = value, pair, factors[pair]
             continue
-        if best < np.inf and rows.costs[pair] + quick_mean(rows, pair, values, shifts[pair]) >= best - SAME:
+        if _still_worth(rows, pair, values, worth, seen) >= best:
             continue
+        if best < np.inf:
+            at_least = rows.costs[pair] + quick_mean(rows, pair, values, shifts[pair])
+            if at_least >= best - SAME:
+                _note_worth(rows, pair, values, at_least, worth, seen)
+                continue
         mean, weight, shift = least_mean_by(rows, factors, pair, values, 0.0, -1.0, shifts[pair], -1.0)
         shifts[pair] = shift
         value = rows.costs[pair] + mean
+        _note_worth(rows, pair, values, value, worth, seen)
         if value < best - SAME:
             best, choice = value, pair
             extreme_row(rows, pair, values, 0.0, -1.0, weight, shift, row)
@@ -423,22 +493,37 @@ def _improve_lower(
 
 @compiled_part
 def lower_residual(
-    rows: RegionRows, factors: FloatArray, goal: int, values: FloatArray, n_known: int, shifts: FloatArray
+    rows: RegionRows,
+    factors: FloatArray,
+    goal: int,
+    values: FloatArray,
+    policy: IntArray,
+    shifts: FloatArray,
+    worth: FloatArray,
+    seen: FloatArray,
 ) -> float:
-    """By how much the values exceed the cost plus the least mean of themselves, at most."""
-    spread_values(rows, values, n_known, goal)
+    """By how much the values exceed the cost plus the least mean of themselves, at most.
+
+    The pair of the policy comes first. Of the others those are left out that are worth no less, by what they were found
+    to be worth, [P], and the values that were seen then, [E]; SAME is far above the rounding of these sums.
+    """
+    spread_values(rows, values, len(policy), goal)
     residual = 0.0
-    for state in range(n_known):
-        if state != goal:
-            # RESET is an action of every state but the initial one, unless that has no other.
-            best = rows.reset_cost + values[0] if state > 0 or rows.state_pairs[1] == 0 else np.inf
-            for pair in range(rows.state_pairs[state], rows.state_pairs[state + 1]):
-                if factors[pair] != MANY:
-                    successor = rows.successors[rows.row_offsets[pair]]
-                    best = min(best, rows.costs[pair] + factors[pair] * max(values[successor], 0.0))
-                else:
-                    best = min(best, _lower_backup_below(rows, factors, pair, values, shifts[pair], best))
-            residual = max(residual, values[state] - best)
+    for state in range(len(policy)):
+        if state == goal:
+            continue
+        # RESET is an action of every state but the initial one, unless that has no other.
+        best = rows.reset_cost + values[0] if state > 0 or rows.state_pairs[1] == 0 else np.inf
+        first, end = rows.state_pairs[state], rows.state_pairs[state + 1]
+        chosen = policy[state] if first <= policy[state] < end else first
+        for turn in range(end - first):
+            pair = chosen if turn == 0 else first + turn - (first + turn <= chosen)
+            if factors[pair] != MANY:
+                successor = rows.successors[rows.row_offsets[pair]]
+                best = min(best, rows.costs[pair] + factors[pair] * max(values[successor], 0.0))
+            elif turn == 0 or _still_worth(rows, pair, values, worth, seen) < best + SAME:
+                best = min(best, _lower_backup_below(rows, factors, pair, values, shifts[pair], best))
+        residual = max(residual, values[state] - best)
     return residual
 
 
@@ -491,12 +576,21 @@ def local_regrets(
 
 
 @compiled
-def regret_bound(rows: RegionRows, goal: int, policy: IntArray, local_regret: FloatArray, regret: FloatArray) -> None:
+def regret_bound(
+    rows: RegionRows,
+    goal: int,
+    upper: FloatArray,
+    policy: IntArray,
+    local_regret: FloatArray,
+    regret: FloatArray,
+) -> None:
     """Writes a bound of what the policy loses against the best one, for each state, [n + others] (Eq. 16).
 
     The fixed point of regret = max(local regret, greatest mean of regret under the policy) is approached from above,
     where every iterate is a bound. States that the policy does not meet keep the greatest local regret, which is what
-    mass never seen counts for in any case.
+    mass never seen counts for in any case. The others are swept by the values of the policy, `upper`, from the goal
+    outwards, so that one sweep carries what is lost along a whole way. A state is passed over if nothing that follows
+    has changed since.
     """
     n_known = len(policy)
     met = met_by(rows.row_offsets, rows.successors, goal, policy)
@@ -506,13 +600,16 @@ def regret_bound(rows: RegionRows, goal: int, policy: IntArray, local_regret: Fl
     regret[goal] = 0.0
     shifts = np.full(n_known, UNKNOWN_SHIFT)
     factors = single_factors(rows)
-    for turn in range(MOST_REGRET_SWEEPS):
+    order = ascending(upper[:n_known])
+    changed, looked_at, moment = np.zeros(len(regret), np.int64), np.zeros(n_known, np.int64), 0
+    for _ in range(MOST_REGRET_SWEEPS):
         change = 0.0
-        for index in range(n_known):
-            state = _in_turn(index, n_known, turn)
-            if state == goal or not met[state]:
-                continue
+        for state in order:
             pair = policy[state]
+            if state == goal or not met[state] or not _has_changed(rows, pair, changed, looked_at[state]):
+                continue
+            moment += 1
+            looked_at[state] = moment
             value = regret[0]
             if pair != RESET_PAIR:
                 # The greatest mean of R is F less the least mean of F - R, with F = max R (Eq. 11).
@@ -521,13 +618,26 @@ def regret_bound(rows: RegionRows, goal: int, policy: IntArray, local_regret: Fl
                 value = greatest - mean
             value = max(value, local_regret[state])
             if value < regret[state]:
+                if regret[state] - value > NEGLIGIBLE_REGRET_CHANGE:
+                    changed[state] = moment
                 change = max(change, regret[state] - value)
                 regret[state] = value
         for other in range(n_known, len(regret)):
             if other != goal:
-                regret[other] = regret[0]
+                regret[other], changed[other] = regret[0], changed[0]
         if change <= LEAST_REGRET_CHANGE:
             return
+
+
+@compiled_inline
+def _has_changed(rows: RegionRows, pair: int, changed: IntArray, since: int) -> bool:
+    """Whether what may follow a pair, or a RESET, has changed since a moment, or at it."""
+    if pair == RESET_PAIR:
+        return bool(changed[0] >= since)
+    for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
+        if changed[rows.successors[entry]] >= since:
+            return True
+    return False
 
 
 @compiled_inner
@@ -536,12 +646,3 @@ def _greatest(values: FloatArray) -> float:
     for value in values:
         greatest = max(greatest, value)
     return greatest
-
-
-@compiled_inner
-def _in_turn(index: int, n_known: int, turn: int) -> int:
-    """The state at an index of a sweep: every other one goes backwards.
-
-    States stand in the order of admission, so values flow forwards from near goals and backwards from far ones.
-    """
-    return index if turn % 2 else n_known - 1 - index

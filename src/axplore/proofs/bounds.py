@@ -16,9 +16,9 @@ docs/algorithms/certified.md. Steps are counted unless the model was given costs
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Final, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Self, TypeAlias, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -42,7 +42,7 @@ from axplore.proofs.estimate_kernels import (
     estimated_steps,
     least_upper_bounds,
 )
-from axplore.proofs.row_kernels import UNKNOWN_SHIFT, RegionRows
+from axplore.proofs.row_kernels import UNKNOWN_SHIFT, RegionRows, grown_balls
 from axplore.proofs.sensitivity import lower_gain, regret_gain, upper_gain
 from axplore.proofs.sharpening import (
     WAY_ROUNDING,
@@ -139,6 +139,31 @@ def _remember(remembered: dict[Key, Item], key: Key, item: Item, size: int, most
     remembered[key] = item
 
 
+class _OfFrequencies(Generic[Item]):
+    """Like `cached_property`, of what follows from frequencies alone: models with the same ones share it."""
+
+    def __init__(self, find: Callable[[IntervalModel], Item]) -> None:
+        self._find, self._name, self.__doc__ = find, find.__name__, find.__doc__
+
+    @overload
+    def __get__(self, model: None, owner: type) -> Self: ...
+
+    @overload
+    def __get__(self, model: IntervalModel, owner: type) -> Item: ...
+
+    def __get__(self, model: IntervalModel | None, owner: type) -> Self | Item:
+        if model is None:
+            return self
+        if self._name not in model.shared:
+            model.shared[self._name] = self._find(model)
+        found: Item = model.shared[self._name]
+        return found
+
+
+def _of_frequencies(find: Callable[[IntervalModel], Item]) -> _OfFrequencies[Item]:
+    return _OfFrequencies(find)
+
+
 @dataclass(frozen=True, eq=False)
 class IntervalModel:
     """Counts and confidence region, by index.
@@ -151,6 +176,7 @@ class IntervalModel:
         limit: values beyond it are not followed: an upper bound is then infinite, a lower one stays at the limit.
         tolerance: the residual that solvers aim at, as a part of the least cost.
         estimates: empirical paths found so far, by goal and `n_allowed`; they depend on the frequencies only.
+        shared: what else was found that depends on the frequencies only, by name.
         starts: where solvers ended last, by what they were asked for: values and shifts. From there they need fewer
             sweeps when only the slacks have changed: in trials. A bound that proves something begins at the estimate,
             so that it depends on the counts alone, and not on what was asked before.
@@ -172,6 +198,7 @@ class IntervalModel:
     limit: float
     tolerance: float = TOLERANCE
     estimates: dict[tuple[int, int], GoalValues] = field(default_factory=dict)
+    shared: dict[str, Any] = field(default_factory=dict)
     starts: dict[tuple[str, int, int], Start] = field(default_factory=dict)
     counts: FloatArray | None = None
     log_levels: FloatArray | None = None
@@ -209,7 +236,14 @@ class IntervalModel:
         rows = _grown(self.rows, growth)
         if self.closing is not None:
             rows = rows._replace(closed=rows.closed | (visits >= self.closing))
-        return replace(self, rows=rows, tolerance=TRIAL_TOLERANCE, sharp={}, imagined=(self, growth))
+        return self._with(rows=rows, tolerance=TRIAL_TOLERANCE, sharp={}, imagined=(self, growth))
+
+    def _with(self, **changes: Any) -> IntervalModel:
+        """What `replace` returns, in a quarter of the time: trials need a model for each step."""
+        made = object.__new__(IntervalModel)
+        made.__dict__.update((name, self.__dict__[name]) for name in FIELDS)
+        made.__dict__.update(changes, solved={})
+        return made
 
     def per_group(self, per_pair: FloatArray) -> FloatArray:
         """The sum over the pairs that share their draws with each pair, [P]."""
@@ -272,9 +306,9 @@ class IntervalModel:
     def with_costs(self, costs: FloatArray, reset_cost: float) -> IntervalModel:
         """The same region with other costs: of each pair, above 0 and at most 1, [P], and of RESET."""
         rows = self.rows._replace(costs=costs, reset_cost=reset_cost)
-        return replace(self, rows=rows, estimates={}, starts={}, sharp={})
+        return replace(self, rows=rows, estimates={}, shared={}, starts={}, sharp={})
 
-    @cached_property
+    @_of_frequencies
     def has_several(self) -> bool:
         """Whether some pair has shown several successors; if none has, no ball can be sharper for one goal."""
         if self.imagined is not None:
@@ -286,7 +320,7 @@ class IntervalModel:
         """Whether successors of some pair have a least probability."""
         return bool((self.rows.floors > 0.0).any())
 
-    @cached_property
+    @_of_frequencies
     def frontier_steps(self) -> FloatArray:
         """The steps to each frontier state if frequencies were probabilities; infinite far beyond the limit."""
         return estimated_steps(self.rows, self.predecessors, self.leading, len(self.numbers), 10 * self.limit)
@@ -296,7 +330,7 @@ class IntervalModel:
         """What no upper bound of the steps to each state falls below, at little cost, [n + others]."""
         return least_upper_bounds(self.rows, self.graph)
 
-    @cached_property
+    @_of_frequencies
     def graph(self) -> Graph:
         """Where some pair was seen to lead from each state; from no state but the known ones."""
         ends = self.rows.row_offsets[self.rows.state_pairs]
@@ -309,22 +343,22 @@ class IntervalModel:
             return False
         return bool(self.shared_budgets)
 
-    @cached_property
+    @_of_frequencies
     def owners(self) -> IntArray:
         """The known state of each pair, [P]."""
         return np.repeat(np.arange(self.n_known), np.diff(self.rows.state_pairs))
 
-    @cached_property
+    @_of_frequencies
     def pair_of_entries(self) -> IntArray:
         """The pair of each entry, [E]."""
         return np.repeat(np.arange(self.n_pairs), np.diff(self.rows.row_offsets))
 
-    @cached_property
+    @_of_frequencies
     def hops(self) -> IntArray:
         """The least number of steps in which each state was seen to be met, [n + others]."""
         return hops_from(self.graph, np.zeros(1, dtype=np.int64)).astype(np.int64)
 
-    @cached_property
+    @_of_frequencies
     def single_successors(self) -> IntArray:
         """The first successor of each pair, [P]; the initial state for pairs without one."""
         return np.append(self.rows.successors, 0)[self.rows.row_offsets[:-1]]
@@ -356,17 +390,17 @@ class IntervalModel:
         """The shortest ways over pairs with one successor that were asked for so far, by goal."""
         return {}
 
-    @cached_property
+    @_of_frequencies
     def certain_ways(self) -> tuple[IntArray, IntArray]:
         """The state and the pair before each state on a shortest way over pairs with one successor, or NO_WAY."""
         return certain_ways(self.rows, len(self.numbers))
 
-    @cached_property
+    @_of_frequencies
     def predecessors(self) -> Graph:
         """From which known states each state was met."""
         return reversed_graph(self.graph)
 
-    @cached_property
+    @_of_frequencies
     def leading(self) -> Graph:
         """The pairs that lead to each state, ascending."""
         rows = self.rows
@@ -384,11 +418,19 @@ class IntervalModel:
         """What solvers aim at, so that it is the same part of the least cost whatever that is."""
         return max(self.tolerance * self.min_cost, LEAST_RESIDUAL)
 
+    @property
+    def residual_in_trials(self) -> float:
+        """The same in trials."""
+        return max(TRIAL_TOLERANCE * self.min_cost, LEAST_RESIDUAL)
+
     def start(self) -> FloatArray:
         """All mass on the initial state, [n]."""
         mass = np.zeros(self.n_known)
         mass[0] = 1.0
         return mass
+
+
+FIELDS: Final = tuple(each.name for each in fields(IntervalModel))
 
 
 def interval_model(counts: Counts, region: ConfidenceRegion, limit: float) -> IntervalModel:
@@ -428,11 +470,44 @@ def interval_model(counts: Counts, region: ConfidenceRegion, limit: float) -> In
         np.full(len(visits), np.inf),
         np.zeros(len(shares)),
     )
-    return IntervalModel(
+    model = IntervalModel(
         rows, visits, numbers, len(counts.states), limit,
         counts=counts.counts.astype(np.float64), log_levels=log_levels, shared_budgets=region.shared_budgets,
         groups=groups, closing=closing,
     )  # fmt: skip
+    return _last.shared_with(model)
+
+
+class _LastFrequencies:
+    """What was found for the model made last. Draws that lead where all before led change no frequency."""
+
+    def __init__(self) -> None:
+        self._last: IntervalModel | None = None
+
+    def shared_with(self, model: IntervalModel) -> IntervalModel:
+        """Returns the model with what was found for the one before, if that has the same frequencies.
+
+        Whatever it is asked for, it gives the same as if nothing had been found before.
+        """
+        last = self._last  # read once: other threads may explore, too
+        if last is not None and _have_same_frequencies(last, model):
+            model = replace(model, estimates=last.estimates, shared=last.shared)
+        # Without what it proves, which would take memory.
+        self._last = IntervalModel(
+            model.rows, model.visits, model.numbers, model.n_known, model.limit,
+            estimates=model.estimates, shared=model.shared,
+        )  # fmt: skip
+        return model
+
+
+_last: Final = _LastFrequencies()
+
+
+def _have_same_frequencies(model: IntervalModel, other: IntervalModel) -> bool:
+    if (model.limit, len(model.numbers)) != (other.limit, len(other.numbers)):
+        return False
+    names = "state_pairs", "row_offsets", "successors", "frequencies"
+    return all(np.array_equal(getattr(model.rows, name), getattr(other.rows, name)) for name in names)
 
 
 def _allowed(frequencies: FloatArray, floors: FloatArray, rows: Counts) -> FloatArray:
@@ -470,16 +545,8 @@ def _only_leading(rows: Counts, leads: npt.NDArray[np.bool_]) -> Counts:
 
 def _grown(rows: RegionRows, growth: FloatArray) -> RegionRows:
     """Balls as they would be if the visits of each pair had grown by a factor, whose inverse is given, [P]."""
-    # An estimate, to first order: the slack falls like 1 / visits (Eq. 5), and shares approach frequencies alike.
-    slack = np.where(rows.slack < np.inf, rows.slack, 1.0) * growth
-    of_entries = np.repeat(growth, np.diff(rows.row_offsets))
-    shares = rows.frequencies + (rows.shares - rows.frequencies) * of_entries
-    lows = rows.lows
-    if rows.wide.any():
-        of_entries = np.repeat(np.where(rows.wide, np.sqrt(growth), 1.0), np.diff(rows.row_offsets))
-        lows = rows.frequencies + (lows - rows.frequencies) * of_entries
-        lows[~np.repeat(rows.wide, np.diff(rows.row_offsets))] = 0.0
-    return rows._replace(shares=shares, slack=slack, rest=rows.rest * growth, lows=lows)
+    shares, slack, rest, lows = grown_balls(rows, growth)
+    return rows._replace(shares=shares, slack=slack, rest=rest, lows=lows)
 
 
 def _around_frequencies(rows: RegionRows) -> RegionRows:
@@ -658,6 +725,11 @@ def _solved(model: IntervalModel, asked: Asked, solve: Callable[[], GoalValues])
     return model.solved[asked]
 
 
+def remember_start(model: IntervalModel, asked: tuple[str, int, int], start: Start) -> None:
+    """Keeps where a solver ended, for the trials that follow."""
+    _remember(model.starts, asked, start, len(start[0]) + len(start[1]))
+
+
 def _upper_path(
     model: IntervalModel, goal: int, follow: GoalValues | None, n_allowed: int | None, at_most: float
 ) -> GoalValues:
@@ -683,7 +755,7 @@ def _upper_path(
         if residual == BEYOND_LIMIT:
             break
         if residual < model.min_cost:
-            _remember(model.starts, asked, (values, shifts), len(values) + len(shifts))
+            remember_start(model, asked, (values, shifts))
             path = GoalValues(goal, values / (1 - residual / model.min_cost), policy, proven=True)
             return _better(path, way)
     return _better(GoalValues(goal, np.full(len(model.numbers), np.inf), policy, proven=False), way)
@@ -769,7 +841,7 @@ def _lower_path(model: IntervalModel, goal: int, guess: FloatArray | None) -> Go
             values[:] = np.minimum(start, model.limit)
         residual = lower_bound(rows, goal, values, policy, shifts, inner, model.limit, model.residual)
         if residual < np.inf:
-            _remember(model.starts, asked, (values, shifts), len(values) + len(shifts))
+            remember_start(model, asked, (values, shifts))
             return GoalValues(goal, values / (1 + residual / model.min_cost), policy, proven=True)
     return GoalValues(goal, np.zeros(len(model.numbers)), policy, proven=True)
 
@@ -820,7 +892,7 @@ def regret_path(model: IntervalModel, upper: GoalValues, lower: GoalValues) -> R
         below, above = model.rows_for(upper.goal, -1.0), model.rows_for(upper.goal, 1.0)
         shifts = _shifts_below(model, upper.goal)
         local_regrets(below, upper.goal, upper.values, lower.values, upper.policy, rivals, local_regret, shifts)
-        regret_bound(above, upper.goal, upper.policy, local_regret, values)
+        regret_bound(above, upper.goal, upper.values, upper.policy, local_regret, values)
     return Regret(upper, lower, local_regret, rivals, values)
 
 

@@ -9,14 +9,12 @@ samples by; no proof rests on it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, Protocol, Self
 
 import numpy as np
 
-from axplore.compilation import compiled
 from axplore.proofs.bounds import (
     CertainWay,
     GoalValues,
@@ -31,32 +29,27 @@ from axplore.proofs.bounds import (
     lower_path,
     quick_way,
     regret_path,
+    remember_start,
     upper_path,
     visits_along_way,
     way_along,
 )
 from axplore.proofs.deductions import deducted_path, visits_deducted
+from axplore.proofs.row_kernels import UNKNOWN_SHIFT
 from axplore.proofs.travel import Travel, TravelAlong
+from axplore.proofs.trial_kernels import (
+    FEW_TRIALS,
+    GIVEN_UP,
+    HOPELESS,
+    NEEDS_WAYS,
+    TRIALS,
+    Trials,
+    grown_visits,
+    tried_below,
+    with_own_balls,
+)
 from axplore.proofs.ways import WayModel, model_along
 from axplore.types import RESET_PAIR, FloatArray, IntArray
-
-LEAST_GROWTH, MOST_GROWTH = 1.1, 2.0
-"""Between these is the factor by which the visits of the best pair grow in a trial."""
-
-BLIND_GROWTH: Final = 1.3
-"""The factor where it is not known how much is lacking to a proof."""
-
-LEVELLING: Final = 0.6
-"""Pairs grow by this power of what they bring per step, so that afterwards all that grew bring about as much.
-
-What a draw brings falls like the visits to the power of -1.5 where outcomes are uncertain, and of -2 elsewhere."""
-
-TRIALS: Final = 60
-
-FEW_TRIALS: Final = 2
-HOPELESS: Final = 2.0
-"""After few trials others are given up that at the present pace would take this many times the steps of another proof,
-or this many times the trials that there are."""
 
 LEFT_TO_DEDUCT: Final = 0.5
 """Pairs with several successors are to leave this part of what a bound may lose to those with one."""
@@ -199,6 +192,11 @@ class ToSetAside(_AboutGoal):
     goal: int
     steps: float
 
+    @staticmethod
+    def model_to_try(model: IntervalModel) -> IntervalModel:
+        """The model in which trials are made."""
+        return model
+
     def path(self, model: IntervalModel) -> GoalValues:
         """The lower bound."""
         guess = empirical_path(model, self.goal).values if self.goal != model.unseen else None
@@ -245,10 +243,10 @@ class _AsIfCertain(_AboutGoal):
 
     def is_proven(self, model: IntervalModel) -> bool:
         """Whether the lower bound proves the claim."""
-        return self._path(self._certain(model)).at_least > self.steps
+        return self._path(self.model_to_try(model)).at_least > self.steps
 
     def gain(self, model: IntervalModel) -> Gain:
-        certain = self._certain(model)
+        certain = self.model_to_try(model)
         path = self._path(certain)
         if path.at_least > self.steps:
             return PROVEN
@@ -258,7 +256,8 @@ class _AsIfCertain(_AboutGoal):
         return lower_path(certain, self.goal, empirical_path(certain, self.goal).values)
 
     @staticmethod
-    def _certain(model: IntervalModel) -> IntervalModel:
+    def model_to_try(model: IntervalModel) -> IntervalModel:
+        """The model in which these pairs are certain."""
         return model.as_certain(model.with_one_successor(0))
 
 
@@ -415,28 +414,17 @@ def _cheapest_draws(
 
     With `gives_up` this is also said of trials that come nearer to the proof so slowly that they will not get there.
     """
-    visits = model.visits.astype(np.float64)
     # A draw in one pair of a group is a draw in all: each of them counts with its part of the steps and of the gain.
     sizes, drawn, shared = model.group_sizes(), np.ones(model.n_pairs, dtype=np.bool_), None
     if model.groups is not None and isinstance(travel, Travel):
         least, drawn = model.cheapest_of_group(travel.per_draw_of_all())
         shared = least / sizes
-    at_first = steps = 0.0
-    for trial in range(TRIALS):
-        gain = claim.gain(model.with_visits(visits))
-        if gain.proven:
-            break
-        at_first = at_first if trial else gain.lacking
-        if gives_up and trial >= FEW_TRIALS:
-            brought = (at_first - gain.lacking) * HOPELESS
-            if steps * gain.lacking > brought * at_most or trial * gain.lacking > brought * TRIALS:
-                return Draws(visits - model.visits, np.inf)
-        by_pair = model.per_group(gain.by_pair) / sizes
-        per_draw = travel.per_draw(by_pair > 0.0) if shared is None else shared
-        visits = _grown_visits(visits, by_pair, per_draw, gain.lacking)
-        steps = _steps(visits - model.visits, travel, shared)
-        if steps > at_most:
-            break
+    if isinstance(claim, ToSetAside | _AsIfCertain) and isinstance(travel, Travel):
+        visits = _visits_below(claim, model, travel, shared, at_most, gives_up)
+    else:
+        visits = _visits_tried(claim, model, travel, shared, at_most, gives_up)
+    if visits is None:
+        return Draws(np.zeros(model.n_pairs), np.inf)
     more = visits - model.visits
     return Draws(more * drawn, _steps(more, travel, shared))
 
@@ -446,39 +434,89 @@ def _steps(draws: FloatArray, travel: Travel | TravelAlong, shared: FloatArray |
     return travel.steps(draws) if shared is None else float(draws @ shared)
 
 
-@compiled
-def _grown_visits(visits: FloatArray, gain: FloatArray, travel: FloatArray, lacking: float) -> FloatArray:
-    """The visits to try next, [P]: pairs that bring most per step grow most, together enough to close the gap.
+def _visits_below(
+    claim: ToSetAside | _AsIfCertain,
+    model: IntervalModel,
+    travel: Travel,
+    shared: FloatArray | None,
+    at_most: float,
+    gives_up: bool,
+) -> FloatArray | None:
+    """The visits that trials of a lower bound come to, [P], without a return to Python but for ways; None if hopeless.
 
-    Gains are taken to fall like the root of the visits. Most fall faster, so that this asks for too little rather than
-    too much, and the next trial for the rest.
+    The arguments are those of `_visits_tried`, which gives the same.
     """
-    # In loops, which compile in a third of the time that expressions of arrays take.
-    best = 0.0
-    for pair in range(len(visits)):
-        best = max(best, gain[pair] / (travel[pair] * visits[pair]))
-    if not best > 0.0:  # no hint
-        return visits * LEAST_GROWTH + 0.5
-    part = np.zeros(len(visits))
-    for pair in range(len(visits)):
-        by_step = gain[pair] / (travel[pair] * visits[pair])
-        if by_step > 0.0:
-            part[pair] = (by_step / best) ** LEVELLING
-    low, high = math.log(LEAST_GROWTH), math.log(MOST_GROWTH)
-    if lacking == np.inf:
-        low = high = math.log(BLIND_GROWTH)
-    for _ in range(8):
-        middle = (low + high) / 2
-        factor, brought = math.exp(middle), 0.0
-        for pair in range(len(visits)):
-            if part[pair] > 0.0:
-                brought += gain[pair] * (1.0 - max(part[pair] * factor, 1.0) ** -0.5)
-        if 2.0 * brought < lacking:
-            low = middle
-        else:
-            high = middle
-    grown = visits.copy()
-    for pair in range(len(visits)):
-        if part[pair] * math.exp(high) > 1.0:
-            grown[pair] = visits[pair] * (part[pair] * math.exp(high)) + 0.5
-    return grown
+    owners, closing, groups = model.owners, model.closing, model.groups
+    model, asked = claim.model_to_try(model), ("lower", claim.goal, model.n_known)
+    start, shifts = model.starts.get(asked, (None, np.full(model.n_pairs, UNKNOWN_SHIFT)))
+    if start is None:
+        start = empirical_path(model, claim.goal).values if claim.goal != model.unseen else np.zeros(len(model.numbers))
+    rows, visits = model.rows_for(claim.goal, -1.0), model.visits.astype(np.float64)
+    trials = Trials(
+        rows=rows,
+        before=visits.copy(),
+        closing=np.full(model.n_pairs, np.inf) if closing is None else closing,
+        groups=np.zeros(0, dtype=np.int64) if groups is None else groups,
+        owners=owners,
+        goal=claim.goal,
+        steps=claim.steps,
+        limit=model.limit,
+        tolerance=model.residual_in_trials,
+        min_cost=model.min_cost,
+        visits=visits,
+        written=np.full(model.n_pairs, -1.0),
+        grown=with_own_balls(rows),
+        around=with_own_balls(rows),
+        start=start.copy(),
+        shifts=shifts.copy(),
+        policy=np.full(model.n_known, RESET_PAIR),
+        worth=np.full(model.n_pairs, -np.inf),
+        seen=np.zeros(len(rows.shares)),
+        gain=np.zeros(model.n_pairs),
+        pace=np.zeros(4),
+    )
+    per_draw, is_found = travel.found if shared is None else (shared, np.ones(model.n_known, dtype=np.bool_))
+    wanted = np.zeros(model.n_known, dtype=np.bool_)
+    while (ended := tried_below(trials, gives_up, at_most, per_draw, is_found, wanted)) == NEEDS_WAYS:
+        travel.find(wanted)
+        wanted[:] = False
+    remember_start(model, asked, (trials.start, trials.shifts))
+    return None if ended == GIVEN_UP else visits
+
+
+def _visits_tried(
+    claim: ToProve,
+    model: IntervalModel,
+    travel: Travel | TravelAlong,
+    shared: FloatArray | None,
+    at_most: float,
+    gives_up: bool,
+) -> FloatArray | None:
+    """The visits that trials come to, [P]; None if they were given up without hope.
+
+    Args:
+        claim: what to prove.
+        model: counts and region.
+        travel: the steps that one more draw of each pair takes.
+        shared: the same, where pairs share their draws, [P].
+        at_most: draws that take more steps are not followed to their end.
+        gives_up: whether trials are given up that come nearer to the proof too slowly.
+    """
+    visits = model.visits.astype(np.float64)
+    at_first = steps = 0.0
+    for trial in range(TRIALS):
+        gain = claim.gain(model.with_visits(visits))
+        if gain.proven:
+            break
+        at_first = at_first if trial else gain.lacking
+        if gives_up and trial >= FEW_TRIALS:
+            brought = (at_first - gain.lacking) * HOPELESS
+            if steps * gain.lacking > brought * at_most or trial * gain.lacking > brought * TRIALS:
+                return None
+        by_pair = gain.by_pair if model.groups is None else model.per_group(gain.by_pair) / model.group_sizes()
+        per_draw = travel.for_growth(visits, by_pair) if shared is None else shared
+        visits = grown_visits(visits, by_pair, per_draw, gain.lacking)
+        steps = float(((visits - model.visits) * per_draw).sum())
+        if steps > at_most:
+            break
+    return visits

@@ -100,6 +100,39 @@ def rows_of_pairs(rows: RegionRows, pairs: IntArray, state_pairs: IntArray) -> R
     )
 
 
+@compiled
+def grown_balls(rows: RegionRows, growth: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Shares, slacks, rest and lows as they would be if the visits of each pair had grown; the arguments of `grow`."""
+    shares, slack, rest, lows = rows.shares.copy(), rows.slack.copy(), rows.rest.copy(), rows.lows.copy()
+    for pair in range(len(growth)):
+        grow(rows, pair, growth[pair], shares, slack, rest, lows)
+    return shares, slack, rest, lows
+
+
+@compiled_inline
+def grow(
+    rows: RegionRows,
+    pair: int,
+    growth: float,
+    shares: FloatArray,
+    slack: FloatArray,
+    rest: FloatArray,
+    lows: FloatArray,
+) -> None:
+    """Writes the ball of a pair as it would be if its visits had grown by a factor, whose inverse is given.
+
+    An estimate, to first order: the slack falls like 1 / visits (Eq. 5), and shares approach frequencies alike; the
+    bets on one successor alone, like the root.
+    """
+    slack[pair] = (rows.slack[pair] if rows.slack[pair] < np.inf else 1.0) * growth
+    rest[pair] = rows.rest[pair] * growth
+    for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
+        frequency = rows.frequencies[entry]
+        shares[entry] = frequency + (rows.shares[entry] - frequency) * growth
+        if rows.wide[pair]:
+            lows[entry] = frequency + (rows.lows[entry] - frequency) * math.sqrt(growth)
+
+
 @compiled_part
 def least_mean(
     rows: RegionRows, pair: int, values: FloatArray, free: float, sign: float, slack: float
@@ -221,14 +254,21 @@ def least_mean_near(
 @compiled_inline
 def quick_mean(rows: RegionRows, pair: int, values: FloatArray, shift: float) -> float:
     """What a shift proves of the least mean of the values, without a search; nothing if there is none."""
-    if shift <= 0.0 or rows.slack[pair] == np.inf:
+    if shift < 0.0 or rows.slack[pair] == np.inf:
         return 0.0
     # Outcomes of which it is not known where they lead have distance 0, and add their share times ln t (Eq. 19).
-    log_mean = rows.rest[pair] * math.log(shift)
+    log_mean = 0.0
+    if rows.rest[pair] > 0.0:
+        if shift == 0.0:
+            return 0.0
+        log_mean = rows.rest[pair] * math.log(shift)
     for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
         share = rows.shares[entry]
         if share > 0.0:
-            log_mean += share * math.log(values[rows.successors[entry]] + shift)
+            distance = values[rows.successors[entry]] + shift
+            if distance <= 0.0:
+                return 0.0
+            log_mean += share * math.log(distance)
     return math.exp(log_mean - rows.slack[pair]) - shift
 
 

@@ -154,6 +154,20 @@ def lower_gain(
     start: FloatArray,
     gain: FloatArray,
 ) -> None:
+    """`lower_gain_part` for calls from Python."""
+    lower_gain_part(rows, goal, values, policy, shifts, start, gain)
+
+
+@compiled_part
+def lower_gain_part(
+    rows: RegionRows,
+    goal: int,
+    values: FloatArray,
+    policy: IntArray,
+    shifts: FloatArray,
+    start: FloatArray,
+    gain: FloatArray,
+) -> None:
     """Adds what the lower bound, at these starts, gains from each pair, [P].
 
     `shifts` are about the best ones for the values, or unknown, [P]; those of the policy are replaced by the best.
@@ -294,7 +308,7 @@ def regret_gain(
                 rows, goal, state, lower, rivals[state], upper_policy[state], shifts, met[state], row, after, gain
             )
     upper_gain(rows, goal, upper, upper_policy, met, gain)
-    lower_gain(rows, goal, lower, lower_policy, shifts, after, gain)
+    lower_gain_part(rows, goal, lower, lower_policy, shifts, after, gain)
 
 
 @compiled_part

@@ -15,9 +15,10 @@ from axplore.graphs.search import Graph
 from axplore.proofs.bounds import GoalValues, IntervalModel, empirical_path
 from axplore.proofs.estimate_kernels import UNKNOWN_VALUE, empirical_values
 from axplore.proofs.row_kernels import NEGLIGIBLE, RegionRows
+from axplore.proofs.trial_kernels import want_ways
 from axplore.records.vectors import Vector, Vectors
 from axplore.target import Target
-from axplore.types import RESET_ACTION, RESET_PAIR, FloatArray, IntArray
+from axplore.types import RESET_ACTION, RESET_PAIR, BoolArray, FloatArray, IntArray
 from axplore.worlds.contract import Tour
 
 ACCURACY: Final = 0.01
@@ -44,12 +45,41 @@ class Travel:
 
     def __init__(self, model: IntervalModel) -> None:
         self._model = model
-        self._per_draw = np.ones(model.n_pairs)
-        self._is_found = np.zeros(model.n_known, dtype=np.bool_)
+        nothing = np.ones(model.n_pairs), np.zeros(model.n_known, dtype=np.bool_)
+        found: tuple[FloatArray, BoolArray] = model.shared.setdefault("travel", nothing)
+        self._per_draw, self._is_found = found
 
-    def per_draw(self, wanted: npt.NDArray[np.bool_]) -> FloatArray:
-        """The steps for a draw of each of these pairs, and anything above 0 for the others, [P]."""
-        return self._found(np.flatnonzero(wanted))
+    @property
+    def found(self) -> tuple[FloatArray, BoolArray]:
+        """The steps for a draw of each pair, [P], at least one, and of which states those of the pairs are found, [n].
+
+        Both change when more are found.
+        """
+        return self._per_draw, self._is_found
+
+    def for_growth(self, visits: FloatArray, gain: FloatArray) -> FloatArray:
+        """The steps for a draw of each pair whose visits would grow, and at least one for the others, [P].
+
+        Args:
+            visits: of each pair, [P].
+            gain: what a claim gains by the logarithm of the visits of each pair, [P].
+        """
+        wanted = np.zeros(self._model.n_known, dtype=np.bool_)
+        while want_ways(visits, gain, self._model.owners, self._per_draw, self._is_found, wanted):
+            self.find(wanted)
+            wanted[:] = False
+        return self._per_draw
+
+    def find(self, wanted: BoolArray) -> None:
+        """Finds the steps for a draw of the pairs of some states, [n], of which none were found."""
+        states, model = np.flatnonzero(wanted), self._model
+        if model.n_known > NEAR:
+            _find_near_travel(model.rows, model.predecessors, model.limit, states, self._from_start, self._per_draw)
+        else:
+            _find_travel(
+                model.rows, model.predecessors, model.leading, len(model.numbers), model.limit, states, self._per_draw
+            )
+        self._is_found[states] = True
 
     def per_draw_of_all(self) -> FloatArray:
         """The steps for a draw of every pair, [P]."""
@@ -67,17 +97,11 @@ class Travel:
 
     def _found(self, pairs: IntArray) -> FloatArray:
         """The steps for a draw of every pair, [P], of which those of these pairs have been found."""
-        states = self._model.owners[pairs]
-        if not self._is_found[states].all():
-            states, model = np.unique(states[~self._is_found[states]]), self._model
-            if model.n_known > NEAR:
-                _find_near_travel(model.rows, model.predecessors, model.limit, states, self._from_start, self._per_draw)
-            else:
-                _find_travel(
-                    model.rows, model.predecessors, model.leading, len(model.numbers), model.limit, states,
-                    self._per_draw,
-                )  # fmt: skip
-            self._is_found[states] = True
+        wanted = np.zeros(self._model.n_known, dtype=np.bool_)
+        wanted[self._model.owners[pairs]] = True
+        wanted &= ~self._is_found
+        if wanted.any():
+            self.find(wanted)
         return self._per_draw
 
     @cached_property
@@ -96,7 +120,7 @@ class TravelAlong:
 
     steps_per_draw: FloatArray
 
-    def per_draw(self, wanted: npt.NDArray[np.bool_]) -> FloatArray:  # noqa: ARG002
+    def for_growth(self, visits: FloatArray, gain: FloatArray) -> FloatArray:  # noqa: ARG002
         """The steps for a draw of each pair, [m]."""
         return self.steps_per_draw
 

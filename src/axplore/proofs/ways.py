@@ -76,6 +76,7 @@ def model_along(model: IntervalModel, path: GoalValues) -> WayModel | None:
         numbers=np.append(model.numbers[states], [model.numbers[path.goal], NO_NUMBER]),
         n_known=n_way,
         estimates={(n_way, n_way): own},
+        shared={},
         starts={},
         counts=None if model.counts is None else model.counts[entries],
         log_levels=None if model.log_levels is None else model.log_levels[pairs],
