@@ -311,6 +311,16 @@ def test_what_was_admitted_on_false_evidence_is_not_certified_in_the_end() -> No
     assert evidence_of(found).lower[found.index_of("t")].lower[0] > 2.5
 
 
+def test_a_state_that_later_ones_alone_lead_to_in_time_is_not_asked_for_without_end() -> None:
+    mdp = TabularMdp.from_rows(  # by way of a it takes two steps, without it twenty
+        {"s": {"go": {"g": 0.05, "s": 0.95}, "on": {"a": 1.0}}, "g": {}, "a": {"go": {"g": 1.0}}}, "s"
+    )
+    explorer = Certified(target=Target(radius=3.0, epsilon=1.0))
+    state, world = explorer.resting_on(expected_counts(mdp, [0, 1, 2], 2_000), (0, 1, 2)), SimulatedWorld(mdp, 0)
+    assert ToReach(1, 4.0).is_proven(explorer.model(state))
+    assert explorer.advance(state, world).stop is StopReason.CONTRADICTED, "it was admitted before a, on other evidence"
+
+
 class Counting:
     """A system whose label is a counter: every step leads to a state never seen before."""
 

@@ -48,6 +48,7 @@ from axplore.proofs.claims import (
     ToReach,
     ToSetAside,
     cheapest_draws,
+    draws_to_refute,
     with_indices,
     with_numbers,
 )
@@ -58,6 +59,7 @@ from axplore.proofs.shared_bounds import ProvenClaims
 from axplore.proofs.surveys import SurveyEvidence, max_depth, survey_evidence
 from axplore.proofs.tested_optimality import WayByTest, begun_test, optimal_by_test, path_to_test, tail_for, way_by_test
 from axplore.proofs.travel import Travel, tour_of
+from axplore.proofs.ways import among_first
 from axplore.records.assumed import Assumed
 from axplore.records.counts import Counts
 from axplore.records.run import StopReason
@@ -832,6 +834,8 @@ class Certified(Explorer[CertifiedState]):
         self, claim: ToProve, tests: EpisodeTests, model: IntervalModel, travel: Travel
     ) -> Draws | EpisodePlan | WayByTest:
         """What would prove a claim soonest, or its rival if that is cheaper: draws, a test by episodes, or both."""
+        if isinstance(claim, ToReach) and _looks_refuted(claim, model):
+            return draws_to_refute(claim, model, travel)
         draws, rival = cheapest_draws(claim, model, travel), self._rival(claim, model)
         if isinstance(rival, ToReach):
             draws = min(draws, cheapest_draws(rival, model, travel, draws.travel), key=_steps_of)
@@ -918,11 +922,20 @@ def _steps_of(plan: Draws) -> float:
     return plan.travel
 
 
+def _looks_refuted(claim: ToReach, model: IntervalModel) -> bool:
+    """Whether an admission cannot be proven again if frequencies stay: then draws are to refute it."""
+    return claim.n_allowed is not None and empirical_path(model, claim.goal, claim.n_allowed).steps > claim.steps
+
+
 def _is_refuted(claim: ToProve, model: IntervalModel) -> bool:
-    """Whether a known state is proven to be out of reach. No sampling would ever prove its admission again."""
+    """Whether a known state is proven to be out of reach, or is by the states that were admitted before it.
+
+    No sampling would ever prove its admission again.
+    """
     if not isinstance(claim, ToReach) or claim.n_allowed is None:
         return False
-    return ToSetAside(claim.goal, claim.steps).path(model).at_least > claim.steps
+    beyond = ToSetAside(claim.goal, claim.steps)
+    return beyond.is_proven(model) or beyond.is_proven(among_first(model, claim.n_allowed))
 
 
 def _first_part(more: FloatArray, model: IntervalModel, travel: Travel, budget: float) -> FloatArray:

@@ -149,7 +149,7 @@ def _choice(model: IntervalModel, index: int, action_index: int, action: Action,
     moves = tuple(
         Move(
             target=int(model.rows.successors[entry]),
-            count=round(float(model.rows.frequencies[entry]) * visits),
+            count=int(model.times_met[entry]),
             visits=visits,
             low=float(low[entry]),
             high=float(high[entry]),

@@ -230,6 +230,12 @@ class IntervalModel:
     def n_pairs(self) -> int:
         return len(self.visits)
 
+    @property
+    def times_met(self) -> FloatArray:
+        """How often each entry was drawn, [E]; frequencies may have been moved to what is assumed."""
+        assert self.counts is not None
+        return self.counts
+
     def with_visits(self, visits: FloatArray) -> IntervalModel:
         """What more draws, [P], would bring if the frequencies stayed: shares nearer to them, slacks by 1 / visits."""
         growth = self.visits / visits

@@ -48,7 +48,7 @@ from axplore.proofs.trial_kernels import (
     tried_below,
     with_own_balls,
 )
-from axplore.proofs.ways import WayModel, model_along
+from axplore.proofs.ways import WayModel, among_first, model_along
 from axplore.types import RESET_PAIR, FloatArray, IntArray
 
 LEFT_TO_DEDUCT: Final = 0.5
@@ -374,6 +374,15 @@ def cheapest_draws(claim: ToProve, model: IntervalModel, travel: Travel, at_most
     own_claim, way = part
     draws, more = _cheapest_draws(own_claim, way.model, travel.along(way.pairs), at_most), np.zeros(model.n_pairs)
     more[way.pairs] = draws.more
+    return Draws(more, draws.travel)
+
+
+def draws_to_refute(claim: ToReach, model: IntervalModel, travel: Travel) -> Draws:
+    """The draws that would prove that no policy in the first known states reaches the goal within the steps claimed."""
+    part = among_first(model, model.n_known if claim.n_allowed is None else claim.n_allowed)
+    beyond, pairs = ToSetAside(claim.goal, claim.steps), np.arange(part.n_pairs)
+    draws, more = _cheapest_draws(beyond, part, travel.along(pairs), np.inf), np.zeros(model.n_pairs)
+    more[pairs] = draws.more
     return Draws(more, draws.travel)
 
 

@@ -46,13 +46,11 @@ def is_contradicted(test: EpisodeTest, model: IntervalModel) -> bool:
 def _arrived_otherwise(test: EpisodeTest, model: IntervalModel, goal: int, policy: IntArray) -> bool:
     """Whether the draws of a policy led to the goal less often than its episodes, or after other numbers of steps."""
     pairs = policy[policy != RESET_PAIR]
-    lengths = np.diff(model.rows.row_offsets)[pairs]
     entries = entries_in(model.rows.row_offsets, pairs)
-    draws = model.rows.frequencies[entries] * np.repeat(model.visits[pairs], lengths)
-    entered = draws[model.rows.successors[entries] == goal].sum()
+    entered = model.times_met[entries[model.rows.successors[entries] == goal]].sum()
     taken = np.flatnonzero(test.outcomes[:-1])
     by_frequency = arrivals_by_frequency(model, goal, policy, test.horizon)
-    return bool(round(entered) < test.outcomes[:-1].sum() or (by_frequency[taken] == 0.0).any())
+    return bool(entered < test.outcomes[:-1].sum() or (by_frequency[taken] == 0.0).any())
 
 
 def least_steps_of(policy: IntArray, goal: int, model: IntervalModel) -> float:

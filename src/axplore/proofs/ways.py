@@ -85,3 +85,22 @@ def model_along(model: IntervalModel, path: GoalValues) -> WayModel | None:
         whole_up_to=n_way,
     )
     return WayModel(along, own, states, pairs)
+
+
+def among_first(model: IntervalModel, n_allowed: int) -> IntervalModel:
+    """Returns the model in which only the first known states have actions; their pairs keep their indices."""
+    state_pairs = model.rows.state_pairs
+    pairs = np.arange(state_pairs[n_allowed])
+    return replace(
+        model,
+        rows=rows_of_pairs(model.rows, pairs, np.minimum(state_pairs, len(pairs))),
+        visits=model.visits[pairs],
+        groups=None if model.groups is None else model.groups[pairs],
+        closing=None if model.closing is None else model.closing[pairs],
+        counts=None,
+        log_levels=None,
+        estimates={},
+        starts={},
+        sharp={},
+        shared={},
+    )
