@@ -50,9 +50,6 @@ NEGLIGIBLE_REGRET_CHANGE: Final = 1e-10
 ENOUGH_CHANGE: Final = 0.03
 """A policy is evaluated until values change by this part of what its improvement changed."""
 
-MOST_STAYING: Final = 0.999
-"""A pair that stays in its state more often hardly leaves it, and is swept like all others."""
-
 ENOUGH_ORDER: Final = 0.01
 """States are put in the order of their values again while these change by more than this."""
 
@@ -226,7 +223,7 @@ def evaluate(
         for state in order:
             if state == goal:
                 continue
-            steps, again = _evaluated(rows, goal, state, policy[state], row, rest_resets, own, chance)
+            steps, again = _evaluated(rows, goal, policy[state], row, rest_resets, own, chance)
             change = max(change, abs(steps - own[state] + (again - chance[state]) * start))
             own[state], chance[state] = steps, again
         # V(s0) = own(s0) + chance(s0) V(s0), solved for V(s0). A sweep of it would close the gap only by the factor
@@ -246,23 +243,12 @@ def evaluate(
 
 @compiled_inline
 def _evaluated(
-    rows: RegionRows,
-    goal: int,
-    state: int,
-    pair: int,
-    row: FloatArray,
-    rest_resets: bool,
-    own: FloatArray,
-    chance: FloatArray,
+    rows: RegionRows, goal: int, pair: int, row: FloatArray, rest_resets: bool, own: FloatArray, chance: FloatArray
 ) -> tuple[float, float]:
-    """The steps and the chance to start anew of a state in which a pair is played, or RESET.
-
-    What stays in the state plays the pair again, which is solved for: sweeps would close the gap only by the
-    probability that it stays.
-    """
+    """The steps and the chance to start anew of a state in which a pair is played, or RESET."""
     if pair == RESET_PAIR:
         return rows.reset_cost, 1.0
-    steps, again, rest, stays = rows.costs[pair], 0.0, 1.0, 0.0
+    steps, again, rest = rows.costs[pair], 0.0, 1.0
     for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
         successor, probability = rows.successors[entry], row[entry]
         rest -= probability
@@ -270,20 +256,15 @@ def _evaluated(
             continue
         # The initial state and all states outside start anew; the latter pay for a RESET first.
         if 0 < successor < len(own):
-            if successor == state:
-                stays += probability
-            else:
-                steps += probability * own[successor]
-                again += probability * chance[successor]
+            steps += probability * own[successor]
+            again += probability * chance[successor]
         else:
             steps += probability * (rows.reset_cost if successor > 0 else 0.0)
             again += probability
     if rest_resets and rest > 0.0:
         steps += rest * rows.reset_cost
         again += rest
-    if stays > MOST_STAYING:
-        return steps + stays * own[state], again + stays * chance[state]
-    return steps / (1.0 - stays), again / (1.0 - stays)
+    return steps, again
 
 
 @compiled_inline
