@@ -254,21 +254,14 @@ def least_mean_near(
 @compiled_inline
 def quick_mean(rows: RegionRows, pair: int, values: FloatArray, shift: float) -> float:
     """What a shift proves of the least mean of the values, without a search; nothing if there is none."""
-    if shift < 0.0 or rows.slack[pair] == np.inf:
+    if shift <= 0.0 or rows.slack[pair] == np.inf:
         return 0.0
     # Outcomes of which it is not known where they lead have distance 0, and add their share times ln t (Eq. 19).
-    log_mean = 0.0
-    if rows.rest[pair] > 0.0:
-        if shift == 0.0:
-            return 0.0
-        log_mean = rows.rest[pair] * math.log(shift)
+    log_mean = rows.rest[pair] * math.log(shift)
     for entry in range(rows.row_offsets[pair], rows.row_offsets[pair + 1]):
         share = rows.shares[entry]
         if share > 0.0:
-            distance = values[rows.successors[entry]] + shift
-            if distance <= 0.0:
-                return 0.0
-            log_mean += share * math.log(distance)
+            log_mean += share * math.log(values[rows.successors[entry]] + shift)
     return math.exp(log_mean - rows.slack[pair]) - shift
 
 
