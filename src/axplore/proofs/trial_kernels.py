@@ -139,7 +139,9 @@ def tried_below(
             pace[3] = 1.0
         if _want_ways(visits, gain, trials.owners, per_draw, is_found, wanted):
             return NEEDS_WAYS
-        visits[:] = _grown_visits(visits, gain, per_draw, pace[2])
+        more = _grown_visits(visits, gain, per_draw, pace[2])
+        for pair in range(len(visits)):
+            visits[pair] = more[pair]
         pace[0], pace[3] = pace[0] + 1.0, 0.0
         steps = _steps_of(trials.before, visits, per_draw)
         if steps > at_most:
