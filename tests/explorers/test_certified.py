@@ -26,6 +26,7 @@ from axplore.domains import (
 )
 from axplore.explorers.base import Exploration, Remaining, RoundReport, endless_pairs, run
 from axplore.explorers.certified import Certified, CertifiedState
+from axplore.goals import goal_from
 from axplore.mdp import TabularMdp
 from axplore.proofs.claims import ToReach, ToSetAside
 from axplore.proofs.evidence import Evidence
@@ -344,6 +345,9 @@ def test_a_state_that_is_proven_too_far_is_not_asked_for_though_it_looks_near() 
     assert ToSetAside(1, 2.0).is_proven(model)
     assert not ToReach(1, 2.3).is_proven(model)
     assert not list(explorer.wanted(model))
+    as_goal = explorer.towards(goal_from([1]))  # policies through states that are not known yet might be quicker
+    asked = as_goal.model(as_goal.resting_on(expected_counts(mdp, [0], 3_600), (0,)))
+    assert [why for _, why in as_goal.wanted(asked)] == ["proving states within reach"]
     with_less = explorer.model(explorer.resting_on(expected_counts(mdp, [0], 2_600), (0,)))
     assert [why for _, why in explorer.wanted(with_less)] == ["proving states within reach"]
 

@@ -808,7 +808,8 @@ class Certified(Explorer[CertifiedState]):
         """That a state is within reach, instead of too far, if it looks between L and L + ε; either will do.
 
         No draws are planned for it the other way round, since what looks at most as far as L + ε / 2 is proven within
-        reach sooner; but it may be proven too far by what was drawn for others.
+        reach sooner; but it may be proven too far by what was drawn for others. That is no answer where one goal is asked
+        for: it says nothing of policies through states that are not known yet.
         """
         if claim.goal not in model.frontier:
             return None
@@ -816,7 +817,7 @@ class Certified(Explorer[CertifiedState]):
         if not looks_between:
             return None
         if isinstance(claim, ToReach):
-            return ToSetAside(claim.goal, self.target.radius)
+            return ToSetAside(claim.goal, self.target.radius) if model.asked is None else None
         return ToReach(claim.goal, self.reach)
 
     def _next_part(
