@@ -808,8 +808,8 @@ class Certified(Explorer[CertifiedState]):
         """That a state is within reach, instead of too far, if it looks between L and L + ε; either will do.
 
         No draws are planned for it the other way round, since what looks at most as far as L + ε / 2 is proven within
-        reach sooner; but it may be proven too far by what was drawn for others. That is no answer where one goal is asked
-        for: it says nothing of policies through states that are not known yet.
+        reach sooner; but it may be proven too far by what was drawn for others. Where one goal is asked for that is no
+        answer: it says nothing of policies through states that are not known yet.
         """
         if claim.goal not in model.frontier:
             return None
